@@ -5,27 +5,26 @@ Three things that Numba does for each function took most of the time of the firs
 
 1. It links a function with all that it calls, optimises the whole and makes it executable, and does that again
    in each of the callers. A part is only lowered; the kernel that holds it links all parts at once.
-2. It tries every meaning of `+` or `[]` that it knows, dates and sets too, at each place. Here the answers for
-   the same types are remembered.
+2. It computes much again and again: quicker.py.
 3. It looks for closures, array expressions and the like. There are none, so those passes are left out.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from operator import getitem, setitem
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import llvmlite.binding as llvm
-from numba import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
+from oxiseq.engine.kernels.compiling.quicker import quicker
+
 _NOT_NEEDED: Final = frozenset(
     {
+        "annotate_types",  # for inspect_types()
         "with_lifting",
         "inline_closure_likes",
         "rewrite_dynamic_raises",
@@ -39,43 +38,6 @@ _NOT_NEEDED: Final = frozenset(
         "dump_parfor_diagnostics",
     }
 )
-
-# --- types -------------------------------------------------------------------------------------------
-
-_answers: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
-
-
-class _Remembering:
-    """A typing context that remembers which signature a built-in function has for which types."""
-
-    def __init__(self, context: Any) -> None:
-        self._context = context
-        self._known = _answers.setdefault(context, {})
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._context, name)
-
-    def resolve_function_type(self, function: Any, args: Any, keywords: Any) -> Any:
-        """The signature of `function` for these types of arguments."""
-        resolve = self._context.resolve_function_type
-        if keywords or not (isinstance(function, types.Function) or function is getitem):
-            return resolve(function, args, keywords)
-        return self._remembered(function, args, lambda: resolve(function, args, keywords))
-
-    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
-        """The signature of `target[index] = value` for these types."""
-        args = target, index, value
-        return self._remembered(setitem, args, lambda: self._context.resolve_setitem(*args))
-
-    def _remembered(self, function: Any, args: Any, resolve: Callable[[], Any]) -> Any:
-        key = id(function), args
-        if key not in self._known:
-            signature = resolve()
-            if signature is None:
-                return None
-            self._known[key] = function, signature  # the function is kept, so that its id is not used again
-        return self._known[key][1]
-
 
 # --- code --------------------------------------------------------------------------------------------
 
@@ -161,12 +123,11 @@ class KernelCompiler(CompilerBase):
 
     def __init__(self, typing_context: Any, *arguments: Any) -> None:
         super().__init__(typing_context, *arguments)
-        self.state.typingctx = _Remembering(typing_context)
         self.state.library = self.library(self.state.targetctx.codegen(), "kernel")
         self.state.library.enable_object_caching()
 
     def _compile_core(self) -> Any:
-        with _uncollected():
+        with _uncollected(), quicker():
             return super()._compile_core()
 
     def define_pipelines(self) -> list[Any]:

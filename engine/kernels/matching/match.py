@@ -55,13 +55,6 @@ _LINEAR: Final = 8
 
 
 @inner
-def _u(i: int) -> int:
-    """An index that is surely not negative: Numba then leaves out the test for counting from the end, which costs a
-    fifth of the whole."""
-    return np.uint64(i)
-
-
-@inner
 def _mix(a: int, b: int, c: int) -> int:
     """A hash of three ids, not negative."""
     h = np.uint64(a) * SPREAD
@@ -134,7 +127,7 @@ def match_events(
     depths, written, wanted = i64_rows(M, r.M_DEPTHS, 4), i64s(M, r.M_WRITTEN), i64s(M, r.M_WANTED)
     numbers, entries, memo = f64_table(M, r.M_NUMBERS), i64_table(M, r.M_ENTRIES), u8_table(M, r.M_MEMO)
     # the rows of a single GPM are written where they will stay
-    out, out_values = i64_rows(M, r.M_OUT, 3), u32_table(M, r.M_OUT_VALUES if len(written) > 1 else r.M_ROW_VALUES)
+    out, out_values = i64_rows(M, r.M_OUT, 3), u32_table(M, r.M_OUT_VALUES if written.shape[0] > 1 else r.M_ROW_VALUES)
 
     n_events, n_predicates, last_predicate = offset.shape[0] - 1, predicate_number.shape[0], slot0.shape[0] - 2
     any0, any1 = i64(slot0[last_predicate]), i64(slot0[last_predicate + 1])
@@ -154,14 +147,15 @@ def match_events(
         rows_before, doubtful_before = rows, doubtful_rows
         stamp += 1
         n_touched, hits = 0, 0
-        for t in range(offset[_u(event)], offset[event + 1]):
-            p = i64(predicate[_u(t)])
-            c = i64(predicate_number[_u(p)]) if p < n_predicates else i64(0)
+        for t in range(offset[event], offset[event + 1]):
+            place = np.uint64(t)  # surely not negative: else Numba tests each index for counting from the end
+            p = i64(predicate[place])
+            c = i64(predicate_number[p]) if p < n_predicates else i64(0)
             if c == 0 and any0 == any1:
                 continue
-            s, o = i64(subject[_u(t)]), i64(object_[_u(t)])
+            s, o = i64(subject[place]), i64(object_[place])
             part = 0
-            k, k_end = i64(slot0[_u(c)]), i64(slot0[c + 1])
+            k, k_end = i64(slot0[c]), i64(slot0[c + 1])
             while True:
                 if k == k_end:
                     if part == 0:
@@ -180,37 +174,37 @@ def match_events(
                         k, k_end = any0, any1
                         continue
                     break
-                slot = i64(object_slot[k]) if part == 1 else i64(slot_list[_u(k)])
+                slot = i64(object_slot[k]) if part == 1 else i64(slot_list[k])
                 k += 1
-                flags = slots[_u(slot), 2]
+                flags = slots[slot, 2]
                 if flags != 0 and (
-                    (flags & r.HAS_SUBJECT and slots[_u(slot), 0] != s)
-                    or (flags & r.HAS_OBJECT and slots[_u(slot), 1] != o)
+                    (flags & r.HAS_SUBJECT and slots[slot, 0] != s)
+                    or (flags & r.HAS_OBJECT and slots[slot, 1] != o)
                     or (flags & r.SUBJECT_OBJECT and s != o)
                     or (flags & r.SUBJECT_PREDICATE and s != p)
                     or (flags & r.PREDICATE_OBJECT and p != o)
                 ):
                     continue
-                if views[_u(slot), 0] != stamp:
-                    views[_u(slot), 0] = stamp
-                    views[_u(slot), 1] = hits
-                    views[_u(slot), 3] = 1
-                    if slots[_u(slot), 3] != slots[_u(slot), 4]:
-                        touched[_u(n_touched)] = slot
+                if views[slot, 0] != stamp:
+                    views[slot, 0] = stamp
+                    views[slot, 1] = hits
+                    views[slot, 3] = 1
+                    if slots[slot, 3] != slots[slot, 4]:
+                        touched[n_touched] = slot
                         n_touched += 1
                 else:  # a graph is a set: the same triple again adds nothing
                     known = False
-                    if views[_u(slot), 3] <= _LINEAR:
-                        i = views[_u(slot), 1]
+                    if views[slot, 3] <= _LINEAR:
+                        i = views[slot, 1]
                         while i >= 0:
-                            if hit[_u(i), 1] == s and hit[_u(i), 3] == o and hit[_u(i), 2] == p:
+                            if hit[i, 1] == s and hit[i, 3] == o and hit[i, 2] == p:
                                 known = True
                                 break
-                            i = hit[_u(i), 4]
-                    if views[_u(slot), 3] >= _LINEAR and not known:
-                        i = views[_u(slot), 1] if views[_u(slot), 3] == _LINEAR else hits
+                            i = hit[i, 4]
+                    if views[slot, 3] >= _LINEAR and not known:
+                        i = views[slot, 1] if views[slot, 3] == _LINEAR else hits
                         while i >= 0:  # the hits that are not in their chains yet; the new one comes last
-                            a, b, d = (s, p, o) if i == hits else (hit[_u(i), 1], hit[_u(i), 2], hit[_u(i), 3])
+                            a, b, d = (s, p, o) if i == hits else (hit[i, 1], hit[i, 2], hit[i, 3])
                             h = _mix(a + (slot << 32), b, d) & (heads - 1)
                             if head[h, 5] != stamp:
                                 head[h, 5] = stamp
@@ -218,8 +212,8 @@ def match_events(
                             if i == hits:
                                 j = head[h, 2]
                                 while j >= 0:
-                                    if hit[_u(j), 0] == slot and hit[_u(j), 1] == s and hit[_u(j), 3] == o:
-                                        known = hit[_u(j), 2] == p
+                                    if hit[j, 0] == slot and hit[j, 1] == s and hit[j, 3] == o:
+                                        known = hit[j, 2] == p
                                     if known:
                                         break
                                     j = chain[j, 2]
@@ -227,91 +221,91 @@ def match_events(
                                     break
                             chain[i, 2] = head[h, 2]
                             head[h, 2] = i
-                            i = -1 if i == hits else hits if hit[_u(i), 4] < 0 else hit[_u(i), 4]
+                            i = -1 if i == hits else hits if hit[i, 4] < 0 else hit[i, 4]
                     if known:
                         continue
-                    hit[views[_u(slot), 2], 4] = hits
-                    views[_u(slot), 3] += 1
-                views[_u(slot), 2] = hits
-                hit[_u(hits), 0], hit[_u(hits), 1], hit[_u(hits), 2], hit[_u(hits), 3] = slot, s, p, o
-                hit[_u(hits), 4] = -1
+                    hit[views[slot, 2], 4] = hits
+                    views[slot, 3] += 1
+                views[slot, 2] = hits
+                hit[hits, 0], hit[hits, 1], hit[hits, 2], hit[hits, 3] = slot, s, p, o
+                hit[hits, 4] = -1
                 hits += 1
 
         n_candidates = 0
         for k in range(n_touched):
-            slot = touched[_u(k)]
-            for q in range(slots[_u(slot), 3], slots[_u(slot), 4]):
+            slot = touched[k]
+            for q in range(slots[slot, 3], slots[slot, 4]):
                 b = i64(trigger[q])
-                filled = wanted[_u(b)] != 0
-                for j in range(instance0[_u(b)], instance0[b + 1]):
-                    if views[pattern_slot[_u(j)], 0] != stamp:
+                filled = wanted[b] != 0
+                for j in range(instance0[b], instance0[b + 1]):
+                    if views[pattern_slot[j], 0] != stamp:
                         filled = False
                         break
                 if filled:
-                    candidates[_u(n_candidates)] = b
+                    candidates[n_candidates] = b
                     n_candidates += 1
 
         for k in range(n_candidates):
-            b = candidates[_u(k)]
-            first_pattern, n_steps = i64(instance0[_u(b)]), i64(instance0[b + 1] - instance0[_u(b)])
+            b = candidates[k]
+            first_pattern, n_steps = i64(instance0[b]), i64(instance0[b + 1] - instance0[b])
             smallest = first_pattern
             for j in range(first_pattern + 1, first_pattern + n_steps):
-                if views[pattern_slot[_u(j)], 3] < views[pattern_slot[_u(smallest)], 3]:
+                if views[pattern_slot[j], 3] < views[pattern_slot[smallest], 3]:
                     smallest = j
-            step0 = i64(order0[_u(smallest)])
-            first_gpm, n_gpms = i64(gpm0[_u(b)]), i64(gpm0[b + 1] - gpm0[_u(b)])
+            step0 = i64(order0[smallest])
+            first_gpm, n_gpms = i64(gpm0[b]), i64(gpm0[b + 1] - gpm0[b])
             for q in range(first_gpm, first_gpm + n_gpms):
-                written[gpm[_u(q)]] = 0
+                written[gpm[q]] = 0
             visits = 0
             d = 0
-            depths[0, 0] = views[steps[_u(step0), 0], 1]
+            depths[0, 0] = views[steps[step0, 0], 1]
             depths[0, 1] = -1
-            depths[0, 2] = wanted[_u(b)]
+            depths[0, 2] = wanted[b]
             depths[0, 3] = 0
             while d >= 0:
                 step = step0 + d
-                slot, bits = i64(steps[_u(step), 0]), steps[_u(step), 4]
-                v_s, v_p, v_o = i64(steps[_u(step), 1]), i64(steps[_u(step), 2]), i64(steps[_u(step), 3])
-                i, by = depths[_u(d), 0], depths[_u(d), 1]
+                slot, bits = i64(steps[step, 0]), steps[step, 4]
+                v_s, v_p, v_o = i64(steps[step, 1]), i64(steps[step, 2]), i64(steps[step, 3])
+                i, by = depths[d, 0], depths[d, 1]
                 while i >= 0:
-                    if by >= 0 and hit[_u(i), 0] != slot:  # a hit of another slot
+                    if by >= 0 and hit[i, 0] != slot:  # a hit of another slot
                         i = chain[i, by]
                         continue
                     visits += 1
                     if not (
-                        (bits & 1 and hit[_u(i), 1] != vals[_u(v_s)])
-                        or (bits & 4 and hit[_u(i), 3] != vals[_u(v_o)])
-                        or (bits & 2 and hit[_u(i), 2] != vals[_u(v_p)])
+                        (bits & 1 and hit[i, 1] != vals[v_s])
+                        or (bits & 4 and hit[i, 3] != vals[v_o])
+                        or (bits & 2 and hit[i, 2] != vals[v_p])
                     ):
                         break
-                    i = hit[_u(i), 4] if by < 0 else chain[i, by]
+                    i = hit[i, 4] if by < 0 else chain[i, by]
                 if visits > most_visits:
-                    state[r.FIRST], state[r.GPM], state[r.STAMP] = event, gpm[_u(first_gpm)], stamp
+                    state[r.FIRST], state[r.GPM], state[r.STAMP] = event, gpm[first_gpm], stamp
                     return TOO_MANY_VISITS
                 if i < 0:
                     d -= 1
-                    while d >= 0 and depths[_u(d), 0] < 0:  # nothing left there: no need to look
+                    while d >= 0 and depths[d, 0] < 0:  # nothing left there: no need to look
                         d -= 1
                     continue
-                depths[_u(d), 0] = hit[_u(i), 4] if by < 0 else chain[i, by]
+                depths[d, 0] = hit[i, 4] if by < 0 else chain[i, by]
                 if v_s >= 0:
-                    vals[_u(v_s)] = hit[_u(i), 1]
+                    vals[v_s] = hit[i, 1]
                 if v_p >= 0:
-                    vals[_u(v_p)] = hit[_u(i), 2]
+                    vals[v_p] = hit[i, 2]
                 if v_o >= 0:
-                    vals[_u(v_o)] = hit[_u(i), 3]
-                mask, doubt = depths[_u(d), 2], depths[_u(d), 3]
-                f, f_end = i64(steps[_u(step), 5]), i64(steps[_u(step), 6])
+                    vals[v_o] = hit[i, 3]
+                mask, doubt = depths[d, 2], depths[d, 3]
+                f, f_end = i64(steps[step, 5]), i64(steps[step, 6])
                 while f < f_end:
-                    ladder = i64(filters[_u(f), 4])
+                    ladder = i64(filters[f, 4])
                     if ladder >= 0:  # the filters up to the ladder's end compare one variable with numbers
-                        if ladders[_u(ladder), 1] & mask == 0:
-                            f = ladders[_u(ladder), 4]
+                        if ladders[ladder, 1] & mask == 0:
+                            f = ladders[ladder, 4]
                             continue
-                        x = vals[ladders[_u(ladder), 0]]
-                        kx, fx = kind[_u(x)], number[_u(x)]
-                        if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[_u(x)] & _ROUNDED and fx == fx:
-                            low, size = ladders[_u(ladder), 2], ladders[_u(ladder), 3]
+                        x = vals[ladders[ladder, 0]]
+                        kx, fx = kind[x], number[x]
+                        if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[x] & _ROUNDED and fx == fx:
+                            low, size = ladders[ladder, 2], ladders[ladder, 3]
                             while size > 0:  # the first rung that is not below the value
                                 half = size >> 1
                                 if rung[low + half] < fx:
@@ -319,25 +313,25 @@ def match_events(
                                     size -= half + 1
                                 else:
                                     size = half
-                            if rung[_u(low)] != fx:
+                            if rung[low] != fx:
                                 mask &= ~rung_fails[low]
                                 if mask == 0:
                                     break
-                                f = ladders[_u(ladder), 4]
+                                f = ladders[ladder, 4]
                                 continue
-                    concerned = filter_mask[_u(f)] & mask
+                    concerned = filter_mask[f] & mask
                     if concerned != 0:
                         outcome = UNDECIDED
-                        if filters[_u(f), 1] >= 0:
-                            x = vals[filters[_u(f), 1]]
-                            kx = kind[_u(x)]
-                            if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[_u(x)] & _ROUNDED:
-                                if number[_u(x)] < filter_number[_u(f)]:
-                                    outcome = i64(filters[_u(f), 2])
-                                elif number[_u(x)] > filter_number[_u(f)]:
-                                    outcome = i64(filters[_u(f), 3])
+                        if filters[f, 1] >= 0:
+                            x = vals[filters[f, 1]]
+                            kx = kind[x]
+                            if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[x] & _ROUNDED:
+                                if number[x] < filter_number[f]:
+                                    outcome = i64(filters[f, 2])
+                                elif number[x] > filter_number[f]:
+                                    outcome = i64(filters[f, 3])
                         if outcome == UNDECIDED:
-                            program = filters[_u(f), 0]
+                            program = filters[f, 0]
                             outcome = truth(
                                 code,
                                 program0[program],
@@ -359,41 +353,41 @@ def match_events(
                                 break
                     f += 1
                 if mask == 0:
-                    while d >= 0 and depths[_u(d), 0] < 0:
+                    while d >= 0 and depths[d, 0] < 0:
                         d -= 1
                     continue
                 if d + 1 < n_steps:
                     d += 1
                     step += 1
-                    slot, bits = i64(steps[_u(step), 0]), steps[_u(step), 4]
-                    depths[_u(d), 0] = views[_u(slot), 1]
-                    depths[_u(d), 1] = -1
-                    depths[_u(d), 2] = mask
-                    depths[_u(d), 3] = doubt
-                    if bits & 5 and views[_u(slot), 3] >= hash_from:
+                    slot, bits = i64(steps[step, 0]), steps[step, 4]
+                    depths[d, 0] = views[slot, 1]
+                    depths[d, 1] = -1
+                    depths[d, 2] = mask
+                    depths[d, 3] = doubt
+                    if bits & 5 and views[slot, 3] >= hash_from:
                         by = i64(0) if bits & 1 else i64(1)
                         field = i64(1) if by == 0 else i64(3)
                         if built[slot, by] != stamp:
                             built[slot, by] = stamp
-                            j = views[_u(slot), 1]
+                            j = views[slot, 1]
                             while j >= 0:
-                                h = _mix(hit[_u(j), field], 0, 0) & (heads - 1)
+                                h = _mix(hit[j, field], 0, 0) & (heads - 1)
                                 if head[h, 3 + by] != stamp:
                                     head[h, 3 + by] = stamp
                                     head[h, by] = -1
                                 chain[j, by] = head[h, by]
                                 head[h, by] = j
-                                j = hit[_u(j), 4]
-                        key = vals[steps[_u(step), 1]] if by == 0 else vals[steps[_u(step), 3]]
+                                j = hit[j, 4]
+                        key = vals[steps[step, 1]] if by == 0 else vals[steps[step, 3]]
                         h = _mix(key, 0, 0) & (heads - 1)
-                        depths[_u(d), 1] = by
-                        depths[_u(d), 0] = head[h, by] if head[h, 3 + by] == stamp else -1
+                        depths[d, 1] = by
+                        depths[d, 0] = head[h, by] if head[h, 3 + by] == stamp else -1
                     continue
                 while mask != 0:
                     q = first_gpm + lowest(mask)
                     bit = mask & -mask
                     mask ^= bit
-                    g = i64(gpm[_u(q)])
+                    g = i64(gpm[q])
                     if rows == room:
                         state[r.FIRST], state[r.ROWS], state[r.DOUBTFUL] = event, rows_before, doubtful_before
                         state[r.STAMP] = stamp
@@ -402,15 +396,15 @@ def match_events(
                     if written[g] > most_rows:
                         state[r.FIRST], state[r.GPM], state[r.STAMP] = event, g, stamp
                         return TOO_MANY_ROWS
-                    out[_u(rows), 0], out[_u(rows), 1], out[_u(rows), 2] = event, g, 0
+                    out[rows, 0], out[rows, 1], out[rows, 2] = event, g, 0
                     if doubt & bit:
-                        out[_u(rows), 2] = 1
+                        out[rows, 2] = 1
                         doubtful_rows += 1
                     first_column = column0[g]
                     for j in range(first_column, column0[g + 1]):
-                        out_values[rows, j - first_column] = vals[column[_u(j)]]
+                        out_values[rows, j - first_column] = vals[column[j]]
                     rows += 1
-                while d >= 0 and depths[_u(d), 0] < 0:
+                while d >= 0 and depths[d, 0] < 0:
                     d -= 1
     state[r.FIRST], state[r.ROWS], state[r.DOUBTFUL], state[r.STAMP] = n_events, rows, doubtful_rows, stamp
     if rows > 0:
@@ -430,7 +424,8 @@ def _sort_rows(M: Ptr[r.MatchMemory], T: Ptr[r.MatchTables], rows: int) -> None:
             event[i] = out[i, 0]
             flag[i] = out[i, 2]
         return
-    row0[:] = 0
+    for g in range(row0.shape[0]):
+        row0[g] = 0
     for i in range(rows):
         row0[out[i, 1] + 1] += 1
     for g in range(1, row0.shape[0]):

@@ -20,7 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from oxiseq.engine.kernels.memory.view import View
+from oxiseq.engine.kernels.memory.view import View, view_at
 
 Array: TypeAlias = NDArray[Any]
 I32: TypeAlias = NDArray[np.int32]
@@ -128,10 +128,7 @@ def view_of(group: type[G], name: str, dtype: Any, ndim: int = 1) -> Callable[[P
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         table = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
         address, rows, columns = (builder.load(cgutils.gep_inbounds(builder, table, first + i)) for i in range(WORDS))
-        made = cgutils.create_struct_proxy(view)(context, builder)
-        made.data = builder.inttoptr(address, made.data.type)
-        made.rows, made.columns = rows, columns
-        return made._getvalue()
+        return view_at(builder, context.get_value_type(view), address, rows, columns)
 
     def typed(typing_context: Any, table: Any) -> tuple[Any, Callable[..., Any]]:
         return view(types.int64), generate

@@ -10,6 +10,7 @@ from __future__ import annotations
 from operator import getitem, setitem
 from typing import Any, ClassVar, cast
 
+from llvmlite.ir import Constant, Undefined
 from numba import types
 from numba.core import cgutils
 from numba.core.typing import signature  # type: ignore[attr-defined]  # Numba does not list it
@@ -73,20 +74,30 @@ class _Attributes(AttributeTemplate):
         return types.UniTuple(types.int64, view.ndim)
 
 
+def view_at(builder: Any, kind: Any, address: Any, rows: Any, columns: Any) -> Any:
+    """Code that makes a view, of the LLVM type `kind`, of memory at an address, for intrinsics. The words stay what
+    they are: through memory, as Numba's own structures go, they would be four times as much code."""
+    data = builder.inttoptr(address, kind.elements[0])
+    made = builder.insert_value(Constant(kind, Undefined), data, 0)
+    return builder.insert_value(builder.insert_value(made, rows, 1), columns, 2)
+
+
 def _place(context: Any, builder: Any, typed: Any, args: Any) -> Any:
     """The pointer to `view[index]`."""
     type_, index_type = typed.args[:2]
-    view = cgutils.create_struct_proxy(type_)(context, builder, args[0])
+    view = args[0]
     if type_.ndim == 1:
         indices = [context.cast(builder, args[1], index_type, types.int64)]
     else:
         given = cgutils.unpack_tuple(builder, args[1], type_.ndim)
         indices = [context.cast(builder, i, t, types.int64) for i, t in zip(given, index_type, strict=True)]
     if context.enable_boundscheck:
-        for axis, (i, length) in enumerate(zip(indices, (view.rows, view.columns), strict=False)):
-            cgutils.do_boundscheck(context, builder, i, length, axis)
-    at = indices[0] if type_.ndim == 1 else builder.add(builder.mul(indices[0], view.columns), indices[1])
-    return builder.gep(view.data, [at], inbounds=True)
+        for axis, i in enumerate(indices):
+            cgutils.do_boundscheck(context, builder, i, builder.extract_value(view, 1 + axis), axis)
+    at = indices[0]
+    if type_.ndim == 2:
+        at = builder.add(builder.mul(at, builder.extract_value(view, 2)), indices[1])
+    return builder.gep(builder.extract_value(view, 0), [at], inbounds=True)
 
 
 @lower_builtin(getitem, View, types.Any)
@@ -104,6 +115,5 @@ def _lower_setitem(context: Any, builder: Any, typed: Any, args: Any) -> Any:
 
 @lower_getattr(View, "shape")
 def _lower_shape(context: Any, builder: Any, type_: Any, value: Any) -> Any:
-    view = cgutils.create_struct_proxy(type_)(context, builder, value)
-    lengths = [view.rows, view.columns][: type_.ndim]
+    lengths = [builder.extract_value(value, 1 + axis) for axis in range(type_.ndim)]
     return context.make_tuple(builder, types.UniTuple(types.int64, type_.ndim), lengths)
