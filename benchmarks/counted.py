@@ -1,12 +1,12 @@
 """Aggregates over matches where none is listed: what they cost beside the automaton alone.
 
-    python -m benchmarks.counted [--events 20000] [--rounds 5]
+    python -m benchmarks.counted [--events 20000] [--rounds 5] [--only "each end"]
 
 CPU time per event of one stream of random events of four types, all ways in one run. `automaton`: the query with
 LIMIT 1, which finds the same matches and tells one of each end. `alert`: HAVING that does not hold, as alerts mostly do
 not, but where 10^18 matches and more end at one event. `count`: a row for each event at which matches end; `doubles`:
 the values are such. The ratio is to `automaton` of the same pattern and window. In long windows only what composed
-windows make is measured.
+windows make is measured. `--only`: ways that have this in their names.
 """
 
 from __future__ import annotations
@@ -124,21 +124,25 @@ def spaseq(select: str, tail: str, window: str, rows: pa.Table, *, doubles: bool
     return task
 
 
-def cases(rows: pa.Table) -> Iterator[tuple[str, str, dict[str, Callable[[], int]]]]:
-    """Pattern, window, and the ways."""
-    for pattern in PATTERNS:
+def cases(rows: pa.Table, only: str) -> Iterator[tuple[str, str, dict[str, Callable[[], int]]]]:
+    """Pattern, window, and the ways: `automaton`, and those that have `only` in their names."""
+    for pattern in PATTERNS if any(only in name for name in CEQL) else ():
         for window, clause in WINDOWS.items():
             yield (
                 f"CEQL {pattern}",
                 window,
-                {name: ceql(text.format(f"FROM S WHERE {pattern} {clause}"), rows) for name, text in CEQL.items()},
+                {
+                    name: ceql(text.format(f"FROM S WHERE {pattern} {clause}"), rows)
+                    for name, text in CEQL.items()
+                    if name == "automaton" or only in name
+                },
             )
     for span, window in SPANS.items():
         long = any(f"PT{seconds}S" in window for seconds in LONG)
         ways = {
             name: spaseq(*parts, window, rows, doubles="doubles" in name)
             for name, parts in SPASEQ.items()
-            if not long or name == "automaton" or "each end" in name
+            if name == "automaton" or (only in name and (not long or "each end" in name))
         }
         yield "SPAseq A; B;+; C of one key", span, ways
 
@@ -148,9 +152,10 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.counted")
     options.add_argument("--events", type=int, default=20_000)
     options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--only", default="")
     asked = options.parse_args()
     print(f"{machine()}\n\n| pattern | window | way | answers | µs per event | ratio |\n|---|---|---|---:|---:|---:|")
-    for pattern, window, ways in cases(table(asked.events)):
+    for pattern, window, ways in cases(table(asked.events), asked.only):
         measured = measure(ways, asked.rounds, ways)
         alone = measured["automaton"].median
         for name, each in measured.items():

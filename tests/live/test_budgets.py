@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from profiles import drawn
 from oxiseq.api.store import Store
 from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.run.run import Run
 from oxiseq.journal import FILE_NAME, FullError, Journal, unpack_matches
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.budgets import Budget, BudgetError
@@ -76,6 +78,26 @@ def test_equal_queries_of_equal_budgets_forget_at_the_same_events(tmp_path: Path
         assert first is not None and second is not None
         assert first.run.resets.count >= 1
         assert first.run.finder is second.run.finder  # type: ignore[union-attr]
+
+
+class Shared:
+    """A state of two queries, of which some is dead."""
+
+    records, alive = 210, 196
+
+    def collect(self) -> None:
+        self.records = self.alive
+
+
+def test_queries_that_share_a_state_are_examined_at_the_same_time() -> None:
+    """The first frees what is dead for both."""
+    run, watches = Shared(), [Budget(records=200).watch() for _ in range(2)]
+    had = run.records
+    assert [watch.passed(cast(Run, run), had) for watch in watches] == ["", ""]
+    run.records = run.alive = 204  # beyond the budget, but it has been examined
+    assert [watch.passed(cast(Run, run), 204) for watch in watches] == ["", ""]
+    run.records = run.alive = 209
+    assert all("209 records, and 200" in watch.passed(cast(Run, run), 209) for watch in watches)
 
 
 def test_a_query_that_fails_says_why_and_can_go_on_without_its_state(tmp_path: Path) -> None:
@@ -153,10 +175,11 @@ def started(folder: Path, decisions: list[int]) -> LiveService:
     service = LiveService(Store(), folder, LiveSettings(idle=None), "normal")
     decide = service.worker._decide
 
-    def noted(query: LiveQuery, position: int, offsets: dict[str, int]) -> None:
-        before = query.run.resets.count
-        decide(query, position, offsets)
-        decisions.extend([position] * (query.run.resets.count - before))
+    def noted(queries: list[LiveQuery], position: int, offsets: dict[str, int]) -> None:
+        before = [query.run.resets.count for query in queries]
+        decide(queries, position, offsets)
+        after = [query.run.resets.count for query in queries]
+        decisions.extend([position] * (sum(after) - sum(before)))
 
     setattr(service.worker, "_decide", noted)  # noqa: B010  a method
     service.start()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KILLS = int(os.environ.get("OXISEQ_SPARK_KILLS", "1"))
-FILES = max(3, 2 * KILLS)
+FILES = max(5, 2 * KILLS)
 START = 1_700_000_000
 
 
