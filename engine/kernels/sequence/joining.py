@@ -91,7 +91,7 @@ def joins(T: Ptr[Tables], S: Ptr[Memory], p: int, values: Array, r: int, keys: A
     for f in range(probe.filter0, probe.filter1):
         filter_ = v.filters(T)[f]
         worth = columns.kind(C), columns.number(C), columns.exact(C), columns.quality(C)
-        room = v.scratch_entries(S), v.scratch(S), v.scratch_entries(S)  # the code has no memo tables
+        room = v.no_memo(S), v.scratch(S), v.scratch_entries(S)
         answer = truth(v.code(T), filter_.code0, filter_.code1, v.vector(S), *worth, *room)
         if answer == _UNDECIDED:
             answer = _decided(T, S, f)
@@ -176,7 +176,7 @@ def measured(T: Ptr[Tables], S: Ptr[Memory], C: Columns, code0: int, code1: int)
         t = vector[code[code0 + 1]]
         return i64(columns.kind(C)[t]), columns.number(C)[t], columns.exact(C)[t], i64(columns.quality(C)[t])
     worth = columns.kind(C), columns.number(C), columns.exact(C), columns.quality(C)
-    room = v.scratch_entries(S), v.scratch(S), v.scratch_entries(S)
+    room = v.no_memo(S), v.scratch(S), v.scratch_entries(S)
     return value(code, code0, code1, vector, *worth, *room)
 
 

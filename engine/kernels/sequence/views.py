@@ -66,6 +66,8 @@ key = view_of(k.Memory, "key", np.int64)
 vector = view_of(k.Memory, "vector", np.int64)
 scratch = view_of(k.Memory, "scratch", np.float64, 2)
 scratch_entries = view_of(k.Memory, "scratch_entries", np.int64, 2)
+no_memo = view_of(k.Memory, "scratch_entries", np.uint8, 2)
+"""For code without memo tables: never read, but of the type that the machine is compiled for elsewhere."""
 aged = view_of(k.Memory, "aged", k.AGED)
 lapses = view_of(k.Memory, "lapses", k.CLOSING)
 ages = view_of(k.Memory, "ages", k.AGES)
