@@ -56,8 +56,8 @@ def composing_of(
     if not in_columns(summary) or not all(a.name in WEIGHED and not a.distinct for a in summary.aggregates):
         return None
     by = key_of(sequence)
-    if by is None:
-        return None
+    if by is None or (seen.query.partition is not None and by != (PARTITION,)):
+        return None  # of one pattern alone: rows would be told by the partition's instants
     values = seen.query.partition.by if by == (PARTITION,) and seen.query.partition is not None else by
     keys = [_key(e, values) for e in summary.written[: len(summary.keys)]]
     named = {key for key in keys if key is not None}

@@ -239,3 +239,10 @@ def test_a_state_without_composed_windows_goes_on() -> None:
     run.close()
     rows += read(run, terms)
     assert rows == told(plan, terms, events, size=100, late=0, small=False, at=-1)
+
+
+def test_one_pattern_under_partition_by_has_a_row_for_each_instant() -> None:
+    text = f"""PREFIX : <{E}> SELECT (COUNT(*) AS ?n) PARTITION BY ?k FROM STREAM S <{E}s>
+      WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?a :k ?k }} }} GROUP BY (ENDTIME())"""
+    events = [(time, f"<{E}e{i}> <{E}k> <{E}{k}> .") for i, (time, k) in enumerate([(3, "x"), (6, "y"), (6, "x")])]
+    assert [int(row["n"].value) for row in oxiseq.run(text, {f"{E}s": events})] == [1, 2]
