@@ -116,6 +116,8 @@ class Worker:
             self._nice = True
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICER)
+            with suppress(OSError):  # where Linux has a group for each session: the priority counts within it only
+                Path(f"/proc/{self._process.pid}/autogroup").write_text(str(_NICER))
 
     def kill(self) -> None:
         """End it, and what it does."""

@@ -16,7 +16,7 @@ from oxiseq.api.store import Store
 from oxiseq.sparql import Problem, Response, SparqlEndpoint, SparqlSettings
 from oxiseq.sparql.processes import Processes
 from oxiseq.sparql.snapshots import SMALL, Following, Unchanging, in_memory, on_disk
-from oxiseq.sparql.workers import Workers
+from oxiseq.sparql.workers import Worker, Workers
 
 MORE = "INSERT DATA { <http://e/one> <http://e/q> 9 . _:b <http://e/p> _:c . GRAPH <http://e/empty> {} } ; CREATE GRAPH <http://e/none>"
 QUERIES = [
@@ -171,3 +171,13 @@ def test_snapshots_that_nobody_reads_are_gone(tmp_path: Path) -> None:
     assert second is not None and Path(second["folder"]).exists()
     snapshots.close()
     assert not (tmp_path / "kb" / "oxiseq-snapshots").exists()
+
+
+def test_one_that_works_for_long_yields_to_others_of_all_sessions() -> None:
+    worker = Worker(SMALL)
+    pid = worker._process.pid
+    worker.yield_to_others()
+    assert os.getpriority(os.PRIO_PROCESS, pid) == 10
+    group = Path(f"/proc/{pid}/autogroup")
+    assert not group.exists() or group.read_text().endswith("nice 10\n")
+    worker.kill()
