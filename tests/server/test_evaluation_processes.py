@@ -174,7 +174,7 @@ def test_snapshots_that_nobody_reads_are_gone(tmp_path: Path) -> None:
 
 
 def test_one_that_works_for_long_yields_to_others_of_all_sessions() -> None:
-    worker = Worker(SMALL)
+    worker = Worker(64 << 20)
     pid = worker._process.pid
     worker.yield_to_others()
     assert os.getpriority(os.PRIO_PROCESS, pid) == 10
