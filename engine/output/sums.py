@@ -17,20 +17,17 @@ from oxiseq.engine import kinds
 from oxiseq.engine.expressions.exact import DIVISION_DIGITS, ExpressionError
 from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal
 from oxiseq.engine.expressions.values import to_double, to_float
-from oxiseq.engine.kernels.flow.results import SCRATCH, number_terms
-from oxiseq.engine.kernels.memory.pointers import address_of
+from oxiseq.engine.kernels.flow.results import number_terms
 from oxiseq.engine.matches.measures import Sums
+from oxiseq.engine.output.numbers import Ids, written
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-Ids = NDArray[np.uint32]
 _UNITS: Final = 10**DIVISION_DIGITS
 _MOST_UNITS: Final = 1 << 126
 """Magnitudes of decimals that kernels write, in units of 10^-18."""
 _WORD: Final = (1 << 64) - 1
 _TEXT: Final = 400
 """Bytes of a double as a term, and more."""
-_AT_ONCE: Final = 64
-"""Terms that the dictionary is to have room for."""
 
 
 def sum_ids(average: bool, sums: Sums, terms: TermDictionary) -> Ids:
@@ -49,7 +46,7 @@ def sum_ids(average: bool, sums: Sums, terms: TermDictionary) -> Ids:
             kind[i], numbers[i] = kinds.DECIMAL, -1.0 if units < 0 else 1.0
             high[i], low[i] = abs(units) >> 64, abs(units) & _WORD
     kind[others] = 0
-    ids = _written(kind, numbers, high, low, terms)
+    ids = written(number_terms, (kind, numbers, high, low), _TEXT, terms)
     for i in others:
         ids[i] = _alone(average, sums, i, terms)
     return ids
@@ -73,21 +70,6 @@ def _binary(average: bool, sums: Sums, i: int) -> float:
     rounded = to_float if sums.kind[i] == kinds.FLOAT else to_double
     summed = float(sums.special[i]) or rounded(Fraction(sums.numerators[i], sums.denominator))
     return rounded(summed / rounded(sums.events[i])) if average else summed
-
-
-def _written(
-    kind: NDArray[np.int64],
-    numbers: NDArray[np.float64],
-    high: NDArray[np.uint64],
-    low: NDArray[np.uint64],
-    terms: TermDictionary,
-) -> Ids:
-    """The ids of numbers of these kinds; 0 for others."""
-    ids, scratch, done = np.zeros(len(kind), np.uint32), np.zeros(SCRATCH, np.uint8), 0
-    while done < len(ids):
-        terms.reserve(_AT_ONCE, _TEXT * _AT_ONCE)
-        done = int(number_terms(terms.address, address_of(scratch), kind, numbers, high, low, ids, done))
-    return ids
 
 
 def _alone(average: bool, sums: Sums, i: int, terms: TermDictionary) -> int:

@@ -24,7 +24,7 @@ from oxiseq.engine.kernels.memory.pointers import address_of
 from oxiseq.engine.kernels.terms.table import PADDING
 from oxiseq.engine.matches.measures import Measures, Weight, large_numbers, number_of
 from oxiseq.engine.output.group_rows import GroupRows, Row, RowPlan
-from oxiseq.engine.output.integers import integer_ids
+from oxiseq.engine.output.numbers import integer_ids
 from oxiseq.engine.output.parts import is_pure
 from oxiseq.engine.output.sums import sum_ids
 from oxiseq.engine.terms.dictionary import TermDictionary

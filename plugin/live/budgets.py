@@ -21,7 +21,6 @@ from oxiseq.engine.run.run import Run
 from oxiseq.options import Options
 
 Policy: TypeAlias = Literal["fail", "reset"]
-POLICIES: Final[tuple[Policy, ...]] = ("fail", "reset")
 _SLACK: Final = 16
 """Where freeing what is dead has brought it below the budget, it is examined again a part of the budget later."""
 

@@ -408,13 +408,13 @@ class Worker:
         """What is to be done about their states after the entry at `position`."""
         with self._store_lock:  # who is examined first frees what is dead for all that share its state
             records = {query: query.run.records for query in queries if self._engine.catch_up(query)}
-        for query, most in records.items():
-            self._decide_one(query, most, position, offsets)
+        for query, had in records.items():
+            self._decide_one(query, had, position, offsets)
 
-    def _decide_one(self, query: LiveQuery, records: int, position: int, offsets: Mapping[str, int]) -> None:
-        """`records`: how many it has had, some of them dead."""
+    def _decide_one(self, query: LiveQuery, had: int, position: int, offsets: Mapping[str, int]) -> None:
+        """`had`: its records by then, some of them dead."""
         with self._store_lock:
-            if query not in self._engine or not (passed := query.watch.passed(query.run, records)):
+            if query not in self._engine or not (passed := query.watch.passed(query.run, had)):
                 return
             LOG.warning("query %s: %s", query.name, passed, extra={"query": query.name})
             fails = query.watch.budget.policy == "fail"
