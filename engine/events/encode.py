@@ -47,10 +47,10 @@ def encode_events(events: Iterable[TimedGraph], terms: TermDictionary) -> EventB
         times.append(to_microseconds(time))
         graphs.append(_encode(graph, terms))
     if len(graphs) == 1:
-        return EventBatch(np.array(times, np.int64), np.array([0, len(graphs[0]) // 3]), *_columns(graphs[0]))
-    sizes = np.array([len(graph) // 3 for graph in graphs], np.int64)
-    flat = np.concatenate(graphs) if graphs else np.zeros(0, np.uint32)
-    return EventBatch(np.array(times, np.int64), offsets(sizes), *_columns(flat))
+        return EventBatch(np.array(times, np.int64), np.array([0, graphs[0].shape[1]]), *graphs[0])
+    sizes = np.array([graph.shape[1] for graph in graphs], np.int64)
+    columns = np.concatenate(graphs, axis=1) if graphs else np.zeros((3, 0), np.uint32)
+    return EventBatch(np.array(times, np.int64), offsets(sizes), *columns)
 
 
 def iterated(events: Any) -> Iterable[Any]:
@@ -72,18 +72,15 @@ def _pairs(events: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
 def is_time(value: object) -> bool:
     """Whether it is meant as a time, valid or not, rather than as a graph: no RDF text begins with a digit or a
     sign."""
+    if type(value) is int:
+        return True
     if isinstance(value, str):
         return value[:1].isdigit() or value.startswith(("-", "+"))
     return not isinstance(value, Iterable)
 
 
-def _columns(flat: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
-    """Subjects, predicates, objects."""
-    return flat[0::3].copy(), flat[1::3].copy(), flat[2::3].copy()
-
-
 def _encode(graph: GraphLike, terms: TermDictionary) -> NDArray[np.uint32]:
-    """The ids of each triple's subject, predicate and object. pyoxigraph writes a graph faster than its terms can be
+    """The ids of subjects, predicates and objects, u32[3, n]. pyoxigraph writes a graph faster than its terms can be
     read one by one in Python."""
     try:
         if isinstance(graph, str | bytes):

@@ -13,9 +13,17 @@ from pyoxigraph import BlankNode, NamedNode, QuerySolutions, Store, Variable
 
 from oxiseq.engine.expressions.values import ExpressionError
 from oxiseq.engine.terms.texts import Term, term_text
+from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.scope import subexpressions
 
 IMPURE: Final = frozenset({"RAND", "NOW", "UUID", "STRUUID", "BNODE"})
 """Functions whose answer is not fixed by their arguments."""
+
+
+def is_pure(expression: Expression) -> bool:
+    """Whether equal values of what it is made of give an equal value."""
+    return not any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))
+
 
 _INFIX: Final = frozenset({"+", "-", "*", "/", "=", "!=", "<", ">", "<=", ">="})
 _EMPTY: Final = Store()

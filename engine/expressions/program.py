@@ -34,7 +34,8 @@ _COMPARISONS: Final = {
     "<=": machine.AT_MOST,
     ">=": machine.AT_LEAST,
 }
-_MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+"""A comparison → the one that says the same of its operands in the other order."""
 _ARITHMETIC: Final = {
     "+": arithmetic.ADD,
     "-": arithmetic.SUBTRACT,
@@ -44,7 +45,13 @@ _ARITHMETIC: Final = {
 _CHAINED: Final = {"&&": machine.AND, "||": machine.OR, **_ARITHMETIC}
 _SIMPLE: Final = {**_COMPARISONS, "SAMETERM": machine.SAME_TERM}
 _UNARY: Final = {"!": machine.NOT, "NEGATE": machine.NEGATE, "PLUS": machine.PLUS}
-_OPERATORS: Final = frozenset({*_CHAINED, *_SIMPLE, *_UNARY, "IN", "NOT IN", "BOUND"})
+_KINDS: Final = {
+    "ISIRI": (kinds.IRI, kinds.IRI),
+    "ISURI": (kinds.IRI, kinds.IRI),
+    "ISBLANK": (kinds.BLANK, kinds.BLANK),
+    "ISLITERAL": (kinds.STRING, kinds.OTHER),
+}
+_OPERATORS: Final = frozenset({*_CHAINED, *_SIMPLE, *_UNARY, *_KINDS, "IN", "NOT IN", "BOUND"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,9 @@ class _Compiler:
         elif name in _UNARY:
             self.expression(args[0])
             self.emit(_UNARY[name], change=0)
+        elif name in _KINDS:
+            self.expression(args[0])
+            self.emit(machine.OF_KIND, *_KINDS[name], change=0)
         elif name in ("IN", "NOT IN"):
             self.membership(args[0], args[1:], negated=name == "NOT IN")
         elif name == "BOUND":
@@ -144,7 +154,7 @@ class _Compiler:
     def fuse(self, name: str, left: Expression, right: Expression) -> bool:
         """`?v op number` and `number op ?v` as one operator."""
         if isinstance(left, Literal) and not isinstance(right, Literal):
-            left, right, name = right, left, _MIRRORED.get(name, name)
+            left, right, name = right, left, MIRRORED.get(name, name)
         if not isinstance(right, Literal) or isinstance(left, (Call, FunctionCall)):
             return False
         slot = self.slot(left)

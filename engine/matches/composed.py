@@ -33,7 +33,8 @@ Arcs = Sequence[tuple[int, int, int]]
 
 
 class Ended(NamedTuple):
-    """What ends at rows: their positions, and the weight of each, u64[n, words], of this form."""
+    """What ends at rows: their positions, and the weight of each, u64[n, words], of this form; where all matches so far
+    are told of u64[n, 2 words]: before each and after it."""
 
     at: I64
     weights: U64
@@ -43,10 +44,13 @@ class Ended(NamedTuple):
 class Rules:
     """The automaton as the kernel reads it: what rows of each symbol do."""
 
-    def __init__(self, kind: int, size: int = 0, *, consume: int = 0, once: int = 0, merges: bool = False) -> None:
+    def __init__(
+        self, kind: int, size: int = 0, *, consume: int = 0, once: int = 0, merges: bool = False, so_far: int = 0
+    ) -> None:
         settings = np.zeros(c.SETTINGS, np.int64)
         settings[c.KIND], settings[c.SIZE], settings[c.LEAST], settings[c.CONSUME] = kind, size, 1, consume
         settings[c.STATES], settings[c.ONCE], settings[c.MERGES] = 1, once, merges
+        settings[c.SO_FAR] = so_far
         self.arrays = c.Automaton(settings, np.zeros(0, np.int64), np.zeros((0, 2), np.int32), np.zeros(0, c.ARC))
         self._arcs = 0
 
@@ -58,6 +62,16 @@ class Rules:
     def slides(self) -> bool:
         """Whether matches leave the window one by one."""
         return self.settings[c.KIND] not in (c.UNBOUNDED, c.TUMBLING)
+
+    @property
+    def so_far(self) -> bool:
+        """Whether all matches of the window are told of whenever some end."""
+        return bool(self.settings[c.SO_FAR])
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether it is those of all partitions."""
+        return self.so_far and bool(self.settings[c.MERGES])
 
     def put(self, symbol: int, keep: int, arcs: Arcs) -> None:
         """Such rows do this from now on. `keep`: states (bits) in which matches stay when one comes."""
@@ -107,11 +121,17 @@ class ComposedWindows:
             work=_work(states, words),
             terms=np.zeros((4 * states, 4), np.int64),
             out_at=np.zeros(self._out, np.int64),
-            out=np.zeros((self._out, words), np.uint64),
+            out=self._room(self._out, words),
+            totals=np.zeros((2 if self.rules.adds_up else 0, words), np.uint64),
+            queue=np.zeros((1, 2), np.int64),
+            tally=np.array([0, 0, -1, _BEFORE_ALL], np.int64),
         )
         self._memory.scalars[[c.BASE, c.FREE]] = position, -1
         self._collected = 0
         self.begin_partitions(np.arange(count), count)
+
+    def _room(self, out: int, words: int) -> U64:
+        return np.zeros((out, 2 * words if self.rules.so_far else words), np.uint64)
 
     def columns(self, ids: I64) -> Columns:
         """What rows with these ids of attributes add, for `feed`. Collects before, if it is time."""
@@ -139,6 +159,8 @@ class ComposedWindows:
             elif need == c.NEED_TERMS:
                 wanted = int(self._memory.scalars[c.WANTED])
                 self._memory = self._memory._replace(terms=np.zeros((2 * wanted, 4), np.int64))
+            elif need == c.NEED_QUEUE:
+                self._memory = _longer_queue(self._memory)
             else:
                 self._memory = _more_entries(self._memory)
         self._memory.scalars[c.BASE] += count
@@ -187,7 +209,7 @@ class ComposedWindows:
         call(c.wipe, Pointers(memory))
         used: NDArray[np.bool_] = (memory.values[:, :sums] != 0).any(axis=0)
         needed = 1
-        for array in (memory.maps, memory.vectors):
+        for array in (memory.maps, memory.vectors, memory.totals):
             numbers = _weights(array, memory.form)[..., 1 : 1 + (1 + sums) * limbs].reshape(-1, 1 + sums, limbs)
             used = used | numbers[:, 1:].any(axis=(0, 2))
             needed = max(needed, _limbs_of(numbers.view(np.int64)))
@@ -203,7 +225,7 @@ class ComposedWindows:
         measures, memory = self.measures, self._memory
         if measures.leasts:
             words = words_of(memory.form)
-            lines = [getattr(memory, name).view(np.int64).reshape(-1, words) for name in ("maps", "vectors")]
+            lines = [getattr(memory, name).view(np.int64).reshape(-1, words) for name in _LASTING]
             measures.forget(
                 [
                     np.concatenate(
@@ -226,6 +248,8 @@ class ComposedWindows:
             parts["front"][known:] = parts["back"][known:] = -1
             maps = longer(memory.maps, count * self._states)
             self._memory = memory = memory._replace(parts=parts, maps=maps)
+            if self.rules.adds_up and self.rules.slides:
+                self._memory = memory = memory._replace(totals=_higher(memory.totals, count))
         call(c.begin, Pointers(memory), fresh.astype(np.int64))
 
     def partitions_in_use(self, count: int) -> NDArray[np.bool_]:
@@ -271,8 +295,12 @@ class ComposedWindows:
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches, without the rules."""
         self.collect()
-        arrays = {name: getattr(self._memory, name) for name in _SAVED}
+        arrays = {name: getattr(self._memory, name) for name in self._saved}
         return {**arrays, "measures": self.measures.save(terms), "tau": self.tau}
+
+    @property
+    def _saved(self) -> Sequence[str]:
+        return (*_SAVED, *_ADDED_UP) if self.rules.adds_up else _SAVED
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state; for windows that have not seen anything. Raises KeyError, ValueError for one of
@@ -281,25 +309,48 @@ class ComposedWindows:
         if layout != (c.PART, c.ENTRY, c.SCALARS, self._states * words_of(state["form"])):
             raise ValueError("composed windows of another layout")
         self.measures.restore(state["measures"], terms)
-        self._memory = self._memory._replace(**{name: state[name].copy() for name in _SAVED})
+        self._memory = self._memory._replace(**{name: state[name].copy() for name in self._saved})
         words = words_of(self._memory.form)
         held, masks = self.measures.masks(self._held)
         self._memory = self._memory._replace(
             held=held,
             masks=masks,
             work=_work(self._states, words),
-            out=np.zeros((len(self._memory.out_at), words), np.uint64),
+            out=self._room(len(self._memory.out_at), words),
         )
         self.tau = int(state["tau"])
 
 
 _BEFORE_ALL: Final = 1 - (1 << 63)
-_WEIGHTS: Final = ("maps", "vectors", "work", "out")
+_LASTING: Final = ("maps", "vectors", "totals")
+_WEIGHTS: Final = (*_LASTING, "work", "out")
 _SAVED: Final = ("scalars", "form", "parts", "maps", "entries", "vectors", "values", "flags")
+_ADDED_UP: Final = ("totals", "queue", "tally")
 
 
 def _work(states: int, words: int) -> U64:
-    return np.zeros((2 * states + 1, max(states, 2) * words), np.uint64)
+    return np.zeros((2 * states + 1, max(states, 3) * words), np.uint64)
+
+
+def _higher(totals: U64, count: int) -> U64:
+    """A tree with so many leaves: that of before is its left end."""
+    while len(totals) < 2 * count:
+        made = np.zeros((2 * len(totals), totals.shape[1]), np.uint64)
+        made[1], row = totals[1], 1
+        while row < len(totals):
+            made[2 * row : 3 * row] = totals[row : 2 * row]
+            row *= 2
+        totals = made
+    return totals
+
+
+def _longer_queue(memory: c.Composed) -> c.Composed:
+    """With room for twice as many, the first in front."""
+    size = len(memory.queue)
+    queue = np.zeros((2 * size, 2), np.int64)
+    queue[:size] = np.roll(memory.queue, -int(memory.tally[c.HEAD]), axis=0)
+    memory.tally[c.HEAD] = 0
+    return memory._replace(queue=queue)
 
 
 def _weights(array: U64, form: I64) -> U64:

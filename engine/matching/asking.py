@@ -1,7 +1,8 @@
 """A condition evaluated for many rows of terms at once.
 
-In the flow: ids of rows → **outcomes** (conditions.py). Function calls are answered by one store query for all
-rows, in columns of text; operators stay with `exact`, which sees each distinct set of the calls' answers once.
+In the flow: ids of rows → **outcomes** (conditions.py). A test of strings by a text is made here (plain_texts.py).
+Function calls are answered by one store query for all rows, in columns of text; operators stay with `exact`, which sees
+each distinct set of the calls' answers, and of the terms that it needs beside them, once.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal, QueryResultsFormat, QuerySolutions, Store, Variable, parse_query_results
 
+from oxiseq.engine import kinds
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, truth
 from oxiseq.engine.expressions.values import read
+from oxiseq.engine.matching.plain_texts import strings_told, text_test
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Call, Expression, FunctionCall
@@ -55,6 +58,7 @@ class Asked:
         binds = " ".join(f"BIND({render_expression(e)} AS ?{v.value})" for e, v in self._calls.items())
         self._head = f"SELECT {' '.join(map(str, answers))} {{ VALUES (?{_ROW} {names}) {{ "
         self._tail = f" }} {binds} }}"
+        self._test = text_test(expression) if len(self._variables) == 1 else None
         self._answers_head = "\t".join(str(v) for v in self._calls.values()).encode() + b"\n"
 
     def _lift(self, e: Expression) -> Expression:
@@ -69,16 +73,36 @@ class Asked:
     def outcomes(self, rows: NDArray[np.integer], terms: TermDictionary) -> NDArray[np.uint8]:
         """u8[k]: KNOWN_FALSE, KNOWN_TRUE or KNOWN_ERROR for each row of ids, u32[k, variables]."""
         found = np.zeros(len(rows), np.uint8)
-        if self._calls and len(rows) > _FEW:
-            for start in range(0, len(rows), _CHUNK):
-                self._ask(rows[start : start + _CHUNK], terms, found[start : start + _CHUNK])
-        for i in np.flatnonzero(found == NOT_KNOWN).tolist():
+        if self._test is not None:
+            strings, told = strings_told(self._test, rows[:, 0], terms)
+            found[strings] = np.where(told, KNOWN_TRUE, KNOWN_FALSE)
+        left = np.flatnonzero(found == NOT_KNOWN)
+        if self._calls and len(left) > _FEW:
+            for start in range(0, len(left), _CHUNK):
+                self._ask(left[start : start + _CHUNK], rows, terms, found)
+            left = left[found[left] == NOT_KNOWN]
+        if len(self._variables) == 1:
+            left = self._one_blank(left, rows, terms, found)
+        for i in left.tolist():
             found[i] = self._outcome(self._mapping(rows[i], terms))
         return found
 
-    def _ask(self, rows: NDArray[np.integer], terms: TermDictionary, found: NDArray[np.uint8]) -> None:
-        """Fill in the outcomes of the rows that VALUES takes."""
-        columns, fits = zip(*(_texts(terms, column) for column in rows.T), strict=True)
+    def _one_blank(
+        self, left: NDArray[np.intp], rows: NDArray[np.integer], terms: TermDictionary, found: NDArray[np.uint8]
+    ) -> NDArray[np.intp]:
+        """The rows that are left when one blank node has told of all: no function and no constant tells them apart."""
+        blank = terms.columns.kind[rows[left, 0]] == kinds.BLANK
+        blanks = left[blank]
+        if len(blanks):
+            found[blanks] = self._outcome(self._mapping(rows[blanks[0]], terms))
+        others: NDArray[np.intp] = left[~blank]
+        return others
+
+    def _ask(
+        self, chosen: NDArray[np.intp], rows: NDArray[np.integer], terms: TermDictionary, found: NDArray[np.uint8]
+    ) -> None:
+        """Fill in the outcomes of those of the chosen rows that VALUES takes."""
+        columns, fits = zip(*(_texts(terms, column) for column in rows[chosen].T), strict=True)
         asked = np.flatnonzero(np.logical_and.reduce(fits)).tolist()
         written = columns[0] if len(columns) == 1 else [" ".join(row) for row in zip(*columns, strict=True)]
         if len(asked) < len(written):
@@ -98,13 +122,19 @@ class Asked:
             answers = dict(zip(distinct, self._read(distinct), strict=True))
         except SyntaxError:  # Oxigraph writes triple terms that are nested deeper than it reads them
             return
+        places = chosen[numbers]
         if not self._own:
-            known = {cell: self._outcome(mapping) for cell, mapping in answers.items()}
-            found[numbers] = [known[cell] for cell in cells]
+            alone = {cell: self._outcome(mapping) for cell, mapping in answers.items()}
+            found[places] = [alone[cell] for cell in cells]
             return
-        for i, cell in zip(numbers.tolist(), cells, strict=True):
-            own = {self._variables[v]: terms.term(int(rows[i, v])) for v in self._own if rows[i, v]}
-            found[i] = self._outcome({**answers[cell], **own})
+        own = map(tuple, rows[places][:, self._own].tolist())
+        each = list(zip(cells, own, strict=True))
+        known = {(cell, ids): self._outcome({**answers[cell], **self._terms_of(ids, terms)}) for cell, ids in set(each)}
+        found[places] = [known[row] for row in each]
+
+    def _terms_of(self, ids: tuple[int, ...], terms: TermDictionary) -> dict[Variable, Term]:
+        """The variables that are needed beside the calls, of one row."""
+        return {self._variables[v]: terms.term(i) for v, i in zip(self._own, ids, strict=True) if i}
 
     def _cells(self, lines: bytes) -> tuple[NDArray[np.int64], list[bytes]]:
         """The number of each line's row, and the answers, as TSV has them: without a tab in any."""

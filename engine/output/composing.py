@@ -5,6 +5,7 @@ In the flow: rows of a batch → **composed windows** → weights of ends → **
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -12,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.time import to_literal
-from oxiseq.engine.matches.measures import Measure, Measures
+from oxiseq.engine.kernels.matches.weights import PRESENT
+from oxiseq.engine.matches.measures import Measure, Measures, words_of
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.news import Side, news
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.weight_rows import WeightRows
 from oxiseq.engine.plan.composing import Composing
@@ -27,19 +30,22 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.scope import expression_variables
 
 I64 = NDArray[np.int64]
+Ids = NDArray[np.uint32]
 Values = Callable[[I64, int], NDArray[np.uint32]]
 """Numbers of partitions, and which of the values of PARTITION BY → the values."""
 
 
 class GroupEnds(NamedTuple):
     """The matches that end at instants, by groups: the instants' times (µs); the ids of those keys that are values,
-    u32[n, keys]; the weights, u64[n, words], of this form and of these measures."""
+    u32[n, keys]; the weights, u64[n, words], of this form and of these measures. `before`: where groups are of all
+    matches of the window so far, what they were before the instant; `weights` is what they are after it."""
 
     time: I64
     keys: NDArray[np.uint32]
     weights: NDArray[np.uint64]
     form: I64
     measures: Measures
+    before: NDArray[np.uint64] | None = None
 
 
 class MatchComposer:
@@ -69,7 +75,9 @@ class MatchComposer:
             terms,
             capacities,
             merges=composing.merges,
+            so_far=composing.so_far,
         )
+        self._so_far = composing.so_far
 
     def feed(self, buffer: RowBuffer, values: Values) -> list[GroupEnds]:
         """Take in a batch of rows, the last ones of the store; what ends in it, in order. It is to be read before the
@@ -87,7 +95,11 @@ class MatchComposer:
                 keys[:, column] = values(arrays.partition[instant], key)
         elif self._keys:
             keys = self.sequence.keys(buffer, row)[:, self._keys]
-        return GroupEnds(arrays.time[instant], keys, weights, form, self._measures)
+        before = None
+        if self._so_far:
+            words = words_of(form)
+            before, weights = weights[:, :words], np.ascontiguousarray(weights[:, words:])
+        return GroupEnds(arrays.time[instant], keys, weights, form, self._measures, before)
 
 
 class ComposedRows:
@@ -99,20 +111,50 @@ class ComposedRows:
         measured = [None if m is None else numbers[m] for m in composing.measures]
         self._rows = WeightRows(plan, measured, plan.having, terms)
         self._read = keys_read(plan)
+        self._apart = not composing.merges and all(map(plan.columns.__contains__, plan.keys))
+        """Whether groups of an instant have different rows."""
 
     def rows(self, found: Sequence[GroupEnds], times: dict[int, int]) -> MatchBatch | None:
         """The rows of what ends; None: there are none. `times`: the ids of times as terms, as far as they are known;
         more are added."""
-        made = [*self._made(found, times)]
+        made = [*(self._new(found, times) if self._composing.so_far else self._made(found, times))]
         if not made:
             return None
         return MatchBatch.of_groups(*(np.concatenate(column) for column in zip(*made, strict=True)))
 
-    def _made(self, found: Sequence[GroupEnds], times: dict[int, int]) -> Iterator[tuple[I64, NDArray[np.uint32]]]:
+    def _made(self, found: Sequence[GroupEnds], times: dict[int, int]) -> Iterator[tuple[I64, Ids]]:
         for ends in found:
             kept, rows = self._rows.of(self._keys(ends, times), ends.weights, ends.form, ends.measures)
             if len(kept):
                 yield ends.time[kept], rows
+
+    def _new(self, found: Sequence[GroupEnds], times: dict[int, int]) -> Iterator[tuple[I64, Ids]]:
+        """The rows that groups have after an instant, less those they had before it."""
+        firsts = itertools.accumulate((len(ends.time) for ends in found), initial=0)
+        made = [self._both(ends, times, first) for ends, first in zip(found, firsts, strict=False)]
+        if made:
+            sides = [Side(*map(np.concatenate, zip(*side, strict=True))) for side in zip(*made, strict=True)]
+            new = news(*sides, apart=self._apart)
+            if len(new):
+                yield sides[1].time[new], sides[1].rows[new]
+
+    def _both(self, ends: GroupEnds, times: dict[int, int], first: int) -> tuple[Side, Side]:
+        """The rows of groups, numbered from `first` on, before and after instants."""
+        assert ends.before is not None
+        there = np.flatnonzero(ends.before[:, 0] & np.uint64(PRESENT))
+        keys, count = self._keys(ends, times), len(there)
+        kept, rows = self._rows.of(
+            np.concatenate([keys[there], keys]),
+            np.concatenate([ends.before[there], ends.weights]),
+            ends.form,
+            ends.measures,
+        )
+        old = int(np.searchsorted(kept, count))
+        before, after = there[kept[:old]], kept[old:] - count
+        return (
+            Side(ends.time[before], before + first, rows[:old]),
+            Side(ends.time[after], after + first, rows[old:]),
+        )
 
     def _keys(self, ends: GroupEnds, times: dict[int, int]) -> NDArray[np.uint32]:
         columns, given = np.zeros((len(ends.time), len(self._read)), np.uint32), iter(ends.keys.T)

@@ -16,8 +16,9 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.column import holding
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, holds
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.rewriting import replaced
-from oxiseq.engine.output.parts import Ids, MatchRows, PartColumns, id_of, is_pure
+from oxiseq.engine.output.parts import Ids, MatchRows, PartColumns, id_of
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import Key, order_key

@@ -19,13 +19,13 @@ from oxiseq.engine import kinds
 from oxiseq.engine.events.time import to_duration_literal, to_literal
 from oxiseq.engine.expressions.aggregate import aggregate, average
 from oxiseq.engine.expressions.exact import ExpressionError
-from oxiseq.engine.expressions.functions import IMPURE
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.plan.answer import Iterations
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Aggregate, Call, Expression, MatchFunction
-from oxiseq.grammar.scope import expression_variables, subexpressions
+from oxiseq.grammar.algebra import Aggregate, MatchFunction
+from oxiseq.grammar.scope import expression_variables
 
 I64 = NDArray[np.int64]
 Ids = NDArray[np.uint32]
@@ -154,11 +154,6 @@ class PartColumns:
             return id_of(aggregate(part, mappings), ids, self._terms)
         except ExpressionError:
             return 0
-
-
-def is_pure(expression: Expression) -> bool:
-    """Whether equal values of what it is made of give an equal value."""
-    return not any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))
 
 
 def id_of(term: Term, known: Mapping[Term, int], terms: TermDictionary) -> int:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.column import holding
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.kernels.flow.results import large_terms
@@ -25,7 +26,6 @@ from oxiseq.engine.kernels.terms.table import PADDING
 from oxiseq.engine.matches.measures import Measures, Weight, large_numbers, number_of
 from oxiseq.engine.output.group_rows import GroupRows, Row, RowPlan
 from oxiseq.engine.output.numbers import integer_ids
-from oxiseq.engine.output.parts import is_pure
 from oxiseq.engine.output.sums import sum_ids
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.value import integer_value

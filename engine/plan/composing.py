@@ -1,5 +1,6 @@
-"""Rows of groups of one instant made of composed windows (answers.md, tier S): where all rows of a match have one key
-in common, or none is compared, what an instant does to the sets of prefixes is a linear map, whatever the window.
+"""Rows of groups made of composed windows (answers.md, tier S), of those that end at one instant, or of the window's so
+far whenever some end: where all rows of a match have one key in common, or none is compared, what an instant does to
+the sets of prefixes is a linear map, whatever the window.
 
 In the flow: summary plan → **composed, carried, folded or listed** → run.
 """
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from pyoxigraph import Variable
 
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED
 from oxiseq.engine.plan.answer import Iterations
 from oxiseq.engine.plan.folding import OfEvents, measure_of
@@ -18,7 +20,7 @@ from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.composed import Key, key_of
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.sequence.tables import SequenceTables
-from oxiseq.grammar.algebra import Aggregate, Every, Expression, MatchFunction
+from oxiseq.grammar.algebra import Aggregate, Every, Expression, MatchFunction, OnChange
 from oxiseq.grammar.places import Overview
 
 
@@ -26,12 +28,13 @@ from oxiseq.grammar.places import Overview
 class Composing:
     """`by`: what all rows of a match have in common (sequence/composed.py). `keys`: of groups: which of the values of
     `by`, or of PARTITION BY; None: the time at which matches end. `measures`: None for COUNT(*). `aggregates`: their
-    names."""
+    names. `so_far`: groups are of all matches of the window so far, and told of if their rows are new."""
 
     by: Key
     keys: tuple[int | None, ...]
     measures: tuple[OfEvents | None, ...]
     aggregates: tuple[str, ...]
+    so_far: bool = False
 
     @property
     def merges(self) -> bool:
@@ -53,9 +56,10 @@ def composing_of(
 ) -> Composing | None:
     """How groups are made of composed windows; None where they cannot be. Of a plan whose matches need not be listed
     for another reason than what is measured (counting.py)."""
-    if not in_columns(summary) or not all(a.name in WEIGHED and not a.distinct for a in summary.aggregates):
+    so_far = _changes(summary)
+    if not (so_far or in_columns(summary)) or not all(a.name in WEIGHED and not a.distinct for a in summary.aggregates):
         return None
-    by = key_of(sequence)
+    by = key_of(sequence, so_far=so_far)
     if by is None or (seen.query.partition is not None and by != (PARTITION,)):
         return None  # of one pattern alone: rows would be told by the partition's instants
     values = seen.query.partition.by if by == (PARTITION,) and seen.query.partition is not None else by
@@ -70,15 +74,24 @@ def composing_of(
     for m, each in zip(summary.measures, measures, strict=True):
         if each is None and m.column is not None:
             return None
-    found = Composing(by, tuple(keys), measures, tuple(a.name for a in summary.aggregates))
+    found = Composing(by, tuple(keys), measures, tuple(a.name for a in summary.aggregates), so_far)
     needed = {m.variable for m in found.distinct if m.variable is not None}
     return found if len(found.distinct) <= MOST_MEASURES and needed <= set(stored) else None
 
 
 def in_columns(plan: SummaryPlan) -> bool:
     """Whether each group is of one instant, and its row is emitted whatever others there are."""
-    plain = plan.instantly and not isinstance(plan.report, Every) and not plan.order_by and not plan.distinct
-    return plain and plan.limit is None and not plan.offset
+    return plan.instantly and not isinstance(plan.report, Every) and _plain(plan)
+
+
+def _changes(plan: SummaryPlan) -> bool:
+    """Whether the rows of groups of the window so far are emitted if they are new, whatever others there are."""
+    same = all(map(is_pure, (*plan.columns, *plan.having)))
+    return isinstance(plan.report, OnChange) and not plan.instantly and _plain(plan) and same
+
+
+def _plain(plan: SummaryPlan) -> bool:
+    return not plan.order_by and not plan.distinct and plan.limit is None and not plan.offset
 
 
 def _key(e: Expression, values: Key) -> int | None:

@@ -32,11 +32,12 @@ I64 = NDArray[np.int64]
 Key = tuple[Variable, ...]
 
 
-def key_of(compiled: SequenceTables) -> Key | None:
+def key_of(compiled: SequenceTables, *, so_far: bool) -> Key | None:
     """The variables whose values all rows of a match have in common, and on which alone it depends which rows make one;
-    (PARTITION,) under PARTITION BY. None: it depends on more, or some rows lack them."""
+    (PARTITION,) under PARTITION BY. None: it depends on more, or some rows lack them; or there are too many states, one
+    of them for all matches `so_far`."""
     graph = compiled.graph
-    if max(_states(graph)) + 1 > MOST_STATES:
+    if max(_states(graph)) + 1 + so_far > MOST_STATES:
         return None
     between = [(edge, key) for edge, key in zip(graph.edges, compiled.keys, strict=True) if edge.source != START]
     values = {frozenset(value for value in key) for _, key in between}
@@ -86,19 +87,23 @@ def _is_kept(arm: Arm, following: Sequence[Value], key: frozenset[Variable]) -> 
     return True
 
 
-def rules_of(compiled: SequenceTables, window: Window | None, *, merges: bool) -> Rules:
-    """What rows of each letter do. `merges`: what ends at an instant is told of together."""
+def rules_of(compiled: SequenceTables, window: Window | None, *, merges: bool, so_far: bool) -> Rules:
+    """What rows of each letter do. `merges`: what ends at an instant is told of together; `so_far`: and all matches of
+    the window."""
     kind = c.UNBOUNDED if window is None else c.BY_CLOCK if window.sliding else c.TUMBLING
     graph, leaving, states = compiled.graph, edges_by_source(compiled.graph), _states(compiled.graph)
     once = sum(1 << states[n] for n, edge in enumerate(graph.edges) if edge.op is Op.STRICT and states[n])
-    rules = Rules(kind, once=once, merges=merges)
-    rules.settings[c.STATES] = max(states) + 1
+    last = max(states) + so_far
+    rules = Rules(kind, once=once, merges=merges, so_far=last if so_far else 0)
+    rules.settings[c.STATES] = last + 1
     for symbol, letter in enumerate(compiled.letters):
         keep, arcs = -1 & ~once, list[tuple[int, int, int]]()
         for state, edge in zip(states, graph.edges, strict=True):
             mine = [arm for arm in edge.arms if arm.letter == letter]
             for arm in mine:
                 following = [states[n] for n in leaving.get(arm.target, ())]
+                if so_far and graph.states[arm.target].final:
+                    following.append(last)
                 arcs += _arcs(graph, state, arm.target, following, symbol + 1)
             fires = bool(mine) and edge.op is Op.NEXT
             if state and (fires or any(guard.letter == letter for guard in edge.guards)):
@@ -119,7 +124,7 @@ def _arcs(graph: StateGraph, source: int, target: int, following: Sequence[int],
 
 
 class EndedRows(NamedTuple):
-    """What ends at rows: their numbers in the batch, and the weight of each, u64[n, words], of this form."""
+    """What ends at rows: their numbers in the batch, and the weights of each, of this form (see `Ended`)."""
 
     row: I64
     weights: NDArray[np.uint64]
@@ -129,7 +134,8 @@ class EndedRows(NamedTuple):
 class ComposedSequence:
     """The running state of one sequence. Between batches it needs no row any more.
 
-    `key`: see `key_of`; `held`: which of `measures` a row of each letter counts with, bool[letters, measures].
+    `key`: see `key_of`; `held`: which of `measures` a row of each letter counts with, bool[letters, measures];
+    `merges`, `so_far`: see `rules_of`.
     """
 
     oldest_row: Final = 1 << 62
@@ -147,9 +153,10 @@ class ComposedSequence:
         capacities: Capacities | None = None,
         *,
         merges: bool,
+        so_far: bool,
     ) -> None:
         capacities = capacities or Capacities()
-        rules = rules_of(compiled, window, merges=merges)
+        rules = rules_of(compiled, window, merges=merges, so_far=so_far)
         nothing = np.zeros((1, held.shape[1]), np.bool_)
         parts = max(capacities.groups, 1) if key else 1
         self._windows = ComposedWindows(

@@ -184,9 +184,9 @@ class TermDictionary:
         return ids
 
     def intern_triples(self, text: bytes) -> NDArray[np.uint32]:
-        """The ids of the terms of a graph as pyoxigraph writes it in N-Triples: u32[3n], subject, predicate, object of
-        each line. Blank nodes are fresh. Raises ValueError for a triple term that holds a blank node."""
-        ids = np.empty(3 * text.count(b"\n"), np.uint32)
+        """The ids of the terms of a graph as pyoxigraph writes it in N-Triples: u32[3, n], the subjects, predicates and
+        objects of n lines. Blank nodes are fresh. Raises ValueError for a triple term that holds a blank node."""
+        ids = np.empty((3, text.count(b"\n")), np.uint32)
         labels = np.zeros((_LABELS + 1, 4), np.int64)
         while True:
             data = self._copied(text)
@@ -201,7 +201,7 @@ class TermDictionary:
                 labels = np.zeros((2 * len(labels) - 1, 4), np.int64)
                 continue
             else:
-                self.reserve(len(ids), len(text) + SCRATCH_SPARE)
+                self.reserve(ids.size, len(text) + SCRATCH_SPARE)
             labels[:] = 0
 
     def blank(self) -> TermId:

@@ -52,7 +52,7 @@ Told = list[tuple[int, tuple[str | None, ...]]]
 
 
 def text_of(dice: random.Random, pattern: str, window: str, keys: Sequence[str]) -> str:
-    """A query with groups of one instant."""
+    """A query with groups of one instant, or of the window so far."""
     keyed = " ".join(f"; :{key[1:]} {key}" for key in keys)
     patterns = []
     for name in (n for n in "ABCN" if n in pattern):
@@ -66,7 +66,12 @@ def text_of(dice: random.Random, pattern: str, window: str, keys: Sequence[str])
     shown = [*keys] if dice.random() < 0.5 and not (clause and len(keys) > 1) else []
     having = dice.choice(("", "", "HAVING (COUNT(*) > 1)", f"HAVING ({measured[1]} > 3)"))
     select = " ".join([*shown, *(f"({each} AS ?x{i})" for i, each in enumerate(dict.fromkeys(measured)))])
-    where = f"WHERE {{ SEQ({pattern}) {' '.join(patterns)} }} GROUP BY {' '.join(shown)} (ENDTIME()) {having}"
+    groups = f"GROUP BY {' '.join(shown)} (ENDTIME()) {having}"
+    if dice.random() < 0.4:
+        by = f"GROUP BY {' '.join(shown)}" if shown else ""
+        groups = f"{by} {having} REPORT ON CONTENT CHANGE"
+        select = " ".join(each for each in select.split(" ") if each not in keys or dice.random() < 0.6)
+    where = f"WHERE {{ SEQ({pattern}) {' '.join(patterns)} }} {groups}"
     return f"PREFIX : <{E}> SELECT {select} {window} {clause} FROM STREAM S <{E}s> {where}"
 
 
@@ -156,6 +161,26 @@ LOOP = f"""PREFIX : <{E}> SELECT (COUNT(*) AS ?n) (SUM(SUM(?v)) AS ?s) {{}} FROM
   DEFINE GPM C ON S {{{{ ?c :is :C }}}} }}}} GROUP BY (ENDTIME())"""
 
 
+def test_totals_of_many_keys_follow_them_as_they_leave() -> None:
+    """More keys than there is room for to begin with, each with windows that it leaves at other times."""
+    gpms = " ".join(f"DEFINE GPM {n} ON S {{ ?{n.lower()} :is :{n} ; :k ?k ; :v ?{n.lower()}v }}" for n in "ABC")
+    text = f"""PREFIX : <{E}> SELECT (SUM(?av) AS ?s) (MIN(?cv) AS ?m) (SUM(SUM(?bv)) AS ?n) WITHIN PT0.00012S SLIDING
+      FROM STREAM S <{E}s> WHERE {{ SEQ(A; B;+; C) {gpms} }} REPORT ON CONTENT CHANGE"""
+    dice, events = random.Random(1), []
+    for i in range(400):
+        value = f'"{dice.choice(VALUES[:4])}"^^<{XSD}integer>'
+        lines = (f"is> <{E}{dice.choice('ABBC')}>", f"k> <{E}{dice.randint(0, 12)}>", f"v> {value}")
+        events.append((i, "\n".join(f"<{E}e{i}> <{E}{each} ." for each in lines)))
+    found = []
+    for composing in (True, False):
+        for small in (True, False):
+            terms = TermDictionary()
+            plan = compile_query(load(text), terms, composing=composing)
+            assert (plan.runner.composing is not None) is composing
+            found.append(told(plan, terms, events, size=90, late=0, small=small, at=300))
+    assert found[0] and all(each == found[0] for each in found)
+
+
 def number(i: int, kind: str) -> Event:
     return i, f'<{E}e{i}> <{E}is> <{E}{kind}> .\n<{E}e{i}> <{E}v> "1"^^<{XSD}integer> .'
 
@@ -189,7 +214,11 @@ def test_rows_of_equal_groups_have_values_of_their_own(function: str) -> None:
         ("A; N! WITHIN 1 MINUTE; B", "", "GROUP BY (ENDTIME())", False),
         ("A; B", "; :k ?k FILTER(?bv > ?av)", "GROUP BY (ENDTIME())", False),
         ("A; B", "; :k ?k", "GROUP BY (ENDTIME()) ORDER BY ?n", False),
-        ("A; B", "; :k ?k", "", False),
+        ("A; B", "; :k ?k", "", True),
+        ("A; B", "; :k ?k", "GROUP BY ?k", True),
+        ("A; B", "; :k ?k ; :m ?m", "GROUP BY ?k", False),
+        ("A; B", "; :k ?k", "REPORT EVERY 1 MINUTE", False),
+        ("A; B", "; :k ?k", "GROUP BY ?k HAVING (RAND() < 2)", False),
     ],
 )
 def test_explain_says_which_are_composed(seq: str, key: str, tail: str, composes: bool) -> None:
@@ -199,7 +228,7 @@ def test_explain_says_which_are_composed(seq: str, key: str, tail: str, composes
         end = " }" if "FILTER" in condition else f" ; :v ?{name.lower()}v }}"
         condition = condition.replace("FILTER", f"; :v ?{name.lower()}v FILTER")
         patterns.append(f"DEFINE GPM {name} ON S {{ ?{name.lower()} :is :{name} {condition}{end}")
-    shown = "?k" if "?k (" in tail else ""
+    shown = "?k" if "?k" in tail else ""
     text = f"PREFIX : <{E}> SELECT {shown} (COUNT(*) AS ?n) WITHIN 1 HOUR SLIDING FROM STREAM S <{E}s> "
     clauses = oxiseq.Query(f"{text} WHERE {{ SEQ({seq}) {' '.join(patterns)} }} {tail}").explain().clauses
     assert ("matches are counted by composed windows, none is listed" in clauses) is composes
@@ -224,10 +253,12 @@ def test_queries_of_other_windows_find_together_what_they_find_alone() -> None:
             assert alone
 
 
-def test_a_state_without_composed_windows_goes_on() -> None:
+@pytest.mark.parametrize("tail", ["GROUP BY (ENDTIME())", "REPORT ON CONTENT CHANGE"])
+def test_a_state_without_composed_windows_goes_on(tail: str) -> None:
     """As earlier versions saved it, and as queries save that have found together with others."""
     events = [number(i, kind) for i, kind in enumerate("ABABCABCBC")]
     text, rows = LOOP.format("WITHIN PT0.000006S SLIDING").replace(" (SUM(SUM(?v)) AS ?s)", ""), []
+    text = text.replace("GROUP BY (ENDTIME())", tail)
     terms, kb = TermDictionary(), StoreKb(Store())
     run = QueryRun(compile_query(load(text), terms, composing=False), terms, kb)
     plan = compile_query(load(text), terms)

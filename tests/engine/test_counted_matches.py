@@ -181,7 +181,7 @@ def test_sums_over_iterations_of_matches_that_no_engine_could_list(window: str, 
 
 def test_sums_of_too_many_matches_are_told_of() -> None:
     with pytest.raises(oxiseq.LimitError, match="binary digits of the number of matches"):
-        folded(4_100, "(SUM(SUM(?v)) AS ?s)")
+        folded(4_100, "(SUM(SUM(?v)) AS ?s)", "", "WITHIN 1 HOUR")
 
 
 def test_queries_that_fold_alike_and_otherwise_tell_what_they_tell_alone() -> None:
@@ -223,10 +223,12 @@ def test_explain_says_how() -> None:
     weights = "matches are counted and summed as they are found, by weights of nodes"
     for window, inner, tail, how in (
         ("", "MIN", "", "lists every match"),
-        ("WITHIN PT1M SLIDING", "SUM", "", "lists every match"),
+        ("WITHIN PT1M SLIDING", "SUM", "ORDER BY ?n", "lists every match"),
         ("WITHIN PT1M SLIDING", "SUM", "GROUP BY (ENDTIME()) ORDER BY ?n", visits),
         ("WITHIN PT1M SLIDING", "SUM", "GROUP BY (ENDTIME())", composed),
-        ("", "SUM", "", weights),
+        ("WITHIN PT1M SLIDING", "SUM", "", composed),
+        ("", "SUM", "", composed),
+        ("WITHIN PT1M", "SUM", "", weights),
     ):
         made = query("A; B+", window, f"SELECT (SUM({inner}(?bv)) AS ?n)", **KEYED) + f" {tail}"
         because = "" if how == composed else f": {inner}(?bv) is no value that a run carries"

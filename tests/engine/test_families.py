@@ -19,7 +19,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import chains, family_of, strictness, thresholds
-from oxiseq.engine.run.alike import why_no_family
+from oxiseq.engine.run.alike import to_share, why_no_family
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.shared import SharedRuns
 from oxiseq.engine.sequence.memory import Capacities
@@ -109,7 +109,7 @@ def test_who_is_in_no_family_and_why() -> None:
     assert "compares its variable" in str(why_no_family(plan("A; B", A="FILTER(?av = 5)")))
     assert "LIMIT" in str(why_no_family(plan("A; B", select="SELECT DISTINCT ?a", **filtered)))
     assert "all matches" in str(why_no_family(plan("A; B", select="SELECT NEXT ?a", **filtered)))
-    assert why_no_family(plan("A; B", select="SELECT (COUNT(*) AS ?n)", **filtered)) is None
+    assert why_no_family(to_share(plan("A; B", select="SELECT (COUNT(*) AS ?n)", **filtered))) is None
     summed = plan("A; B+", "WITHIN PT0.00003S", "SELECT (SUM(SUM(?bv)) AS ?n)", **filtered)
     assert "not listed" in str(why_no_family(summed))
     assert "bounds" in str(why_no_family(plan("A; B WITHIN PT0.000003S", **filtered)))

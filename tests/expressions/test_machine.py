@@ -77,6 +77,7 @@ def random_expression(dice: random.Random, depth: int, terms: list[Term]) -> Exp
         (1, ["!"], 1),
         (1, ["IN", "NOT IN"], 3),
         (1, ["SAMETERM"], 2),
+        (1, ["ISIRI", "ISURI", "ISBLANK", "ISLITERAL"], 1),
     ]
     _, names, arity = dice.choices(forms, [weight for weight, _, _ in forms])[0]
     if dice.random() < 0.05:
@@ -113,6 +114,21 @@ def test_machine_never_contradicts_exact(seed: int) -> None:
         mapping = {v: dice.choice(TERMS) for v in VARIABLES if dice.random() < 0.9}
         outcome = machine_truth(e, mapping, terms)
         assert outcome in (machine.UNDECIDED, exact_truth(e, mapping)), (str(e), mapping)
+
+
+def test_kinds_of_terms_are_decided() -> None:
+    """But of what may be a literal or a triple term."""
+    terms = TermDictionary()
+    ids = [0, terms.blank(), *(terms.intern(term) for term in TERMS)]
+    for name in ("ISIRI", "ISURI", "ISBLANK", "ISLITERAL"):
+        e = Call(name, (VARIABLES[0],))
+        code = compile_program(e, SLOTS, terms).code
+        for i in ids:
+            outcome = machine_calls.truth(code, 0, len(code), np.array([i], np.int64), *terms.columns)
+            if name == "ISLITERAL" and terms.columns.kind[i] == kinds.OTHER:
+                assert outcome == machine.UNDECIDED
+            else:
+                assert outcome == exact_truth(e, {VARIABLES[0]: terms.term(i)} if i else {})
 
 
 def test_ordinary_numbers_are_decided() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -89,7 +90,20 @@ print(*[name for name in {UNNEEDED!r} if "oxiseq." + name in sys.modules])
     assert python(code).split() == []
 
 
-def test_loading_leaves_the_collector_as_it_was() -> None:
+def test_nothing_grows_old_and_nothing_is_counted_where_nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(1) or 1)
+    gc.collect()  # the youngest are so few that none of them grows old by itself
+    young: list[list[int]] = [[]]
+    with loading():
+        pass
+    assert any(each is young for each in gc.get_objects(generation=0))
+    with loading():
+        monkeypatch.setitem(sys.modules, "oxiseq_loaded_now", ModuleType("oxiseq_loaded_now"))
+    assert counted == [1]
+
+
+def test_loading_leaves_the_collector_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     with loading():
         assert not gc.isenabled()
     assert gc.isenabled()
@@ -104,7 +118,7 @@ def test_loading_leaves_the_collector_as_it_was() -> None:
     try:
         frozen = gc.get_freeze_count()
         with loading():
-            pass
+            monkeypatch.setitem(sys.modules, "oxiseq_loaded_now", ModuleType("oxiseq_loaded_now"))
         assert 0 < gc.get_freeze_count() <= frozen  # what dies meanwhile is no longer counted
     finally:
         gc.unfreeze()

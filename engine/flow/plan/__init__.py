@@ -30,6 +30,7 @@ orders of terms do not look at raw columns.
     sheet.py         one in the making
 """
 
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Rank, Reach, Sum
 from oxiseq.engine.flow.plan.forms import (
     FlowPlan,
@@ -39,7 +40,6 @@ from oxiseq.engine.flow.plan.forms import (
     inputs,
     is_consolidated,
     is_one_to_one,
-    is_pure,
     is_settled,
     renamed,
 )

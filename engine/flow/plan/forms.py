@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from oxiseq.engine.expressions.functions import IMPURE
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Reach
 from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
 from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, Lookup
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Negate, Pick, Union
 from oxiseq.engine.flow.plan.sources import Asked, Constant, Given, Graphs, Patterns, Quads
-from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.algebra import Call
 from oxiseq.grammar.scope import subexpressions
 
 Form: TypeAlias = (
@@ -130,11 +130,6 @@ def draws(plan: FlowPlan) -> bool:
     """Whether some value is drawn by chance."""
     drawn = (each.expression for each in plan.forms if isinstance(each, Extend))
     return not all(map(is_pure, drawn))
-
-
-def is_pure(expression: Expression) -> bool:
-    """Whether its value depends only on its input."""
-    return not any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))
 
 
 def draws_in_turn(plan: FlowPlan) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Distinct, Group, Once, Reach
-from oxiseq.engine.flow.plan.forms import FlowPlan, Form, inputs, is_pure, renamed
+from oxiseq.engine.flow.plan.forms import FlowPlan, Form, inputs, renamed
 from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, TimeTerm, Triples
 from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, Lookup
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Pick, Union

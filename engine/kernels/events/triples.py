@@ -28,14 +28,14 @@ _HASH, _START, _SIZE, _ID = range(4)
 
 @kernel
 def read_triples(D: Terms, text: int, size: int, ids: Array, labels: Array, scratch: int) -> int:
-    """Fill `ids` u32[3n] with the terms of n lines; 3n, or why not (nothing but new terms has come of it then).
+    """Fill `ids` u32[3, n] with the subjects, predicates and objects of n lines; n, or why not (nothing but new terms
+    has come of it then).
 
     `labels` i64[2^b + 1, 4], all 0, is the table of blank nodes after row 0. `scratch`: the address of as many bytes
     as the text has, and SCRATCH_SPARE.
     """
     at, stop = text, text + size
-    count = 0
-    blanks = 0
+    column, row, blanks = 0, 0, 0
     while at < stop:
         end = after_token(at, stop, 1)
         if byte(at) == _UNDERSCORE:
@@ -52,12 +52,14 @@ def read_triples(D: Terms, text: int, size: int, ids: Array, labels: Array, scra
                 return UNUSUAL_TERM
         if term <= 0:
             return NO_ROOM
-        ids[count] = term
-        count += 1
+        ids[column, row] = term
         at = end + 1
-        if count % 3 == 0:
+        column += 1
+        if column == 3:
+            column = 0
+            row += 1
             at += 2  # the dot and the line break
-    return count
+    return row
 
 
 @inner

@@ -67,6 +67,8 @@ FOREIGN: Final = 21
 """n: takes n entries, gives a value that the machine cannot compute"""
 FUSED: Final = 22
 """comparison, slot, term id: `variable op constant` for a numeric constant"""
+OF_KIND: Final = 23
+"""least, most: whether the kind of a term or value is one of these"""
 
 _BLANK: Final = kinds.BLANK
 _STRING: Final = kinds.STRING
@@ -313,6 +315,16 @@ def _sign(op: int, n: int, numbers: Array, entries: Array) -> None:
 
 
 @inner
+def _of_kind(k: int, least: int, most: int) -> int:
+    """Other terms may be literals or triple terms."""
+    if k == UNDECIDED_KIND or k == _OTHER <= most:
+        return UNDECIDED
+    if k == kinds.NONE:
+        return ERROR
+    return TRUE if least <= k <= most else FALSE
+
+
+@inner
 def _load(
     t: int, n: int, kind: Array, number: Array, exact: Array, quality: Array, numbers: Array, entries: Array
 ) -> None:
@@ -387,6 +399,9 @@ def run(
             outcome = UNDECIDED if known == 0 else known - 1
             _push_outcome(outcome, n, numbers, entries)
             n += 1
+            at += 2
+        elif op == OF_KIND:
+            _push_outcome(_of_kind(entries[n - 1, 0], code[at], code[at + 1]), n - 1, numbers, entries)
             at += 2
         else:  # FOREIGN
             n -= code[at]

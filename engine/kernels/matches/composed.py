@@ -11,6 +11,10 @@ always has one match.
 
 A row's symbol says which arcs it takes and in which states its coming lets the others stay. Nothing is changed before a
 step is through, so the kernel may return what it needs, and repeats the step.
+
+Where all matches of the window are told of whenever some end, they are in a state of their own, SO_FAR, that no row
+leaves. Over several partitions `totals` adds them up, a tree, since nothing can be subtracted; a queue says whose rows
+leave the window next.
 """
 
 from __future__ import annotations
@@ -71,15 +75,19 @@ END = -1
     ENTRIES,  # in use
     SCALARS,
 ) = range(11)
-NEED_ENTRIES, NEED_TERMS = MATCH_NEEDS + 20, MATCH_NEEDS + 21
+NEED_ENTRIES, NEED_TERMS, NEED_QUEUE = MATCH_NEEDS + 20, MATCH_NEEDS + 21, MATCH_NEEDS + 22
 """Beside the needs of all runners' kernels."""
 
 UNBOUNDED, BY_CLOCK, BY_COUNT, TUMBLING = range(4)
 """Kinds of windows: rows have clocks and cuts; the partition's steps are counted; what was before the cut is forgotten
 as a whole."""
-KIND, SIZE, LEAST, CONSUME, STATES, ONCE, MERGES, SETTINGS = range(8)
+KIND, SIZE, LEAST, CONSUME, STATES, ONCE, MERGES, SO_FAR, SETTINGS = range(9)
 """Places in `settings`. SIZE: steps of a window; LEAST: fewer matches are not told of; ONCE: states (bits) that only
-the next instant leaves; MERGES: 1 if what ends at one instant is told of together, of whichever partitions."""
+the next instant leaves; MERGES: 1 if what ends at one instant is told of together, of whichever partitions; SO_FAR: the
+state of all matches of the window so far, where these are told of, before an instant and after it; 0: there is none."""
+HEAD, QUEUED, DIRTY, LATEST, TALLY = range(5)
+"""Places in `tally`: the first of the queue, and how many there are; the partition whose total is old, -1: none; the
+clock of the last end, in a window that does not slide."""
 
 
 class Automaton(NamedTuple):
@@ -115,10 +123,13 @@ class Composed(NamedTuple):
     flags: Array  # u64[entries]: the same
     held: Array  # u8[places, sums + leasts]: which values the row counts with at a place
     masks: Array  # u64[places]: the same of flags
-    work: Array  # u64[2 * N + 1, N + 2 weights]
+    work: Array  # u64[2 * N + 1, N weights, at least 3]
     terms: Array  # i64[n, 4]: of the step in work: source, target, place, row
     out_at: Array  # i64: number of the row in the batch
-    out: Array  # u64[n, weight]
+    out: Array  # u64[n, weight], with SO_FAR u64[n, 2 weights]: before the instant, and after it
+    totals: Array  # u64[2 * 2^k, weight]: of partition p at 2^k + p, of n at 2 n and 2 n + 1; in all others k = 0
+    queue: Array  # i64[n, 2]: a ring of steps that have not left: clock, partition
+    tally: Array  # i64[TALLY]
 
 
 class Values(NamedTuple):
@@ -152,6 +163,9 @@ work = view_of(Composed, "work", np.uint64, 2)
 terms = view_of(Composed, "terms", np.int64, 2)
 out_at = view_of(Composed, "out_at", np.int64)
 out = view_of(Composed, "out", np.uint64, 2)
+totals = view_of(Composed, "totals", np.uint64, 2)
+queue = view_of(Composed, "queue", np.int64, 2)
+tally = view_of(Composed, "tally", np.int64)
 batch_values = view_of(Values, "values", np.int64, 2)
 batch_flags = view_of(Values, "flags", np.uint64)
 
@@ -196,6 +210,11 @@ def _read(A: Ptr[Automaton], S: Ptr[Composed], E: Ptr[Steps], V: Ptr[Values], at
         need = expire(A, S, p, cut)
         if need != DONE:
             return need
+    so_far, merges = settings(A)[SO_FAR] != 0, settings(A)[MERGES] != 0
+    if so_far and merges:
+        need = _total(A, S, cut)
+        if need != DONE:
+            return need
     gap = instant(E).shape[0] > 0 and part.clock + 1 != instant(E)[at]
     begins = _terms_of_rows(A, S, E, at, end, gap)
     if state[TERMS] > terms(S).shape[0]:
@@ -203,17 +222,17 @@ def _read(A: Ptr[Automaton], S: Ptr[Composed], E: Ptr[Steps], V: Ptr[Values], at
         return NEED_TERMS
     if not part.begun and not begins:
         return DONE
-    total = 2 * states_of(S)
+    total, words = 2 * states_of(S), width(form(S))
     first = _end(A, S, V, at, p)
     if first == _NO_LIMBS:
         return NEED_LIMBS
     ends = first >= 0
     row = state[OUT]
-    if ends and settings(A)[MERGES] and row > 0 and moment(E)[out_at(S)[row - 1]] == moment(E)[at]:
+    if ends and merges and row > 0 and moment(E)[out_at(S)[row - 1]] == moment(E)[at]:
         row -= 1
-        if not add(form(S), work(S), total, 0, out(S), row, 0):
-            return NEED_LIMBS
-    told = ends and (settings(A)[MERGES] or reaches(form(S), work(S), total, 0, settings(A)[LEAST]))
+    if ends and not _told_of(A, S, p, row):
+        return NEED_LIMBS
+    told = ends and (merges or so_far or reaches(form(S), work(S), total, 0, settings(A)[LEAST]))
     if told and row == out_at(S).shape[0]:
         return OUT_FULL
     need = _move(A, S, E, V, at, end, p, clock, gap)
@@ -223,13 +242,99 @@ def _read(A: Ptr[Automaton], S: Ptr[Composed], E: Ptr[Steps], V: Ptr[Values], at
         if row == state[OUT]:
             out_at(S)[row] = first
             state[OUT] = row + 1
-        for w in range(width(form(S))):
-            out(S)[row, w] = work(S)[total, w]
+            if so_far:
+                for w in range(words):
+                    out(S)[row, w] = work(S)[total, 2 * words + w]
+        behind = words if so_far else i64(0)
+        for w in range(words):
+            out(S)[row, behind + w] = work(S)[total, w]
+        if so_far and merges:
+            _note(A, S, p, clock)
     if ends and settings(A)[CONSUME] == EVERYTHING:
         state[EPOCH] += 1
     elif ends and settings(A)[CONSUME] == THE_PARTITION:
         clear(S, p)
     return DONE
+
+
+@inner
+def _told_of(A: Ptr[Automaton], S: Ptr[Composed], p: int, row: int) -> bool:
+    """What is told of an end that the last line of `work` has, in its place: with what ended at the instant before, or
+    with SO_FAR all matches of the window, and behind those there were before. False: it does not fit."""
+    room, total, words = work(S), 2 * states_of(S), width(form(S))
+    before = 2 * words
+    if settings(A)[SO_FAR] == 0:
+        return row == scalars(S)[OUT] or add(form(S), room, total, 0, out(S), row, 0)
+    if settings(A)[MERGES]:
+        for w in range(words):
+            room[total, before + w] = totals(S)[1, w]
+    else:
+        for w in range(words):
+            room[total, before + w] = np.uint64(0)
+        if not _reached(A, S, p, settings(A)[SO_FAR], total, before):
+            return False
+    return add(form(S), room, total, 0, room, total, before)
+
+
+@inner
+def _slides(A: Ptr[Automaton]) -> bool:
+    kind = settings(A)[KIND]
+    return kind != UNBOUNDED and kind != TUMBLING
+
+
+@inner
+def _total(A: Ptr[Automaton], S: Ptr[Composed], cut: int) -> int:
+    """The first of `totals` is of the matches in the window from `cut` on; there is room for a step in the queue. DONE,
+    or what is needed."""
+    at = tally(S)
+    if not _slides(A):
+        if settings(A)[KIND] == TUMBLING and at[LATEST] < cut:
+            for w in range(width(form(S))):
+                totals(S)[1, w] = np.uint64(0)
+        return DONE
+    if at[DIRTY] >= 0 and not _add_up(A, S, at[DIRTY]):
+        return NEED_LIMBS
+    at[DIRTY] = -1
+    size = queue(S).shape[0]
+    while at[QUEUED] > 0 and queue(S)[at[HEAD], 0] < cut:
+        p = queue(S)[at[HEAD], 1]
+        need = expire(A, S, p, cut)
+        if need != DONE:
+            return need
+        if present(totals(S), totals(S).shape[0] // 2 + p, 0) and not _add_up(A, S, p):
+            return NEED_LIMBS
+        at[HEAD] = (at[HEAD] + 1) % size
+        at[QUEUED] -= 1
+    return NEED_QUEUE if at[QUEUED] == size else i64(DONE)
+
+
+@inner
+def _add_up(A: Ptr[Automaton], S: Ptr[Composed], p: int) -> bool:
+    """What a partition's matches so far are, and all totals that they are in; False: some do not fit."""
+    room, total, words = work(S), 2 * states_of(S), width(form(S))
+    second, node = words, totals(S).shape[0] // 2 + p
+    for w in range(words):
+        room[total, second + w] = np.uint64(0)
+    fits = _reached(A, S, p, settings(A)[SO_FAR], total, second)
+    for w in range(words):
+        totals(S)[node, w] = room[total, second + w]
+    while node > 1:
+        node >>= 1
+        for w in range(words):
+            totals(S)[node, w] = totals(S)[2 * node, w]
+        fits = add(form(S), totals(S), node, 0, totals(S), 2 * node + 1, 0) and fits
+    return fits
+
+
+@inner
+def _note(A: Ptr[Automaton], S: Ptr[Composed], p: int, clock: int) -> None:
+    """A partition has more matches, as the last line of `work` says."""
+    if _slides(A):
+        tally(S)[DIRTY] = p
+        return
+    tally(S)[LATEST] = clock
+    for w in range(width(form(S))):
+        totals(S)[1, w] = work(S)[2 * states_of(S), w]
 
 
 @inner
@@ -342,11 +447,11 @@ def _move(
     gap: bool,
 ) -> int:
     """The step's map comes behind those of the partition, its rows onto `back`."""
-    state, kind, number = scalars(S), settings(A)[KIND], settings(A)[STATES]
+    state, number = scalars(S), settings(A)[STATES]
     changed = _changed(S, number)
     if changed == 0:
         return DONE
-    slides = kind != UNBOUNDED and kind != TUMBLING
+    slides = _slides(A)
     if slides and entries(S).shape[0] - state[ENTRIES] < end - at:
         state[WANTED] = end - at
         return NEED_ENTRIES
@@ -387,6 +492,11 @@ def _move(
         for row in range(at, end):
             _push(S, V, row, part, i64(symbol(E)[row]) | mark, clock)
             mark |= MORE
+        if settings(A)[SO_FAR] and settings(A)[MERGES]:
+            last = (tally(S)[HEAD] + tally(S)[QUEUED]) % queue(S).shape[0]
+            queue(S)[last, 0] = clock
+            queue(S)[last, 1] = p
+            tally(S)[QUEUED] += 1
     return DONE
 
 

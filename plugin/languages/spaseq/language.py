@@ -13,6 +13,7 @@ from oxiseq.engine.plan.correlation import Correlation, correlation, with_key
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.run import Run
+from oxiseq.engine.run.sequence import run_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Query
@@ -57,7 +58,7 @@ class Spaseq(Language[Query]):
     def compile(
         self, query: Query, terms: TermDictionary, kb: KnowledgeBase, options: Options
     ) -> tuple[QueryRun, Shape]:
-        run = QueryRun(compile_query(query, terms), terms, kb, options.origin, options.lateness)
+        run = run_of(compile_query(query, terms), terms, kb, options.origin, options.lateness)
         return run, spaseq_shape(run.plan, terms)
 
     def names(self, query: Query, plan: QueryPlan) -> Mapping[str, str]:
@@ -109,5 +110,5 @@ class Spaseq(Language[Query]):
         self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, points: int
     ) -> tuple[Point, ...]:
         history = read.read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
-        run = QueryRun(compile_query(query, history.terms), history.terms, knowledge_of(kb), history.start)
+        run = run_of(compile_query(query, history.terms), history.terms, knowledge_of(kb), history.start)
         return states.states_of(run, history, asked.bounds, points)

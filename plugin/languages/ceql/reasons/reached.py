@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql, words_of
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.output.complex_events import ComplexEvents
-from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.run.sequence import run_of
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.languages.ceql.reasons.events import Events
@@ -54,7 +54,7 @@ class Ran:
 def ran(plan: CeaPlan, events: Events) -> Ran:
     """Run a plan without aggregates over all events, or until the bounds are met."""
     history, bounds = events.history, events.bounds
-    batches, cut = worked(TupleRun(plan, history.terms), plan.streams, history, bounds, bounds.matches)
+    batches, cut = worked(run_of(plan, history.terms), plan.streams, history, bounds, bounds.matches)
     each = [batch for batch in batches if isinstance(batch, ComplexEvents)]
     found = ComplexEvents.concat(each, words_of(len(plan.runner.variables)))
     return Ran(ceql_shape(plan, history.terms).block([found]), found, cut)

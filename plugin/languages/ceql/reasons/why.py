@@ -12,7 +12,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.events.time import to_text
-from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.run.sequence import run_of
 from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery, Totals
@@ -80,7 +80,7 @@ def _of_totals(plan: CeaPlan, totals: Totals, history: History, bounds: Bounds) 
     """How many rows there are, and how many HAVING leaves."""
     every = recompiled(replace(plan.query, totals=replace(totals, having=None)), plan)
     rows, left = (
-        sum(map(len, worked(TupleRun(each, history.terms), plan.streams, history, bounds, None)[0]))
+        sum(map(len, worked(run_of(each, history.terms), plan.streams, history, bounds, None)[0]))
         for each in (every, plan)
     )
     having = "" if totals.having is None else f", of which HAVING {render_predicate(totals.having)} leaves {left:,}"

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.plan.ranking import order_of
-from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.sequence import run_of
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Limit, Query, Select, Summary
 from oxiseq.grammar.levels import summarises
@@ -67,7 +67,7 @@ def answered(
             summary = Summary(order_by=order_of(seen), report=query.summary.report)
         bare = replace(query, form=Select(None, False, query.selection), limit=limit, summary=summary)
     plan = compile_query(bare, history.terms)
-    run, shape = QueryRun(plan, history.terms, kb, history.start), spaseq_shape(plan, history.terms)
+    run, shape = run_of(plan, history.terms, kb, history.start), spaseq_shape(plan, history.terms)
     found: list[Found] = []
     ends: Counter[int] = Counter()
     for part in chain.from_iterable(steps(run, plan.streams, history, bounds)):

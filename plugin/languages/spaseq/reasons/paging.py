@@ -7,7 +7,7 @@ from dataclasses import replace
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.plan.query import QueryPlan, compile_query
-from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.sequence import run_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Query, Select, Summary
 from oxiseq.grammar.levels import summarises
@@ -51,5 +51,5 @@ def _waits(plan: QueryPlan) -> int | None:
 def page_of(query: Query, history: History, kb: KnowledgeBase, page: Page, bounds: Bounds) -> Matches:
     """The page, with the knowledge base of now. Raises LimitError, KbError, and whatever `bounds.check` raises."""
     plan = compile_query(every_match(query), history.terms, page=page)
-    run, shape = QueryRun(plan, history.terms, kb, history.start), spaseq_shape(plan, history.terms)
+    run, shape = run_of(plan, history.terms, kb, history.start), spaseq_shape(plan, history.terms)
     return paged(run, shape, plan.streams, history, bounds)
