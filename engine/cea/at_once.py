@@ -15,24 +15,27 @@ from oxiseq.engine.cea.table_marks import TableMarker
 from oxiseq.engine.cea.windows import FEW
 from oxiseq.engine.events.tuples import TupleRows
 
-_NO_VALUES = np.zeros((FEW, 0), np.int64)
-
 
 class AtOnce:
-    """For a query of one stream without PARTITION BY and values that aggregates need. `time`: of the batch that has
-    been marked and not been fed, i64[n], µs; None: there is none."""
+    """For a query of one stream without values that aggregates need. `time`: of the batch that has been marked and not
+    been fed, i64[n], µs; None: there is none. `values`: of it, of PARTITION BY, i64[n, k] as in Marks,
+    and perhaps further rows."""
 
     def __init__(self, marker: TableMarker, runner: CeaRun) -> None:
         self._marker, self._runner = marker, runner
         self.time: NDArray[np.int64] | None = None
+        self.values = np.zeros((0, 0), np.int64)
 
     def mark(self, batch: TupleRows) -> bool:
         """Mark a batch that comes in order; False: it is not one for this, and nothing has happened. Raises EventError
         as `TableMarker.mark`."""
         few = self._runner.few
-        if not batch.rising or len(batch.time) > FEW or not self._marker.mark_few(batch, few.symbol, few.attribute):
+        if not batch.rising or len(batch.time) > FEW:
             return False
-        self.time = batch.time
+        values = self._marker.mark_few(batch, few.symbol, few.attribute)
+        if values is None:
+            return False
+        self.time, self.values = batch.time, values
         return True
 
     def taken(self) -> Marks | None:
@@ -42,4 +45,4 @@ class AtOnce:
             return None
         few, count = self._runner.few, len(time)
         attribute = few.attribute[:count].copy() if len(few.attribute) else None
-        return Marks(few.symbol[:count].copy(), time, attribute, _NO_VALUES[:count])
+        return Marks(few.symbol[:count].copy(), time, attribute, self.values[:count])

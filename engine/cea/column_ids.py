@@ -1,19 +1,23 @@
-"""Ids of the terms that the cells of a table stand for; each distinct cell of a batch is parsed once."""
+"""Ids of the terms that the cells of a table stand for; each distinct cell of a batch is written as a term once."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal
 
+from oxiseq.engine import kinds
 from oxiseq.engine.events.cells import Cells, Coded, cell_terms, is_text
+from oxiseq.engine.events.number_ids import number_ids
 from oxiseq.engine.extras import needed
+from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.texts import Term
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,21 +41,26 @@ class ColumnIds:
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
         self._generation = terms.generation
-        self._known: dict[Hashable, int] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is known."""
+        self._texts: dict[str, int] = {}
         self._of_codes = Recent(self._by_code)
+        self._numbers: dict[int, _NumberIds] = {}
+        """By kind."""
 
     @property
     def bytes(self) -> int:
         """What it remembers takes about so much."""
-        return sys.getsizeof(self._known) + _KEY * len(self._known)
+        numbers = sum([known.bytes for known in self._numbers.values()])
+        return sys.getsizeof(self._texts) + _KEY * len(self._texts) + numbers
 
     def of(self, cells: Cells, rows: I64 | slice) -> I64:
         """The ids of some rows' terms, 0 where one is missing."""
         if self._generation != self._terms.generation:
-            self._known, self._generation = {}, self._terms.generation
-            self._of_codes = Recent(self._by_code)
-        if len(self._known) > _MOST_KNOWN:
-            self._known = {}
+            self._generation = self._terms.generation
+            self._begin()
         if isinstance(cells, Coded):
             codes = cells.codes[rows]
             if len(cells.values) <= _DENSE * len(codes) + _FEW:
@@ -61,26 +70,73 @@ class ColumnIds:
                 of_used = self._by_code(cells.values.take(_arrow(used[used >= 0])))
                 ids = of_used[place - np.count_nonzero(used < 0)]
             return ids
-        values = cells.values[rows]
-        if values.dtype == np.float64:
-            values = np.where(np.isnan(values), np.nan, values)  # one of them
-        keys, place = sorted_keys(values.view(np.int64))
-        by_key = zip(keys.tolist(), keys.view(values.dtype).tolist(), strict=True)
-        of_key = self._ids([(cells.kind, key, value) for key, value in by_key], lambda key: cells.term(key[2]))
-        return np.where(cells.present[rows], of_key[place], 0)
+        known = self._numbers.get(cells.kind)
+        if known is None or known.full:
+            known = self._numbers[cells.kind] = _NumberIds(self._terms, cells.kind)
+        found = known.of(cells.values[rows])
+        if len(cells.valid):
+            found[~cells.valid[rows]] = 0
+        return found
 
     def _by_code(self, values: pa.Array) -> I64:
         """i64[values + 1]: their ids; the last one, that of the code -1, is 0."""
-        known = is_text(values.type)
-        ids = self._ids(values.to_pylist(), Literal) if known else self._terms.intern_all(cell_terms(values))
+        ids = self._of_texts(values.to_pylist()) if is_text(values.type) else self._terms.intern_all(cell_terms(values))
         return np.append(ids, 0).astype(np.int64)
 
-    def _ids(self, keys: Sequence[Any], term: Callable[[Any], Term]) -> I64:
-        known = self._known
-        for key in keys:
-            if key not in known:
-                known[key] = self._terms.intern(term(key))
-        return np.array([known[key] for key in keys], np.int64)
+    def _of_texts(self, texts: Sequence[str]) -> I64:
+        if len(self._texts) > _MOST_KNOWN:
+            self._texts = {}
+        known = self._texts
+        fresh = [text for text in texts if text not in known]
+        if fresh:
+            known.update(zip(fresh, self._terms.intern_all(map(Literal, fresh)).tolist(), strict=True))
+        return np.array([known[text] for text in texts], np.int64)
+
+
+class _NumberIds:
+    """The ids of numbers of a kind, known by their bits. Those of a batch that are not known are written together."""
+
+    def __init__(self, terms: TermDictionary, kind: int) -> None:
+        self._terms, self._kind = terms, kind
+        self._count = 0
+        self._known, self._ids = np.zeros((_FEW, 2), np.uint32), np.zeros(_FEW, np.int64)
+        self._slots = np.zeros(slots_for(_FEW), SLOT)
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to begin again."""
+        return self._count > _MOST_KNOWN
+
+    @property
+    def bytes(self) -> int:
+        """Of its arrays."""
+        return self._known.nbytes + self._ids.nbytes + self._slots.nbytes
+
+    def of(self, values: NDArray[Any]) -> I64:
+        """Of i64[n] or f64[n]."""
+        if values.dtype == np.float64:
+            values = np.where(np.isnan(values), np.nan, values)  # one of them
+        rows = np.ascontiguousarray(values).view(np.uint32).reshape(-1, 2)
+        numbers = np.empty(len(rows), np.int64)
+        find_rows(rows, self._slots, self._known, numbers)
+        missing = np.flatnonzero(numbers < 0)
+        if len(missing):
+            self._learn(np.unique(values[missing].view(np.int64)))
+            find_rows(rows, self._slots, self._known, numbers)
+        return self._ids[numbers]
+
+    def _learn(self, keys: I64) -> None:
+        """Numbers that are different and new, by their bits."""
+        values = keys if self._kind == kinds.INTEGER else keys.view(np.float64)
+        first, count = self._count, self._count + len(keys)
+        if count > len(self._ids):
+            self._known, self._ids = longer(self._known, 2 * count), longer(self._ids, 2 * count)
+            self._slots = np.zeros(slots_for(2 * count), SLOT)
+            enter_rows(np.arange(first), self._slots, self._known)
+        self._known[first:count] = keys.view(np.uint32).reshape(-1, 2)
+        self._ids[first:count] = number_ids(self._terms, self._kind, values)
+        self._count = count
+        enter_rows(np.arange(first, count), self._slots, self._known)
 
 
 def _arrow(numbers: NDArray[np.int32]) -> pa.Array:

@@ -32,15 +32,19 @@ class Holders:
             self.masks[FIRST_MASK + n] = as_words(mask, words)
         self._history = _History(plan, words) if plan.runner.ambiguous else None
 
-    def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64], count: int) -> None:
-        """So many events come in, the first of these."""
+    def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64], count: int, partitions: int) -> None:
+        """So many events come in, the first of these, of so many partitions."""
         if self._history is not None:
-            self._history.append(symbol, partition, count)
+            table, last, low = self.room(count, partitions)
+            kernels.append(table, symbol, partition, count, low, last)
 
-    def room(self, count: int) -> tuple[Ptr[kernels.Letters], NDArray[np.int64], int]:
-        """Where so many events of the only partition come in: the history, the last position in it, their place there;
-        −1: none is kept. The caller enters them."""
-        return _NO_HISTORY if self._history is None else self._history.room(count)
+    def room(self, count: int, partitions: int) -> tuple[Ptr[kernels.Letters], NDArray[np.int64], int]:
+        """Where so many events of so many partitions come in: the history, the last position in each of them, their
+        place there; −1: none is kept. The caller enters them."""
+        if self._history is None:
+            return _NO_HISTORY
+        self._history.know(partitions)
+        return self._history.room(count)
 
     def forget(self, oldest: int) -> None:
         """No run refers to an earlier position."""
@@ -105,13 +109,6 @@ class _History:
         self._count = 0
         self._scratch = _scratch(64, count)
 
-    def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64], count: int) -> None:
-        table, last, low = self.room(count)
-        most = kernels.append(table, symbol, partition, count, low, last)
-        if most:
-            self._know(max(most, 2 * len(last)))
-            kernels.append(table, symbol, partition, count, low, self._last)
-
     def room(self, count: int) -> tuple[Ptr[kernels.Letters], NDArray[np.int64], int]:
         """As of Holders."""
         low, high = self._count, self._count + count
@@ -123,9 +120,12 @@ class _History:
         self._count = high
         return self._tables.of(letters).address, self._last, low
 
-    def _know(self, partitions: int) -> None:
-        known, self._last = len(self._last), longer(self._last, partitions)
-        self._last[known:] = -1
+    def know(self, partitions: int) -> None:
+        """There are at most so many."""
+        known = len(self._last)
+        if partitions > known:
+            self._last = longer(self._last, partitions)
+            self._last[known:] = -1
 
     def forget(self, oldest: int) -> None:
         """Moves what remains to the front, once that is less than half."""
@@ -155,7 +155,7 @@ class _History:
         self._letters = self._letters._replace(symbol=state["symbol"].copy(), before=state["before"].copy())
         self._letters.sizes[kernels.OLDEST] = int(state["oldest"])
         self._last, self._count = state["last"].copy(), len(state["before"])
-        self._know(max(1, len(self._last)))
+        self.know(1)
 
     def resolve(self, found: kernels.Matches, matches: NDArray[np.int64]) -> None:
         """Write `found.held` of some matches."""

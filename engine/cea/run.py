@@ -131,20 +131,20 @@ class CeaRun(MatchRunner[k.Memory]):
         are as if they were none: see `take_error`."""
         symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
         E = self._placed.place(symbol, partition, time, events.attribute)
-        self._holders.append(symbol, partition, len(time))
+        self._holders.append(symbol, partition, len(time), len(self._memory.parts))
         self._memory.scalars[k.AT] = 0
         return self._fed(E, partition, time)
 
     @property
     def few(self) -> k.Few:
-        """Where a batch may be written at once, for `feed_few`: its symbols and values of the window's attribute."""
+        """Where a batch may be written at once, for `feed_few`: its symbols, partitions and values of the window's
+        attribute."""
         return self._placed.few
 
     def feed_few(self, time: I64, log: I64, low: int) -> FoundEvents:
-        """As `feed`, of the events in `few`, at these times, of a query without PARTITION BY. The times are copied to
-        `log` from place `low` on."""
+        """As `feed`, of the events in `few`, at these times. The times are copied to `log` from place `low` on."""
         placed, memory = self._placed, self._tables.of(self._memory)
-        history, last, held = self._holders.room(len(time))
+        history, last, held = self._holders.room(len(time), len(self._memory.parts))
         enter_few(memory.address, placed.few_address, time, log, low, history, last, held)
         return self._fed(placed.placed_few, placed.few.partition, time)
 

@@ -47,6 +47,7 @@ _TWO_53: Final = 2**53
 _MOST_LAYOUTS: Final = 4
 """Schemas of tables that are known at once."""
 _NO_WINDOW: Final = np.zeros(0, np.float64)
+_NO_VALUES: Final = np.zeros((FEW, 0), np.int64)
 
 
 class TableMarker:
@@ -110,18 +111,28 @@ class TableMarker:
             window = _numbers(coded)
         return Marks(symbol, batch.time, None if self._window is None else window, self._values(cells, symbol))
 
-    def mark_few(self, batch: TupleRows, symbol: NDArray[np.uint64], window: NDArray[np.float64]) -> bool:
-        """Write what `mark` would say of at most FEW rows to the first rows of these; False where one call of the
-        kernel does not find all of it, or PARTITION BY or aggregates need values: nothing has happened then. Raises
-        EventError as `mark`."""
+    def mark_few(
+        self, batch: TupleRows, symbol: NDArray[np.uint64], window: NDArray[np.float64]
+    ) -> NDArray[np.int64] | None:
+        """Write what `mark` would say of at most FEW rows to the first rows of these; the values of PARTITION BY. None
+        where one call of the kernel does not find all of it, or aggregates need values: nothing has happened then.
+        Raises EventError as `mark`."""
         layout = self._layout_of(batch)
-        if not layout.whole or layout.cells or layout.reads_types:
-            return False
+        if not layout.whole or layout.reads_types or layout.program.given:
+            return None
         if not layout.noted:
             layout.noted = self._columns.look(batch)
         facts, type_of = self._few if len(self._few[1]) else self._room(1)
+        if not self._by:
+            layout.program.mark(batch, facts, type_of, window, symbol, whole=True)
+            return _NO_VALUES
+        values = np.zeros((len(batch), len(self._by)), np.int64)
+        for i, attribute in enumerate(self._by):
+            if (place := layout.cells.get(attribute)) is not None:
+                cells = read_cells(batch.rows.column(place), attribute.value)
+                values[:, i] = self._ids[attribute].of(cells, slice(None))
         layout.program.mark(batch, facts, type_of, window, symbol, whole=True)
-        return True
+        return values
 
     def _finished(
         self,

@@ -9,32 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from oxiseq.engine import kinds
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.cells import Coded, Numbers, read_cells
+from oxiseq.engine.events.number_ids import number_ids
 from oxiseq.engine.events.row_graphs import type_iri
 from oxiseq.engine.events.tuples import TupleRows
-from oxiseq.engine.extras import needed
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.normal import XSD
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-else:
-    pa = needed("pyarrow")
-    pc = needed("pyarrow.compute")
 
 Ids = NDArray[np.uint32]
 _TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-_NAMES: Final = {kinds.INTEGER: "integer", kinds.FLOAT: "float", kinds.DOUBLE: "double"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +85,7 @@ class RowEncoder:
         if isinstance(cells, Numbers):
             if types:
                 raise EventError("the table", None, f"the column {name!r} holds numbers; the names of types are text")
-            return predicate, np.where(cells.present, self._numbers(cells), np.uint32(0))
+            return predicate, np.where(cells.present, number_ids(self._terms, cells.kind, cells.values), np.uint32(0))
         of_code = self._types(cells, name) if types else self._terms.intern_all(cells.terms())
         return predicate, np.append(of_code, np.uint32(0))[cells.codes]
 
@@ -105,25 +95,3 @@ class RowEncoder:
             return self._terms.intern_all([type_iri(text, self._vocab) for text in texts])
         except ValueError as error:
             raise EventError("the table", None, f"the column {name!r}, the type of an event: {error}") from error
-
-    def _numbers(self, cells: Numbers) -> Ids:
-        """The ids of numbers, by texts that Arrow writes and the dictionary's kernel normalises."""
-        values = cells.values
-        odd = np.zeros(0, np.int64) if cells.kind == kinds.INTEGER else np.flatnonzero(~np.isfinite(values))
-        if len(odd):
-            values = values.copy()
-            values[odd] = 0.0
-        column = pa.Array.from_buffers(_arrow(values), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
-        if cells.kind == kinds.FLOAT:
-            column = column.cast(pa.float32())
-        quoted = pc.binary_join_element_wise('"', column.cast(pa.string()), f'"^^<{XSD}{_NAMES[cells.kind]}>', "")
-        _, ends, data = quoted.buffers()
-        places = np.frombuffer(ends, np.int32)[quoted.offset : quoted.offset + len(quoted) + 1].astype(np.int64)
-        ids = self._terms.intern_texts(np.frombuffer(data, np.uint8), places)
-        if len(odd):
-            ids[odd] = self._terms.intern_all([cells.term(value) for value in cells.values[odd]])
-        return ids
-
-
-def _arrow(values: NDArray[Any]) -> pa.DataType:
-    return pa.int64() if values.dtype == np.int64 else pa.float64()

@@ -103,7 +103,7 @@ class PartitionTable:
     def find(self, values: AnyIds) -> I64:
         """The number of each row's partition, −1 where it has none."""
         numbers = np.empty(len(values), np.int64)
-        find_rows(np.require(values, np.uint32, ("C", "W")), self._slots, self._values, numbers)
+        find_rows(values.astype(np.uint32, order="C"), self._slots, self._values, numbers)
         return numbers
 
     def own(self, sources: I64, columns: I64, owner: I64) -> int:

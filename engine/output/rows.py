@@ -47,15 +47,17 @@ class RowStore:
         self._forgotten_epochs = 0
 
     def reserve(self, count: int) -> int:
-        """Room for so many rows at the end, to be written there (`pointers`); their first place in the arrays."""
+        """Room for so many rows at the end, to be written there (`pointers`); their first place in the arrays. Rows may
+        move: views on them from before are void."""
         used = self.end - self.base
         if self._low + used + count > len(self._block):
             size = len(self._block)
             while size < 2 * (used + count):
                 size *= 2
-            larger = _empty(size, self._block.stored.shape[1])
-            _copy(self._block, self._low, larger, 0, used)
-            self._hold(larger)
+            block = self._block if size == len(self._block) else _empty(size, self._block.stored.shape[1])
+            _copy(self._block, self._low, block, 0, used)
+            if block is not self._block:
+                self._hold(block)
             self._low = 0
         self.end += count
         return self._low + used
@@ -92,7 +94,7 @@ class RowStore:
         block = self.block
         stored = block.stored[:, columns]
         terms.ids(stored[:, ids])
-        rows = {name: getattr(block, name) for name in _COLUMNS}
+        rows = {name: getattr(block, name).copy() for name in _COLUMNS}
         return {**rows, "stored": stored, "base": self.base, "forgotten": self._forgotten_epochs}
 
     def restore(

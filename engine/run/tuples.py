@@ -195,7 +195,7 @@ class TupleRun(AloneRun):
         """The first table has come."""
         self._tables = tables = self._table_marker()
         summed = summed_attributes(self._plan.query)
-        if isinstance(self._cea, CeaRun) and not self._by and not summed and len(self._plan.streams) == 1:
+        if isinstance(self._cea, CeaRun) and not summed and len(self._plan.streams) == 1:
             self._at_once = AtOnce(tables, self._cea)
         return tables
 
@@ -215,6 +215,8 @@ class TupleRun(AloneRun):
         """Those of the batch that has been marked."""
         assert once.time is not None and isinstance(self._cea, CeaRun)
         time, once.time = once.time, None
+        if self._by:
+            self._cea.few.partition[: len(time)] = self._partitions_of(once.values)
         made = self._emitted(self._cea.feed_few(time, *self._log.room(len(time))))
         self._log.newest = time.item(-1)
         self._log.forget(self._cea.oldest)
@@ -244,14 +246,15 @@ class TupleRun(AloneRun):
 
     def _partitions_of(self, values: I64) -> I64:
         """The partition of each event with these values, -1 where one of PARTITION BY is missing."""
-        table, numbers = self._partitions, np.zeros(len(values), np.int64)
+        table = self._partitions
         if table is None:
-            return numbers
+            return np.zeros(len(values), np.int64)
         values = values[:, : self._by]
-        whole = values.all(axis=1)
-        if whole.all():
+        if values.all():
             return table.number(values)
-        numbers[~whole], numbers[whole] = -1, table.number(values[whole])
+        whole = values.all(axis=1)
+        numbers = np.full(len(values), -1, np.int64)
+        numbers[whole] = table.number(values[whole])
         return numbers
 
     def _work(self, marks: Marks, streams: I64) -> ComplexEvents | MatchBatch | None:
@@ -283,6 +286,8 @@ class TupleRun(AloneRun):
     def held_ids(self) -> Iterator[AnyIds]:
         """The values of partitions, and the terms that aggregates may be of."""
         yield from self._merging.held_ids()
+        if self._at_once is not None and self._at_once.time is not None:
+            yield self._at_once.values
         yield self._log.ids
         if self._partitions is not None:
             yield from self._partitions.held_ids()

@@ -11,7 +11,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine.flow.delta import Ids
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.texts import Term, term_text
+from oxiseq.engine.terms.texts import Term
 
 _AT_ONCE: Final = 1 << 16
 """Terms that are looked up at a time."""
@@ -44,11 +44,7 @@ class StoreTerms:
 
     def _known(self, terms: Collection[Term]) -> dict[Term, int]:
         """Of different terms. IRIs and literals are looked up together, by their texts."""
-        written = [term for term in terms if isinstance(term, NamedNode | Literal)]
-        texts = [term_text(term).encode() for term in written]
-        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-        ids = self.dictionary.intern_texts(np.frombuffer(b"".join(texts), np.uint8), ends)
-        known: dict[Term, int] = dict(zip(written, ids.tolist(), strict=True))
+        known = self.dictionary.intern_different([term for term in terms if isinstance(term, NamedNode | Literal)])
         if len(known) < len(terms):
             known |= {term: self.id(term) for term in terms if term not in known}
         return known

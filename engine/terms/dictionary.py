@@ -54,6 +54,8 @@ COLLECT_FROM: Final = 1 << 17
 """New terms after which a collection is due, at the least."""
 COLLECT_TEXT: Final = 32 << 20
 """Bytes of new texts after which one is due, too: a term may be long."""
+MANY: Final = 8
+"""Terms that are new from which on it is faster to look them up together."""
 _LABELS: Final = 16
 """Places for blank nodes of a graph to begin with, a power of two."""
 _PURGE_FROM: Final = 1024
@@ -136,9 +138,21 @@ class TermDictionary:
         return known
 
     def intern_all(self, terms: Iterable[Term]) -> NDArray[np.uint32]:
-        """The ids of many terms, u32 in their order."""
-        intern = self.intern
-        return np.fromiter((intern(term) for term in terms), np.uint32)
+        """The ids of many terms, u32 in their order. Raises ValueError like `intern`."""
+        wanted = list(terms)
+        known = list(map(self.lookup, wanted))
+        if None in known:
+            fresh = list(dict.fromkeys(term for term, i in zip(wanted, known, strict=True) if i is None))
+            ids = dict(zip(fresh, map(self.intern, fresh), strict=True)) if len(fresh) < MANY else self._many(fresh)
+            known = [ids[term] if i is None else i for term, i in zip(wanted, known, strict=True)]
+        return np.array(known, np.uint32)
+
+    def intern_different(self, terms: Sequence[NamedNode | Literal]) -> dict[Term, TermId]:
+        """The ids of terms that are different, looked up together, by their texts."""
+        texts = [term_text(term).encode() for term in terms]
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        ids = self.intern_texts(np.frombuffer(b"".join(texts), np.uint8), ends)
+        return dict(zip(terms, ids.tolist(), strict=True))
 
     def intern_written(self, token: bytes) -> TermId:
         """The id of a term in N-Triples form (`<http://a>`, `"1"^^<...>`, `"x"@en`), in UTF-8.
@@ -407,6 +421,17 @@ class TermDictionary:
             text = term_text(normal).encode()
             known = self._find(text)
         return known or self._add(normal, text)
+
+    def _many(self, terms: Sequence[Term]) -> dict[Term, TermId]:
+        """Of different terms, kept like those of `intern`."""
+        known = self.intern_different([term for term in terms if isinstance(term, NamedNode | Literal)])
+        if len(self._ids) + len(known) > CACHE_SIZE:
+            self._ids.clear()
+        if len(known) <= CACHE_SIZE:
+            self._ids.update(known)
+        if len(known) < len(terms):
+            known |= {term: self.intern(term) for term in terms if term not in known}
+        return known
 
     def _add(self, term: Term, text: bytes) -> TermId:
         kind, number, exact, quality = IRI_VALUE if isinstance(term, NamedNode) else term_value(term)

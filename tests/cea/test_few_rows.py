@@ -23,6 +23,7 @@ FORMULAS = (
     "A AS x; A AS y; (A AS z OR B AS u) FILTER x[k != 'p']",
 )
 WINDOWS = ("WITHIN 9 EVENTS", "WITHIN 6 SECONDS", "WITHIN 4 [v]", "")
+PARTITIONS = ("", "PARTITION BY [k]", "PARTITION BY [v]", "PARTITION BY [v], [k]")
 CLAUSES = ("CONSUME BY ANY LIMIT 20", "LIMIT 20", "LIMIT 3")
 
 
@@ -86,11 +87,11 @@ def table(dice: Dice, clock: int) -> tuple[pa.RecordBatch, int]:
     return pa.RecordBatch.from_pydict(rows), clock
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(24))
 def test_few_rows_are_as_others(seed: int) -> None:
     dice = Dice(seed)
-    formula, window, clause = dice.pick(FORMULAS), dice.pick(WINDOWS), dice.pick(CLAUSES)
-    twin = Twin(f"VOCAB <urn:> SELECT * FROM S WHERE {formula} {window} {clause}", dice.pick([0, 0, 0, 2_000_000]))
+    clauses = " ".join(map(dice.pick, (FORMULAS, PARTITIONS, WINDOWS, CLAUSES)))
+    twin = Twin(f"VOCAB <urn:> SELECT * FROM S WHERE {clauses}", dice.pick([0, 0, 0, 2_000_000]))
     clock = 1_700_000_000_000_000
     found = 0
     for _ in range(60):

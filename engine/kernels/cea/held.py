@@ -71,24 +71,17 @@ _held = view_of(Matches, "held", np.uint64, 2)
 
 
 @kernel
-def append(L: Ptr[Letters], symbol: Array, partition: Array, count: int, low: int, last: Array) -> int:
-    """Enter the first `count` events from place `low` on, where there is room. Returns how long `last` must be for
-    that, if it is shorter; then nothing is entered.
-
-    `last[p]` is the last position of partition p so far, -1 if there is none.
-    """
-    most = i64(-1)
-    for i in range(count):
-        most = max(most, partition[i])
-    if most >= len(last):
-        return most + 1
+def append(L: Ptr[Letters], symbol: Array, partition: Array, count: int, low: int, last: Array) -> None:
+    """`enter` from Python."""
     enter(L, symbol, partition, count, low, last)
-    return i64(0)
 
 
 @inner
 def enter(L: Ptr[Letters], symbol: Array, partition: Array, count: int, low: int, last: Array) -> None:
-    """As `append`, where `last` is long enough."""
+    """Enter the first `count` events from place `low` on; there is room.
+
+    `last[p]` is the last position of partition p so far, -1 if there is none.
+    """
     symbols, before, base = _symbol(L), _before(L), _sizes(L)[OLDEST] + low
     for i in range(count):
         for w in range(symbol.shape[1]):

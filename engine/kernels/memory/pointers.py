@@ -79,7 +79,9 @@ class PointerTables:
     def of(self, arrays: Group) -> Pointers[Group]:
         """The table of this group."""
         known = self._known.get(type(arrays))
-        return known[1] if known is not None and known[0] is arrays else self.put(arrays, Pointers(arrays))
+        if known is None:
+            return self.put(arrays, Pointers(arrays))
+        return known[1] if known[0] is arrays else self.put(arrays, known[1].of(arrays))
 
     def put(self, arrays: Group, pointers: Pointers[Group]) -> Pointers[Group]:
         """Have this one for the group."""
