@@ -46,11 +46,18 @@ def encode_events(events: Iterable[TimedGraph], terms: TermDictionary) -> EventB
     for time, graph in _pairs(events):
         times.append(to_microseconds(time))
         graphs.append(_encode(graph, terms))
-    if len(graphs) == 1:
-        return EventBatch(np.array(times, np.int64), np.array([0, graphs[0].shape[1]]), *graphs[0])
     sizes = np.array([graph.shape[1] for graph in graphs], np.int64)
     columns = np.concatenate(graphs, axis=1) if graphs else np.zeros((3, 0), np.uint32)
     return EventBatch(np.array(times, np.int64), offsets(sizes), *columns)
+
+
+def encode_event(
+    first: Time | Literal | GraphLike, second: Time | Literal | GraphLike, terms: TermDictionary
+) -> EventBatch:
+    """A batch of one event, as `encode_events` makes one of its time and its graph, in either order."""
+    time, graph = _in_order(first, second)
+    columns = _encode(graph, terms)
+    return EventBatch(np.array((to_microseconds(time),), np.int64), np.array((0, columns.shape[1])), *columns)
 
 
 def iterated(events: Any) -> Iterable[Any]:
@@ -65,8 +72,12 @@ def _pairs(events: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     for each in iterated(events):
         if not isinstance(each, tuple | list) or len(each) != 2:
             raise EventError(None, None, f"an event is (graph, time), not {each!r}"[:200])
-        first, second = each
-        yield (second, first) if not is_time(first) and is_time(second) else (first, second)
+        yield _in_order(*each)
+
+
+def _in_order(first: Any, second: Any) -> tuple[Any, Any]:
+    """The time and the graph of an event."""
+    return (second, first) if not is_time(first) and is_time(second) else (first, second)
 
 
 def is_time(value: object) -> bool:

@@ -46,7 +46,8 @@ as an integer beyond `_MOST_WHOLE` columns does, 2^4154."""
 _MOST_WHOLE: Final = 67
 MOST_LIMBS: Final = 72
 """Of weights: 64 hold what is below 2^4096, the others values and sums of it."""
-_BITS: Final = 62
+BLOCK_BITS: Final = 62
+"""Of an integer or a double in a column."""
 _MISSING, _ERROR, _NAN, _PLUS, _MINUS = (1 << bit for bit in range(len(KINDS), len(KINDS) + 5))
 _FLAGS: Final = len(KINDS) + 5
 """Of a measure: which kinds of numbers it met; a value that is missing; one that is no number; NaN, INF, -INF."""
@@ -236,11 +237,11 @@ class Measures:
         share, exponent = np.frexp(np.where(rows, numbers, 0.0))
         bits = np.ldexp(np.abs(share), 53).astype(np.uint64)
         exponent = exponent.astype(np.int64) - 53
-        j = exponent // _BITS
-        shift = (exponent - _BITS * j).astype(np.uint64)
+        j = exponent // BLOCK_BITS
+        shift = (exponent - BLOCK_BITS * j).astype(np.uint64)
         sign = np.where(share < 0, -1, 1)
-        low = sign * ((bits << shift) & np.uint64((1 << _BITS) - 1)).astype(np.int64)
-        high = sign * (bits >> (np.uint64(_BITS) - shift)).astype(np.int64)
+        low = sign * ((bits << shift) & np.uint64((1 << BLOCK_BITS) - 1)).astype(np.int64)
+        high = sign * (bits >> (np.uint64(BLOCK_BITS) - shift)).astype(np.int64)
         for at in np.unique(j[rows]).tolist():
             self._enter((m, 0, at), rows & (j == at), low, found)
             self._enter((m, 0, at + 1), rows & (j == at), high, found)
@@ -283,7 +284,7 @@ class Measures:
         kind = max((i for i in range(len(KINDS)) if flags >> i & 1), default=None)
         special = [value for flag, value in ((_NAN, 0.0), (_PLUS, math.inf), (_MINUS, -math.inf)) if flags & flag]
         total.put(
-            sum((Fraction(weight.sums[i]) * _unit(column) for column, i in self._of(m)), Fraction(0)),
+            sum((Fraction(weight.sums[i]) * _unit(column) for column, i in self.columns_of(m)), Fraction(0)),
             {} if kind is None else {KINDS[kind]: count},
             special,
             failed=flags & (_ERROR | _MISSING) != 0,
@@ -303,7 +304,7 @@ class Measures:
         flags = weights[:, 0] >> np.uint64(_FIRST_FLAG + _FLAGS * m) & np.uint64((1 << _FLAGS) - 1)
         whole = flags & ~np.uint64(_flag(kinds.INTEGER)) == 0
         found = self._sums[m, 0, 0]
-        for _, i in self._of(m):
+        for _, i in self.columns_of(m):
             if i != found:
                 number, fits = number_of(1 + i, weights, form)
                 whole &= fits & (number == 0)
@@ -311,25 +312,38 @@ class Measures:
 
     def summed(self, name: str, m: int, weights: U64, form: I64) -> Sums:
         """SUM or AVG of the values of a measure, of n weights."""
-        flags = (weights[:, 0] >> np.uint64(_FIRST_FLAG + _FLAGS * m)).view(np.int64) & (1 << _FLAGS) - 1
-        kind = np.full(len(flags), kinds.INTEGER)
-        for each in KINDS:
-            kind[flags & _flag(each) != 0] = each
+        flags = self._flags(m, weights)
+        kind, failed, _ = self.kinds_of(m, weights)
         special = np.zeros(len(flags))
         special[flags & _PLUS != 0], special[flags & _MINUS != 0] = math.inf, -math.inf
         special[(flags & _NAN != 0) | (flags & _PLUS != 0) & (flags & _MINUS != 0)] = math.nan
         events = [1] * len(flags)
         if name == "AVG":
-            events = large_numbers(1 + self._sums[m, _THERE, 0], weights, form)
+            events = large_numbers(self.counting(m), weights, form)
         limbs = int(form[w.LIMBS])
-        used = [(c, i) for c, i in self._of(m) if weights[:, 1 + (1 + i) * limbs : 1 + (2 + i) * limbs].any()]
+        used = [(c, i) for c, i in self.columns_of(m) if weights[:, 1 + (1 + i) * limbs : 1 + (2 + i) * limbs].any()]
         denominator = math.lcm(*(_unit(column).denominator for column, _ in used))
         numerators = [0] * len(flags)
         for column, i in used:
             times = int(_unit(column) * denominator)
             more = large_numbers(1 + i, weights, form)
             numerators = [total + times * number for total, number in zip(numerators, more, strict=True)]
-        return Sums(kind, flags & (_ERROR | _MISSING) != 0, special, events, numerators, denominator)
+        return Sums(kind, failed, special, events, numerators, denominator)
+
+    def _flags(self, m: int, weights: U64) -> I64:
+        return (weights[:, 0] >> np.uint64(_FIRST_FLAG + _FLAGS * m)).view(np.int64) & (1 << _FLAGS) - 1
+
+    def kinds_of(self, m: int, weights: U64) -> tuple[I64, NDArray[np.bool_], NDArray[np.bool_]]:
+        """Of n weights: the kinds of sums of a measure (kinds.*), which are errors, and which have no NaN or INF."""
+        flags = self._flags(m, weights)
+        kind = np.full(len(flags), kinds.INTEGER)
+        for each in KINDS:
+            kind[flags & _flag(each) != 0] = each
+        return kind, flags & (_ERROR | _MISSING) != 0, flags & (_NAN | _PLUS | _MINUS) == 0
+
+    def counting(self, m: int) -> int:
+        """Which number of a weight says how many values there are, of measures that are counted."""
+        return 1 + self._sums[m, _THERE, 0]
 
     def extremes(self, name: str, m: int, weights: U64, form: I64) -> NDArray[np.uint32]:
         """MIN or MAX of n weights: ids, 0 where it is unbound."""
@@ -347,7 +361,8 @@ class Measures:
         """How many values there are, of measures that are counted."""
         return weight.sums[self._sums[m, _THERE, 0]]
 
-    def _of(self, m: int) -> Iterator[tuple[Column, int]]:
+    def columns_of(self, m: int) -> Iterator[tuple[Column, int]]:
+        """Of a measure's values: what the column is of, and which of the sums it is."""
         return ((column, i) for column, i in self._sums.items() if column[0] == m and column[1] != _THERE)
 
     def _extreme(self, aggregate: Aggregate, m: int, failed: bool, weight: Weight) -> Total:
@@ -541,16 +556,16 @@ def _flag(kind: int) -> int:
 
 def _unit(column: Column) -> Fraction:
     _, k, j = column
-    power = Fraction(1 << _BITS * j) if j >= 0 else Fraction(1, 1 << -_BITS * j)
+    power = Fraction(1 << BLOCK_BITS * j) if j >= 0 else Fraction(1, 1 << -BLOCK_BITS * j)
     return Fraction(power, 10**k)
 
 
 def _blocks(whole: int) -> list[int] | None:
     """A number from 0 on in blocks of 62 bits, the least first; None: it has too many."""
-    if whole.bit_length() > _BITS * _MOST_WHOLE:
+    if whole.bit_length() > BLOCK_BITS * _MOST_WHOLE:
         return None
-    mask = (1 << _BITS) - 1
-    return [whole >> at & mask for at in range(0, whole.bit_length(), _BITS)]
+    mask = (1 << BLOCK_BITS) - 1
+    return [whole >> at & mask for at in range(0, whole.bit_length(), BLOCK_BITS)]
 
 
 def _fractions(rest: Fraction) -> list[int] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,10 +46,15 @@ def sum_ids(average: bool, sums: Sums, terms: TermDictionary) -> Ids:
             kind[i], numbers[i] = kinds.DECIMAL, -1.0 if units < 0 else 1.0
             high[i], low[i] = abs(units) >> 64, abs(units) & _WORD
     kind[others] = 0
-    ids = written(number_terms, (kind, numbers, high, low), _TEXT, terms)
+    ids = number_ids((kind, numbers, high, low), terms)
     for i in others:
         ids[i] = _alone(average, sums, i, terms)
     return ids
+
+
+def number_ids(columns: tuple[NDArray[Any], ...], terms: TermDictionary) -> Ids:
+    """The ids of decimals, floats and doubles (kernels/flow/results.py, number_terms); 0 for other kinds."""
+    return written(number_terms, columns, _TEXT, terms)
 
 
 def _decimals(average: bool, sums: Sums, kind: NDArray[np.int64]) -> Iterator[tuple[int, int | None]]:

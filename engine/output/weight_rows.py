@@ -26,7 +26,8 @@ from oxiseq.engine.kernels.terms.table import PADDING
 from oxiseq.engine.matches.measures import Measures, Weight, large_numbers, number_of
 from oxiseq.engine.output.group_rows import GroupRows, Row, RowPlan
 from oxiseq.engine.output.numbers import integer_ids
-from oxiseq.engine.output.sums import sum_ids
+from oxiseq.engine.output.small_sums import small_sums
+from oxiseq.engine.output.sums import number_ids, sum_ids
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.value import integer_value
 from oxiseq.grammar.algebra import Aggregate, Expression
@@ -114,8 +115,7 @@ class WeightRows:
             others = np.flatnonzero(known & ~whole)
             if len(others):
                 assert m is not None
-                sums = measures.summed(aggregate.name, m, weights[others], form)
-                columns[others, c] = sum_ids(aggregate.name == "AVG", sums, self._terms)
+                columns[others, c] = self._sums(aggregate.name, m, weights[others], form, measures)
             whole &= known
             small, fits = number_of(number, weights, form)
             columns[whole & fits, c] = integer_ids(small[whole & fits], self._terms)
@@ -126,6 +126,15 @@ class WeightRows:
                 columns[rows[told], c] = self._large([n for n, tells in zip(numbers, told, strict=True) if tells])
                 known[rows[~told]] = False
         return columns, known
+
+    def _sums(self, name: str, m: int, weights: U64, form: I64, measures: Measures) -> Ids:
+        """The same of sums that are no integers, and of averages."""
+        small = small_sums(name, m, weights, form, measures)
+        ids = number_ids((small.kind, small.numbers, small.high, small.low), self._terms)
+        others = np.flatnonzero(~small.made)
+        if len(others):
+            ids[others] = sum_ids(name == "AVG", measures.summed(name, m, weights[others], form), self._terms)
+        return ids
 
     def _large(self, numbers: list[int]) -> Ids:
         """The same of integers beyond 64 bits."""

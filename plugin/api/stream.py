@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from oxiseq.api.feed import Feed
 from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.encode import encode_event
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import Time, to_microseconds
 from oxiseq.engine.flow.epsparql.stamps import with_start
@@ -66,8 +66,8 @@ class Stream:
                 return
             if time is None:
                 raise ArgumentTypeError("time: say when the event happened")
-            pair = time, graph if start is None else with_start(graph, start)
-            self.push_batch(encode_events((pair,), self._terms))
+            whole = graph if start is None else with_start(graph, start)
+            self.push_batch(encode_event(time, whole, self._terms))
 
     def extend(self, events: Events, on_error: OnError = "stop") -> int:
         """Push the events of a file (N-Quads, TriG, RDF Messages, Jelly, an event table), or (graph, time) pairs of a
