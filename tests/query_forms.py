@@ -16,7 +16,7 @@ RSEP = f"""PREFIX : <{E}> SELECT * FROM NAMED <{S}> WIN [RANGE PT9S SLIDE PT1S] 
 QUERIES: dict[str, tuple[str, str]] = {
     "SPAseq": ("spaseq", SPASEQ.format("SELECT ?x ?a ?b ?o")),
     "SPAseq, groups": ("spaseq", SPASEQ.format("SELECT ?x (COUNT(*) AS ?n)") + " GROUP BY ?x"),
-    "SPAseq, CONSTRUCT": ("spaseq", SPASEQ.format("CONSTRUCT { ?x :then ?b . ?x :by _:n }")),
+    "SPAseq, CONSTRUCT": ("spaseq", SPASEQ.format("CONSTRUCT { ?x :then ?b }")),
     "SPAseq, ASK": ("spaseq", SPASEQ.format("ASK")),
     "CEQL": ("ceql", f"VOCAB <{E}> SELECT * FROM S WHERE T AS x; T AS y"),
     "EP-SPARQL": ("epsparql", EP.format("SELECT ?a ?b")),

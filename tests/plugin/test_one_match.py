@@ -16,12 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyoxigraph as ox
 import pytest
-from query_forms import QUERIES, E, S
+from query_forms import QUERIES as FORMS
+from query_forms import SPASEQ, E, S
 
 import oxiseq
 from oxiseq.engine.events.time import to_datetime
 from oxiseq.matches.match import short
 
+QUERIES = FORMS | {"SPAseq, CONSTRUCT": ("spaseq", SPASEQ.format("CONSTRUCT { ?x :then ?b . ?x :by _:n }"))}
 EVERY = pytest.mark.parametrize("name", QUERIES)
 
 
