@@ -210,7 +210,7 @@ class ComposedWindows:
         used: NDArray[np.bool_] = (memory.values[:, :sums] != 0).any(axis=0)
         needed = 1
         for array in (memory.maps, memory.vectors, memory.totals):
-            numbers = _weights(array, memory.form)[:, 1 : 1 + (1 + sums) * limbs].reshape(-1, 1 + sums, limbs)
+            numbers = _weights(array, memory.form)[..., 1 : 1 + (1 + sums) * limbs].reshape(-1, 1 + sums, limbs)
             used = used | numbers[:, 1:].any(axis=(0, 2))
             needed = max(needed, _limbs_of(numbers.view(np.int64)))
         kept = self.measures.keep(used)
@@ -225,7 +225,7 @@ class ComposedWindows:
         measures, memory = self.measures, self._memory
         if measures.leasts:
             words = words_of(memory.form)
-            lines = [_weights(getattr(memory, name), memory.form).view(np.int64) for name in _LASTING]
+            lines = [getattr(memory, name).view(np.int64).reshape(-1, words) for name in _LASTING]
             measures.forget(
                 [
                     np.concatenate(
@@ -354,9 +354,9 @@ def _longer_queue(memory: c.Composed) -> c.Composed:
 
 
 def _weights(array: U64, form: I64) -> U64:
-    """Those that are of any match, of lines of weights of this form, u64[weights, words]."""
-    weights = array.reshape(-1, words_of(form))
-    return weights[weights[:, 0] & np.uint64(w.PRESENT) != 0]
+    """Lines of weights of this form, u64[lines, weights, words]."""
+    words = words_of(form)
+    return array.reshape(len(array), array.shape[1] // words, words)
 
 
 def _limbs_of(numbers: I64) -> int:

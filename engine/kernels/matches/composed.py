@@ -33,17 +33,7 @@ from oxiseq.engine.kernels.matches.records import (
     OUT_FULL,
     THE_PARTITION,
 )
-from oxiseq.engine.kernels.matches.weights import (
-    add,
-    add_held,
-    add_product,
-    present,
-    put,
-    put_none,
-    put_one,
-    reaches,
-    width,
-)
+from oxiseq.engine.kernels.matches.weights import add, add_held, add_product, present, put_one, reaches, width
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
@@ -466,33 +456,34 @@ def _move(
         state[WANTED] = end - at
         return NEED_ENTRIES
     room, found, states, words = work(S), terms(S), states_of(S), width(form(S))
-    here, fits, before = p * states, True, maps(S)
+    here, fits = p * states, True
     columns = number * words if slides else words
     for s in range(number):
         if changed >> s & 1:
-            if state[KEEP] >> s & 1:
-                put(room, states + s, before, here + s, columns, words)
-            else:
-                put_none(room, states + s, columns, words)
+            stays = state[KEEP] >> s & 1
+            for w in range(columns):
+                room[states + s, w] = maps(S)[here + s, w] if stays else np.uint64(0)
     for t in range(state[TERMS]):
         if found[t, 1] == END:
             continue
         line, to, place, row = here + found[t, 0], states + found[t, 1], found[t, 2], found[t, 3]
         mask = batch_flags(V)[row] & masks(S)[place]
         for x in range(0, columns, words):
-            if not present(before, line, x):
+            if not present(maps(S), line, x):
                 continue
             if place:
                 fits = (
-                    add_held(form(S), room, to, x, before, line, x, mask, batch_values(V), row, held(S), place) and fits
+                    add_held(form(S), room, to, x, maps(S), line, x, mask, batch_values(V), row, held(S), place)
+                    and fits
                 )
             else:
-                fits = add(form(S), room, to, x, before, line, x) and fits
+                fits = add(form(S), room, to, x, maps(S), line, x) and fits
     if not fits:
         return NEED_LIMBS
     for s in range(number):
         if changed >> s & 1:
-            put(before, here + s, room, states + s, columns, words)
+            for w in range(columns):
+                maps(S)[here + s, w] = room[states + s, w]
     part = parts(S)[p]
     part.begun = 1
     part.newest = clock
@@ -574,7 +565,8 @@ def identity(S: Ptr[Composed], p: int) -> None:
     """A partition's maps are those of no step."""
     states, words = states_of(S), width(form(S))
     for s in range(states):
-        put_none(maps(S), p * states + s, maps(S).shape[1], words)
+        for w in range(maps(S).shape[1]):
+            maps(S)[p * states + s, w] = np.uint64(0)
         if s * words < maps(S).shape[1]:
             put_one(form(S), maps(S), p * states + s, s * words)
 
@@ -588,7 +580,8 @@ def _flip(A: Ptr[Automaton], S: Ptr[Composed], p: int, cut: int) -> int:
     state, room, part, states = scalars(S), work(S), parts(S)[p], states_of(S)
     words = width(form(S))
     for s in range(states):
-        put_none(room, s, states * words, words)
+        for w in range(states * words):
+            room[s, w] = np.uint64(0)
         put_one(form(S), room, s, s * words)
     e = i64(part.back)
     while e >= 0 and entries(S)[e].clock >= cut:
@@ -604,7 +597,8 @@ def _flip(A: Ptr[Automaton], S: Ptr[Composed], p: int, cut: int) -> int:
             return NEED_TERMS
         if not _before(A, S):
             return NEED_LIMBS
-        put(vectors(S), e, room, 0, states * words, words)
+        for w in range(states * words):
+            vectors(S)[e, w] = room[0, w]
         e = i64(entries(S)[e].next)
     newer, at = i64(-1), i64(part.back)
     while at != e:
@@ -631,10 +625,9 @@ def _before(A: Ptr[Automaton], S: Ptr[Composed]) -> bool:
             changed |= i64(1) << found[t, 0]
     for s in range(number):
         if changed >> s & 1:
-            if state[KEEP] >> s & 1:
-                put(room, states + s, room, s, columns, words)
-            else:
-                put_none(room, states + s, columns, words)
+            stays = state[KEEP] >> s & 1
+            for w in range(columns):
+                room[states + s, w] = room[s, w] if stays else np.uint64(0)
     for t in range(state[TERMS]):
         if found[t, 1] == END:
             continue
@@ -649,7 +642,8 @@ def _before(A: Ptr[Automaton], S: Ptr[Composed]) -> bool:
                 fits = add(form(S), room, s, x, room, to, x) and fits
     for s in range(number):
         if changed >> s & 1:
-            put(room, s, room, states + s, columns, words)
+            for w in range(columns):
+                room[s, w] = room[states + s, w]
     return fits
 
 

@@ -45,24 +45,6 @@ def present(a: Array, i: int, x: int) -> bool:
 
 
 @inner
-def put(a: Array, i: int, b: Array, j: int, columns: int, words: int) -> None:
-    """The weights of `b` in its first `columns` words become those of `a`. Of one that is of no match there is nothing
-    but that."""
-    for x in range(0, columns, words):
-        a[i, x] = b[j, x]
-        if b[j, x] & np.uint64(PRESENT):
-            for w in range(x + 1, x + words):
-                a[i, w] = b[j, w]
-
-
-@inner
-def put_none(a: Array, i: int, columns: int, words: int) -> None:
-    """Those of `a` are of no match."""
-    for x in range(0, columns, words):
-        a[i, x] = np.uint64(0)
-
-
-@inner
 def put_one(form: Array, a: Array, i: int, x: int) -> None:
     """The weight of one match without events."""
     for w in range(width(form)):
