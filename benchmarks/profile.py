@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from time import process_time
 from typing import Any
 
-from benchmarks import knowledge, sequences, shapes
+from benchmarks import knowledge, partitions, sequences, shapes
 from benchmarks.data import STEPS, Events, quotes, stock_events
 from benchmarks.drive import WARM, Prepared
 from benchmarks.report import Size
@@ -19,18 +19,22 @@ from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.patterns.matcher import StreamMatcher
 from oxiseq.engine.run.clock import Clock
 from oxiseq.engine.run.letters import LetterRows
+from oxiseq.engine.run.partitions import Partitions
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.sequence import run as sequence_run
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-STAGES: tuple[tuple[str, type, str], ...] = (
+STAGES: tuple[tuple[str, Any, str], ...] = (
     ("clock", Clock, "push"),
     ("clock", Clock, "take"),
     ("matching", StreamMatcher, "rows"),
+    ("partitions", Partitions, "split"),
     ("letters", LetterRows, "sources"),
     ("letters", LetterRows, "write"),
     ("rows kept", QueryRun, "_forget"),
-    ("sequence", SequenceRun, "feed"),
+    ("sequence kernel", sequence_run, "advance"),
+    ("sequence, beside it", SequenceRun, "feed"),
     ("output", AnswerWriter, "write"),
 )
 
@@ -133,9 +137,16 @@ def _knowledge(size: Size) -> dict[str, tuple[Prepared, Events]]:
     return cases
 
 
+def _partitions(size: Size) -> dict[str, tuple[Prepared, Events]]:
+    terms = TermDictionary()
+    events = quotes(terms, size.events)
+    return {name: (Prepared.of(text, terms), events) for name, text in partitions.queries().items()}
+
+
 CASES: Mapping[str, Callable[[Size], Mapping[str, tuple[Prepared, Events]]]] = {
     "sequences": _sequences,
     "v-shape": lambda size: _shapes(shapes.V_SHAPE, size),
     "kleene": lambda size: _shapes(shapes.KLEENE, size),
     "knowledge": _knowledge,
+    "partitions": _partitions,
 }

@@ -37,10 +37,16 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_collection() -> None:
+    """Modules are loaded and tests made, which leaves no garbage."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Thousands of tests and their modules: to look through them takes a third of a second each time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -124,6 +125,7 @@ def syntax_tests(name: str, folder: Path) -> Iterator[Syntax]:
             yield Syntax(name, _name(entry), _path(graph.value(entry, MF.action)).read_text(), kinds[kind])
 
 
+@cache
 def _manifest(folder: Path) -> tuple[Graph, list[Any]]:
     graph = Graph().parse(folder / "manifest.ttl", publicID=folder.as_uri() + "/")
     return graph, [e for m in graph.subjects(MF.entries, None) for e in Collection(graph, graph.value(m, MF.entries))]

@@ -6,19 +6,21 @@ They run in one worker: they call nearly all kernels, which are compiled once th
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
+INSIDE = f"{HERE}{os.sep}"
 sys.path.append(str(HERE.parents[1]))
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if str(item.path).startswith(INSIDE):
             item.add_marker(pytest.mark.xdist_group("benchmarks"))
 
 

@@ -61,6 +61,9 @@ ALLOWED: dict[str, tuple[type[Exception], ...]] = {
 """What Python says of files."""
 
 
+WITH_METHODS = ("Store", "ContinuousQuery", "StandingQuery", "Stream", "Matches", "Match", "Why", "Query")
+
+
 @cache
 def things() -> dict[str, Any]:
     """One of each class that has methods."""
@@ -72,16 +75,9 @@ def things() -> dict[str, Any]:
     stream.push(GRAPH, 2)
     matches = oxiseq.run(TEXT, STREAMS)
     query.close()  # so that nobody waits for it
-    return {
-        "Store": store,
-        "ContinuousQuery": query,
-        "StandingQuery": standing,
-        "Stream": stream,
-        "Matches": matches,
-        "Match": matches[0],
-        "Why": oxiseq.Query(TEXT).why(STREAMS),
-        "Query": oxiseq.Query(TEXT),
-    }
+    asked = oxiseq.Query(TEXT)
+    found = (store, query, standing, stream, matches, matches[0], asked.why(STREAMS), asked)
+    return dict(zip(WITH_METHODS, found, strict=True))
 
 
 GOOD: dict[str, dict[str, Any]] = {
@@ -121,7 +117,7 @@ def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
         found = getattr(oxiseq, name)
         if inspect.isfunction(found) or name in ("Store", "Query"):
             yield name, found
-        if inspect.isclass(found) and name in things():
+        if inspect.isclass(found) and name in WITH_METHODS:
             for member, of in vars(found).items():
                 if inspect.isfunction(of) and not member.startswith("_") and f"{name}.{member}" not in UNHEARD:
                     yield f"{name}.{member}", of

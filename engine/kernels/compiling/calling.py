@@ -7,6 +7,7 @@ ones stay as they are, each in its own file of the cache.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from numba import types
@@ -17,6 +18,7 @@ MOST_ARGUMENTS = 6
 """Of a kernel that is called so."""
 
 
+@cache
 def entry_of(kernel: Callable[..., Any], arguments: int) -> int:
     """The address of a kernel that takes so many integers and answers one; it is compiled if need be. It stays as long
     as the process."""

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel, unlocked
-from oxiseq.engine.kernels.events.nquads import after_blanks, after_token, ends_line
+from oxiseq.engine.kernels.events.nquads import after_blanks, ends_line, quad_tokens
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.raw import byte, get, put, put_half, same
 from oxiseq.engine.kernels.memory.scan import every, find_byte
@@ -54,7 +54,6 @@ START..END is to be interned, NEED_TERMS: the dictionary is full; the line is re
 
 _HASH: Final = ord("#")
 _LESS: Final = ord("<")
-_DOT: Final = ord(".")
 _RETURN: Final = 13
 _UNDERSCORE: Final = ord("_")
 _BREAKS: Final = every(10)
@@ -88,27 +87,8 @@ def _read_line(S: int, D: Terms, at: int, end: int) -> int:
     c = byte(s0)
     if c != _LESS and c != _UNDERSCORE:
         return _no_quad(S, s0, end)
-    s1 = after_token(s0, end, trusted)
-    if s1 == 0:
-        return WHOLE_LINE
-    p0 = after_blanks(s1)
-    if p0 == s1 or byte(p0) != _LESS:
-        return WHOLE_LINE
-    p1 = after_token(p0, end, trusted)
-    if p1 == 0:
-        return WHOLE_LINE
-    o0 = after_blanks(p1)
-    o1 = after_token(o0, end, trusted)
-    if o0 == p1 or o1 == 0:
-        return WHOLE_LINE
-    g0 = after_blanks(o1)
-    g1 = g0
-    if byte(g0) == _LESS or byte(g0) == _UNDERSCORE:
-        g1 = after_token(g0, end, trusted)
-        if g0 == o1 or g1 == 0 or get(S, GRAPHLESS):
-            return WHOLE_LINE
-    dot = after_blanks(g1)
-    if byte(dot) != _DOT or not ends_line(dot + 1, end):
+    s1, p0, p1, o0, o1, g0, g1 = quad_tokens(s0, end, trusted)
+    if s1 == 0 or (g1 > g0 and get(S, GRAPHLESS)):
         return WHOLE_LINE
     subject = _term(S, D, s0, s1)
     if subject <= 0:

@@ -222,6 +222,36 @@ def read(S: int, D: Terms) -> int:
 
 
 @inner
+def quad_tokens(s0: int, end: int, trusted: int) -> tuple[int, int, int, int, int, int, int]:
+    """Of a line whose subject begins at `s0`: behind that, and from where to where predicate, object and graph are; an
+    empty graph: there is none. All are 0 where the line is not a plain one."""
+    nothing = (i64(0), i64(0), i64(0), i64(0), i64(0), i64(0), i64(0))
+    s1 = after_token(s0, end, trusted)
+    if s1 == 0:
+        return nothing
+    p0 = after_blanks(s1)
+    if p0 == s1 or byte(p0) != _LESS:
+        return nothing
+    p1 = after_token(p0, end, trusted)
+    if p1 == 0:
+        return nothing
+    o0 = after_blanks(p1)
+    o1 = after_token(o0, end, trusted)
+    if o0 == p1 or o1 == 0:
+        return nothing
+    g0 = after_blanks(o1)
+    g1 = g0
+    if byte(g0) == _LESS or byte(g0) == _UNDERSCORE:
+        g1 = after_token(g0, end, trusted)
+        if g0 == o1 or g1 == 0:
+            return nothing
+    dot = after_blanks(g1)
+    if byte(dot) != _DOT or not ends_line(dot + 1, end):
+        return nothing
+    return s1, p0, p1, o0, o1, g0, g1
+
+
+@inner
 def _read_line(S: int, D: Terms, at: int, end: int) -> int:
     trusted = get(S, TRUSTED)
     if get(S, ANSWER) == REFUSED and not trusted:
@@ -232,27 +262,8 @@ def _read_line(S: int, D: Terms, at: int, end: int) -> int:
         return OK if find_byte(s0, end, _RETURNS) >= end - 1 else WHOLE_LINE
     if c != _LESS and c != _UNDERSCORE:
         return OK if ends_line(s0, end) else WHOLE_LINE
-    s1 = after_token(s0, end, trusted)
+    s1, p0, p1, o0, o1, g0, g1 = quad_tokens(s0, end, trusted)
     if s1 == 0:
-        return WHOLE_LINE
-    p0 = after_blanks(s1)
-    if p0 == s1 or byte(p0) != _LESS:
-        return WHOLE_LINE
-    p1 = after_token(p0, end, trusted)
-    if p1 == 0:
-        return WHOLE_LINE
-    o0 = after_blanks(p1)
-    o1 = after_token(o0, end, trusted)
-    if o0 == p1 or o1 == 0:
-        return WHOLE_LINE
-    g0 = after_blanks(o1)
-    g1 = g0
-    if byte(g0) == _LESS or byte(g0) == _UNDERSCORE:
-        g1 = after_token(g0, end, trusted)
-        if g0 == o1 or g1 == 0:
-            return WHOLE_LINE
-    dot = after_blanks(g1)
-    if byte(dot) != _DOT or not ends_line(dot + 1, end):
         return WHOLE_LINE
     if g1 == g0:
         status = _default_triple(S, D, s0, s1, p0, p1, o0, o1)
