@@ -1,12 +1,13 @@
 """Aggregates over matches where none is listed: what they cost beside the automaton alone.
 
-    python -m benchmarks.counted [--events 20000] [--rounds 5] [--only "each end"]
+    python -m benchmarks.counted [--events 20000] [--rounds 5] [--only "each end"] [--lengths]
 
 CPU time per event of one stream of random events of four types, all ways in one run. `automaton`: the query with
 LIMIT 1, which finds the same matches and tells one of each end. `alert`: HAVING that does not hold, as alerts mostly do
 not, but where 10^18 matches and more end at one event. `count`: a row for each event at which matches end; `doubles`:
-the values are such. The ratio is to `automaton` of the same pattern and window. In long windows only what composed
-windows make is measured. `--only`: ways that have this in their names.
+the values are such. The ratio is to `automaton` of the same pattern and window. `--only`: ways that have this in their
+names. `--lengths`: instead, what composed windows make in sliding windows of 10, 100 and 400 seconds, 100 events a
+second; the ratio is to the shortest.
 """
 
 from __future__ import annotations
@@ -62,20 +63,20 @@ SPASEQ: Final = {
 SPANS: Final = {
     "tumbling, 1,000 events": "WITHIN PT1S",
     "sliding, 1,000 events": "WITHIN PT1S SLIDING",
-    "sliding, 10,000 events": "WITHIN PT10S SLIDING",
-    "sliding, 40,000 events": "WITHIN PT40S SLIDING",
 }
-LONG: Final = (10, 40)
-"""Seconds of those in which nothing but composed windows is measured."""
+LENGTHS: Final = (10, 100, 400)
+"""Seconds."""
+COMPOSED: Final = ("each end", "on change")
+"""In the names of what composed windows make."""
 
 
-def table(events: int) -> pa.Table:
-    """Events of four types, one each millisecond."""
+def table(events: int, gap: int = 1_000) -> pa.Table:
+    """Events of four types, one each `gap` microseconds."""
     dice = np.random.default_rng(1)
     return pa.table(
         {
             "type": ["ABCD"[i] for i in dice.integers(0, 4, events)],
-            "time": np.arange(events) * 1000,
+            "time": np.arange(events) * gap,
             "v": dice.integers(0, 100, events),
             "k": dice.integers(0, KEYS, events),
         }
@@ -138,13 +139,28 @@ def cases(rows: pa.Table, only: str) -> Iterator[tuple[str, str, dict[str, Calla
                 },
             )
     for span, window in SPANS.items():
-        long = any(f"PT{seconds}S" in window for seconds in LONG)
         ways = {
             name: spaseq(*parts, window, rows, doubles="doubles" in name)
             for name, parts in SPASEQ.items()
-            if name == "automaton" or (only in name and (not long or "each end" in name))
+            if name == "automaton" or only in name
         }
         yield "SPAseq A; B;+; C of one key", span, ways
+
+
+def lengths(rows: pa.Table, only: str) -> Iterator[tuple[str, str, dict[str, Callable[[], int]]]]:
+    """Pattern, way, and windows by their lengths."""
+    for name, parts in SPASEQ.items():
+        if only in name and any(each in name for each in COMPOSED):
+            tasks = {
+                f"{seconds} s": spaseq(*parts, f"WITHIN PT{seconds}S SLIDING", rows, doubles="doubles" in name)
+                for seconds in LENGTHS
+            }
+            yield "SPAseq A; B;+; C of one key", name, tasks
+    for pattern in PATTERNS:
+        for name in ("count", "sum"):
+            if only in name:
+                text = CEQL[name].format(f"FROM S WHERE {pattern} WITHIN {{}} SECONDS")
+                yield f"CEQL {pattern}", name, {f"{seconds} s": ceql(text.format(seconds), rows) for seconds in LENGTHS}
 
 
 def main() -> None:
@@ -153,14 +169,18 @@ def main() -> None:
     options.add_argument("--events", type=int, default=20_000)
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--only", default="")
+    options.add_argument("--lengths", action="store_true")
     asked = options.parse_args()
-    print(f"{machine()}\n\n| pattern | window | way | answers | µs per event | ratio |\n|---|---|---|---:|---:|---:|")
-    for pattern, window, ways in cases(table(asked.events), asked.only):
+    count = max(asked.events, 2 * 100 * LENGTHS[-1]) if asked.lengths else asked.events
+    rows = table(count, 10_000 if asked.lengths else 1_000)
+    columns = "way | window" if asked.lengths else "window | way"
+    print(f"{machine()}\n\n| pattern | {columns} | answers | µs per event | ratio |\n|---|---|---|---:|---:|---:|")
+    for pattern, fixed, ways in (lengths if asked.lengths else cases)(rows, asked.only):
         measured = measure(ways, asked.rounds, ways)
-        alone = measured["automaton"].median
+        first = next(iter(measured.values())).median
         for name, each in measured.items():
-            figures = f"{1e6 * each.median / asked.events:.2f} | {each.median / alone:.2f}"
-            print(f"| {pattern} | {window} | {name} | {each.answer:,} | {figures} |", flush=True)
+            figures = f"{1e6 * each.median / count:.2f} | {each.median / first:.2f}"
+            print(f"| {pattern} | {fixed} | {name} | {each.answer:,} | {figures} |", flush=True)
 
 
 if __name__ == "__main__":

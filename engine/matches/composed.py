@@ -53,6 +53,7 @@ class Rules:
         settings[c.SO_FAR] = so_far
         self.arrays = c.Automaton(settings, np.zeros(0, np.int64), np.zeros((0, 2), np.int32), np.zeros(0, c.ARC))
         self._arcs = 0
+        self._counting = np.zeros(0, np.bool_)
 
     @property
     def settings(self) -> I64:
@@ -84,8 +85,18 @@ class Rules:
         first, self._arcs = self._arcs, self._arcs + len(arcs)
         for at, arc in enumerate(arcs, first):
             arrays.arcs[at] = (*arc, 0)
+        self._count(arrays.arcs[first : self._arcs])
         arrays.keep[symbol], arrays.spans[symbol] = keep, (first, self._arcs)
         self.arrays = arrays
+
+    def count_at(self, places: NDArray[np.bool_]) -> None:
+        """At which places rows count with any values, bool[places]: at the others they only go on."""
+        self._counting = places
+        self._count(self.arrays.arcs)
+
+    def _count(self, arcs: NDArray[np.void]) -> None:
+        if len(self._counting):
+            arcs["place"][~self._counting[arcs["place"]]] = 0
 
 
 class ComposedWindows:
@@ -97,6 +108,7 @@ class ComposedWindows:
     ) -> None:
         self.rules, self.measures, self._held, self._states = rules, measures, held, states
         self._parts, self._out = parts, out
+        rules.count_at(np.asarray(held.any(axis=1)))
         self._tables = PointerTables()
         self.tau = _BEFORE_ALL
         """What begins before this clock has left all windows."""
