@@ -66,8 +66,8 @@ class Holders:
     ) -> NDArray[np.uint64]:
         """u64[positions, words]: for complex events as in FoundEvents, with the place of each position."""
         held = self.masks[places]
-        if self._history is not None:
-            owners = np.searchsorted(offsets, np.flatnonzero(places == AMBIGUOUS), "right") - 1
+        if self._history is not None and len(ambiguous := np.flatnonzero(places == AMBIGUOUS)):
+            owners = np.searchsorted(offsets, ambiguous, "right") - 1
             self._history.resolve(kernels.Matches(start, end, positions, offsets, held), np.unique(owners))
         return held
 
@@ -162,7 +162,7 @@ class _History:
         letters, into = self._tables.of(self._letters), Pointers(found)
         done = 0
         while True:
-            done = int(call(kernels.resolve, letters, Pointers(self._scratch), into, matches, done))
+            done = int(call(kernels.resolve, letters, self._tables.of(self._scratch), into, matches, done))
             if done == len(matches):
                 return
             self._scratch = _scratch(2 * len(self._scratch.chain), len(self._scratch.wait))

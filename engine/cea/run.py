@@ -361,9 +361,10 @@ class CeaRun(MatchRunner[k.Memory]):
         if not self._parts:
             return self._nothing
         found = self._taken()
-        start, end = (found.rows >> matches.PLACE_BITS)[found.ends[:-1]], found.marks[:, 0] + self.position
-        if not all(self.plan.runner.masks):
-            found = found.only(found.rows & _PLACE != SILENT)
         positions = found.rows >> matches.PLACE_BITS
+        start, end = positions[found.ends[:-1]], found.marks[:, 0] + self.position
+        if not all(self.plan.runner.masks):
+            shown = found.rows & _PLACE != SILENT
+            found, positions = found.only(shown), positions[shown]
         held = self._holders.held(found.rows & _PLACE, positions, found.ends, start, end)
         return FoundEvents(start, end, positions, found.ends, held)

@@ -100,7 +100,8 @@ class PositionLog:
 
     def times(self, positions: I64) -> I64:
         """Of the events at these positions."""
-        return self.at(positions)[0]
+        found: I64 = self._time[positions - self._first]
+        return found
 
     def values(self, positions: I64) -> I64:
         """i64[n, attributes]: of the events at these positions."""

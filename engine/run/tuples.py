@@ -277,8 +277,7 @@ class TupleRun(AloneRun):
         return self._complex_events(found) if len(found) else None
 
     def _complex_events(self, found: FoundEvents) -> ComplexEvents:
-        time, _ = self._log.at(found.end)
-        event_time, event_stream = self._log.at(found.positions)
+        time, (event_time, event_stream) = self._log.times(found.end), self._log.at(found.positions)
         return ComplexEvents(
             found.start, found.end, time, found.offsets, found.positions, found.held, event_time, event_stream
         )

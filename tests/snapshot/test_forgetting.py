@@ -52,7 +52,7 @@ def test_a_run_that_forgets_is_as_one_that_begins(name: str, room: Capacities | 
     while new.run.clock.complete():
         new.run.clock.take()  # complete, and not worked on
     records, completed = old.run.records, old.run.clock.completed
-    assert records > 5
+    assert records > 3  # composed windows have one for each key
     old.run.forget(NOW)
     assert old.run.resets == Resets(1, NOW, completed, records)
     assert old.run.records == new.run.records

@@ -21,6 +21,8 @@ from typing import Any, Final, TypeVar, cast
 import numba
 from numba import njit, types
 
+from oxiseq.engine.kernels.compiling.later import Later
+
 KNOWN: Final = ("0.68.",)
 """How the versions of Numba begin that parts.py was tried with."""
 PLAIN: Final = not numba.__version__.startswith(KNOWN)
@@ -39,6 +41,7 @@ def _compiler(name: str) -> dict[str, Any]:
     return {"pipeline_class": getattr(parts, name)}
 
 
+_COMMON: Final[dict[str, Any]] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _WHOLE: Final = _compiler("KernelCompiler")
 _PART: Final = _compiler("PartCompiler")
 
@@ -62,12 +65,12 @@ def unlocked(function: F) -> F:
 
 def inner(function: F) -> F:
     """Compile a function that only kernels call; it makes no arrays, so that none is counted."""
-    return cast(F, _compiled(function, no_cpython_wrapper=True, _nrt=False, **_PART))
+    return cast(F, _part(function, _nrt=False))
 
 
 def allocating(function: F) -> F:
     """`inner` for a function that makes arrays."""
-    return cast(F, _compiled(function, no_cpython_wrapper=True, _nrt=True, **_PART))
+    return cast(F, _part(function, _nrt=True))
 
 
 def in_python(function: F) -> F:
@@ -88,8 +91,12 @@ def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> 
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    options |= {"error_model": "numpy", "no_cfunc_wrapper": True}
-    return _widened(njit(**options)(function))
+    return _widened(njit(**_COMMON, **options)(function))
+
+
+def _part(function: Callable[..., Any], **options: Any) -> Any:
+    options |= {**_COMMON, **_PART, "no_cpython_wrapper": True}
+    return _widened(njit(**options)(function) if PLAIN else Later(function, **options))
 
 
 def _widened(dispatcher: Any) -> Any:
