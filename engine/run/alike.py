@@ -56,9 +56,9 @@ def why_no_family(plan: QueryPlan) -> str | None:
 def to_share(plan: QueryPlan) -> QueryPlan:
     """As which a query finds together with others of other windows or thresholds: where its windows are composed, as it
     is counted otherwise, if that can be for all at once. Alone, and among those of its window and its thresholds, it
-    composes."""
-    counted = plan.runner.otherwise
-    if counted is None:
+    composes; what tells of all matches so far always does: rows of those are made one by one otherwise."""
+    counted, composing = plan.runner.otherwise, plan.runner.composing
+    if counted is None or (composing is not None and composing.so_far):
         return plan
     family = counted.runner.sequence.counted and why_no_family(counted) is None
     return counted if family or why_not_narrowed(counted) is None else plan

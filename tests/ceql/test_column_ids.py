@@ -21,6 +21,8 @@ COLUMNS = {
     "dates": pa.array([date(2026, 1, 1), None, date(2026, 1, 1)]),
     "integers": pa.array([3, None, -5, 3, 2**62, -(2**63)]),
     "floats": pa.array([0.0, -0.0, np.nan, None, 1e300, float("-inf")]),
+    "many integers": pa.array([*(n * 7 % 17_001 - 9 for n in range(17_001)), None, 3]),
+    "many floats": pa.array([*(n / 7 for n in range(2_000)), np.nan, -0.0, None, 0.0]),
     "narrow floats": pa.array([0.1, None, 0.1], pa.float32()),
 }
 

@@ -241,7 +241,8 @@ def test_queries_of_other_windows_find_together_what_they_find_alone() -> None:
     windows = [f"WITHIN PT0.00000{n}S SLIDING" for n in (9, 4, 9, 7)]
     tails = ["", "", " HAVING (COUNT(*) > 3)", ""]
     texts = [text.format(window) + tail for window, tail in zip(windows, tails, strict=True)]
-    for chosen in (texts, [texts[0], texts[2]]):
+    changes = [each.replace("GROUP BY (ENDTIME())", "") + " REPORT ON CONTENT CHANGE" for each in texts]
+    for chosen in (texts, [texts[0], texts[2]], changes):
         store = oxiseq.Store()
         queries = [store.register(each) for each in chosen]
         for time, event in events:

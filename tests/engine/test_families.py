@@ -109,7 +109,9 @@ def test_who_is_in_no_family_and_why() -> None:
     assert "compares its variable" in str(why_no_family(plan("A; B", A="FILTER(?av = 5)")))
     assert "LIMIT" in str(why_no_family(plan("A; B", select="SELECT DISTINCT ?a", **filtered)))
     assert "all matches" in str(why_no_family(plan("A; B", select="SELECT NEXT ?a", **filtered)))
-    assert why_no_family(to_share(plan("A; B", select="SELECT (COUNT(*) AS ?n)", **filtered))) is None
+    counted = plan("A; B", select="SELECT (COUNT(*) AS ?n)", **filtered)
+    assert counted.runner.otherwise is not None and why_no_family(counted.runner.otherwise) is None
+    assert "not listed" in str(why_no_family(to_share(counted))), "what is so far is composed by each"
     summed = plan("A; B+", "WITHIN PT0.00003S", "SELECT (SUM(SUM(?bv)) AS ?n)", **filtered)
     assert "not listed" in str(why_no_family(summed))
     assert "bounds" in str(why_no_family(plan("A; B WITHIN PT0.000003S", **filtered)))

@@ -128,6 +128,28 @@ def test_full_caches_are_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ids == texts == [terms.find(integer(str(number))) for number in range(50)]
 
 
+@pytest.mark.parametrize("room", [4, 1 << 17])
+def test_many_terms_at_once_are_those_one_by_one(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all kinds, some twice, in forms that are not normal, with escapes; few and many; again when known."""
+    monkeypatch.setattr(dictionary, "CACHE_SIZE", room)
+    numbers = [integer(f"{'0' * (n % 3)}{n % 17}") for n in range(60)]
+    others = [
+        A,
+        Literal('q"uo\n\\te\u0001é'),
+        Literal("x", language="EN"),
+        Literal("1.50", datatype=NamedNode(XSD + "double")),
+    ]
+    every = [*numbers, *others, Triple(A, A, integer("01")), *others]
+    terms, plain = TermDictionary(), TermDictionary()
+    for many in (every[:3], every, every, []):
+        ids = terms.intern_all(iter(many))
+        assert [terms.text(i) for i in ids.tolist()] == [plain.text(plain.intern(term)) for term in many]
+        assert ids.tolist() == [terms.intern(term) for term in many]
+    assert terms.live == plain.live
+    with pytest.raises(ValueError, match="blank"):
+        terms.intern_all([integer(str(n)) for n in range(100, 120)] + [BlankNode("b")])
+
+
 @pytest.mark.parametrize("text", ["", "x", "_:b", "<a>", "<urn:a> <urn:b>", "<urn:a> . <urn:a> <urn:a> <urn:a>"])
 def test_texts_that_are_not_one_term(text: str) -> None:
     with pytest.raises(ValueError, match=r"N-Triples|blank"):
