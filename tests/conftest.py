@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -39,16 +40,20 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-def pytest_collection() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
     """Modules are loaded and tests made, which leaves no garbage."""
     gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
     """Thousands of tests and their modules: to look through them takes a third of a second each time."""
     gc.collect()
     gc.freeze()
-    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
