@@ -61,10 +61,17 @@ def text_of(value: object) -> str:
             return f"({', '.join(map(text_of, value))})"
         case dict():
             return f"{{{', '.join(f'{text_of(key)}: {text_of(each)}' for key, each in value.items())}}}"
-    if is_dataclass(value):
-        shown = [f"{each.name}={text_of(getattr(value, each.name))}" for each in fields(value) if each.repr]
-        return f"{type(value).__name__}({', '.join(shown)})"
-    return repr(value)
+    kind: Any = type(value)
+    shown = _shown(kind)
+    if shown is None:
+        return repr(value)
+    return f"{kind.__name__}({', '.join([f'{name}={text_of(getattr(value, name))}' for name in shown])})"
+
+
+@cache
+def _shown(kind: type[Any]) -> tuple[str, ...] | None:
+    """The fields that `repr` shows of a data class; None for other classes."""
+    return tuple(each.name for each in fields(kind) if each.repr) if is_dataclass(kind) else None
 
 
 @singledispatch

@@ -12,6 +12,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -79,7 +80,7 @@ def _outlined(value: Any, arrays: list[NDArray[Any]]) -> Any:
     match value:
         case np.ndarray():
             arrays.append(value)
-            return {_ARRAY: [dtype_to_descr(value.dtype), *value.shape]}
+            return {_ARRAY: [_described(value.dtype), *value.shape]}
         case dict():
             return {name: _outlined(each, arrays) for name, each in value.items()}
         case list() | tuple():
@@ -99,11 +100,23 @@ def _filled(value: Any, content: bytes, at: list[int]) -> Any:
     if _ARRAY not in value:
         return {name: _filled(each, content, at) for name, each in value.items()}
     described, *shape = value[_ARRAY]
-    dtype = descr_to_dtype(_as_tuples(described))
+    dtype = _layout(json.dumps(described))
     start = at[0] + -at[0] % _ALIGNED
     count = int(np.prod(shape, dtype=np.int64))
     at[0] = start + count * dtype.itemsize
     return np.frombuffer(content, dtype, count, start).reshape(shape) if count else np.zeros(shape, dtype)
+
+
+@lru_cache
+def _described(layout: np.dtype[Any]) -> Any:
+    """A type as JSON has it; a state has the same few many times, and NumPy takes long to describe records."""
+    return dtype_to_descr(layout)
+
+
+@lru_cache
+def _layout(described: str) -> np.dtype[Any]:
+    """The type that JSON describes. Raises ValueError, TypeError."""
+    return descr_to_dtype(_as_tuples(json.loads(described)))
 
 
 def _as_tuples(described: str | Sequence[Any]) -> Any:
