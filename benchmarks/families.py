@@ -26,7 +26,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 E: Final = "http://example.org/"

@@ -15,9 +15,9 @@ from benchmarks import knowledge, partitions, sequences, shapes
 from benchmarks.data import STEPS, Events, quotes, stock_events
 from benchmarks.drive import WARM, Prepared
 from benchmarks.report import Size
+from oxiseq.engine.order.clock import Clock
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.patterns.matcher import StreamMatcher
-from oxiseq.engine.run.clock import Clock
 from oxiseq.engine.run.letters import LetterRows
 from oxiseq.engine.run.partitions import Partitions
 from oxiseq.engine.run.query import QueryRun

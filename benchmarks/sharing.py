@@ -30,7 +30,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Store
 from benchmarks.machine import machine
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.run.run import Run
-from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.snapshot.saving import AnyPlan, restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 

@@ -10,10 +10,10 @@ import numpy as np
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.patterns.joined_exists import ExistsMatcher
 from oxiseq.engine.patterns.matcher import StreamMatcher
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 

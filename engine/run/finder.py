@@ -4,7 +4,8 @@ hold.
     complete instants ─ graph patterns ─ rows of letters ─ sequence run ─ **matches**, and counts of them
 
 Queries that differ only in what they emit for matches, in the length of a sliding window, or in constants of
-thresholds (a family), may have one finder: it processes each part of the instants once, on the first call (shared.py).
+thresholds (a family), may have one finder: it processes each part of the instants once, on the first call
+(sharing/shared.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.order.clock import Instants
+from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows
@@ -30,13 +33,11 @@ from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import member_of
 from oxiseq.engine.run.answers import KbAnswers
-from oxiseq.engine.run.clock import Instants
 from oxiseq.engine.run.counted_part import CountedPart, JointRows
 from oxiseq.engine.run.letters import LetterRows, Source
 from oxiseq.engine.run.narrowed import Cuts
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.ranks import Ranks
-from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.sequence.counts import ANY_LENGTH, WHOLE, Case
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.run import Picker, SequenceRun

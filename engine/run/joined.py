@@ -2,7 +2,7 @@
 
     push ─ positions ─ graph patterns ─ live keys ─ matches, of which each is one complex event
 
-Below it is a SPAseq run whose instants are positions (positions.py); so the answers of live keys are emitted as
+Below it is a SPAseq run whose instants are positions (order/positions.py); so the answers of live keys are emitted as
 those of determinised sets are (tuples.py).
 """
 
@@ -18,11 +18,11 @@ from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.row_events import RowEncoder
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.order.positions import PositionClock
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.plan.joined import JoinedPlan
 from oxiseq.engine.run.alone import AloneRun
-from oxiseq.engine.run.positions import PositionClock
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.dictionary import TermDictionary

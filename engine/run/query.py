@@ -13,10 +13,10 @@ from typing import NamedTuple
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.finder import Finder, Part, of_all
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.run import Run
@@ -34,7 +34,7 @@ class QueryRun(Run):
 
     `start` is the t of tumbling windows (default: the first event's time), `lateness` in microseconds.
     `clock` may be shared with other queries that read the same streams, `finder` and `teller` with those that find and
-    emit the same (shared.py). Counters: `events` taken, `instants` completed, `late` refused, `matches` found.
+    emit the same (sharing/shared.py). Counters: `events` taken, `instants` completed, `late` refused, `matches` found.
     """
 
     def __init__(

@@ -3,8 +3,8 @@
     push ─ arrivals ─ events in order ┬ all instants at once (rsp/steady.py)         ┬ rows to emit ─ answers
                                       └ one instant after the other (rsp/general.py) ┘
 
-Queries of one store may share their state, as long as it is the same (together.py): then none of this is here, but a
-`Share` in it.
+Queries of one store may share their state, as long as it is the same (sharing/together.py): then none of this is here,
+but a `Share` in it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.order.arrivals import Arrivals
+from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.columns import Columns
 from oxiseq.engine.rsp.full_rows import FullRows
@@ -28,11 +30,9 @@ from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.schedule import Schedule
 from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
-from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.recent import Recent
 from oxiseq.engine.run.resets import Resets
-from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.run.window_concern import concern_of
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Protocol
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
+from oxiseq.engine.order.waiting import Order
 from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.resets import Resets
-from oxiseq.engine.run.waiting import Order
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from oxiseq.engine.extras import needed
 from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.order.watermarks import AFTER_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.counted import CountedEntries
 from oxiseq.engine.output.entries import InstantNumbers, instants_of
@@ -23,7 +24,6 @@ from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.counted_part import JointRows
 from oxiseq.engine.run.finder import Finder, Findings, Part
-from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
 from oxiseq.engine.windows.window import end_of

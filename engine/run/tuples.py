@@ -30,6 +30,8 @@ from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.partitions import PartitionTable
+from oxiseq.engine.order.merging import Merging
+from oxiseq.engine.order.position_log import PositionLog
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.output.end_plan import end_plan
@@ -37,8 +39,6 @@ from oxiseq.engine.output.end_totals import EndTotals
 from oxiseq.engine.output.end_weights import EndWeights
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern, Key, keys_of
-from oxiseq.engine.run.merging import Merging
-from oxiseq.engine.run.position_log import PositionLog
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State

@@ -17,7 +17,7 @@ import numpy as np
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.flow.delta import I64, Ids
 from oxiseq.engine.flow.epsparql.standing import is_timed
-from oxiseq.engine.run.arrivals import Arrivals
+from oxiseq.engine.order.arrivals import Arrivals
 from oxiseq.engine.run.family import Family
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.saved import State

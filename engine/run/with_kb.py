@@ -9,10 +9,10 @@ from typing import Self
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
+from oxiseq.engine.order.arrivals import Arrivals
+from oxiseq.engine.order.watermarks import AFTER_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.alone import AloneRun
-from oxiseq.engine.run.arrivals import Arrivals
-from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import SavedTerms, State

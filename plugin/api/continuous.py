@@ -18,8 +18,8 @@ from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.events.time import Time
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matches.paging import PAGE
+from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.run.run import Run
-from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.grammar.arguments import internal, public
 from oxiseq.languages.language import Language
 from oxiseq.languages.reasons.paging import page_asked

@@ -13,10 +13,10 @@ from oxiseq.api.exchange import Exchange
 from oxiseq.api.kept import Kept
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.dispatching import Outcome
+from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.run.run import Run
-from oxiseq.engine.run.runs import Runs
-from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.sharing.dispatching import Outcome
+from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.matches.match import Match
 

@@ -12,8 +12,8 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.row_events import RowEvents
+from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.run.run import Run
-from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import named_node
 from oxiseq.matches.matches import Matches

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oxiseq.engine.run.run import Run
-from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.live.live_query import LiveQuery
 

@@ -15,7 +15,7 @@ from oxiseq.engine.errors import KbError, SnapshotError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.run.dispatching import Outcome
+from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load

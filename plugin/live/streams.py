@@ -16,7 +16,7 @@ from oxiseq.engine.events.messages.writing import events_text, head
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.write import quads_text
-from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
+from oxiseq.engine.order.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import (
     Appended,

@@ -23,7 +23,7 @@ from math import inf
 from typing import Final
 
 from oxiseq.engine.errors import SnapshotError
-from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.journal import Aside, Checkpoint, Entry, FullError, Journal, JournalError, UnknownError
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.rows import KIND

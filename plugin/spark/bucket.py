@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.watermarks import AFTER_ALL
+from oxiseq.engine.order.watermarks import AFTER_ALL
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.journal import unpack_events
 from oxiseq.matches.shape import Block

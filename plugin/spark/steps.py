@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.journal import pack_events
 from oxiseq.spark.answers import arrow_schema, frame, tables
 from oxiseq.spark.bucket import Bucket, Packed

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.run.watermarks import AFTER_ALL
+from oxiseq.engine.order.watermarks import AFTER_ALL
 from oxiseq.languages.driving import Driver
 from oxiseq.languages.registry import check_kb, language_for
 from oxiseq.matches.rows import columns_of, row_of

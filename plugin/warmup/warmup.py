@@ -31,10 +31,10 @@ from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.run.runs import Runs
-from oxiseq.engine.run.shared import SharedRuns
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.sharing.runs import Runs
+from oxiseq.engine.sharing.shared import SharedRuns
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import parse_term

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import pack_events

@@ -29,13 +29,13 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.epsparql.stamps import STARTED_AT
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output import end_totals
-from oxiseq.engine.run import apart, reunions
 from oxiseq.engine.run.alone import AloneRun
-from oxiseq.engine.run.dispatching import Outcome
 from oxiseq.engine.run.family import Family, OneQuery
 from oxiseq.engine.run.intervals import IntervalRun
-from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.sharing import apart, reunions
+from oxiseq.engine.sharing.dispatching import Outcome
+from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.languages.registry import language_for
 from oxiseq.options import Options

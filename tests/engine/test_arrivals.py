@@ -10,7 +10,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.run.arrivals import Arrivals
+from oxiseq.engine.order.arrivals import Arrivals
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import SameTerms, SavedTerms

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.clock import Clock, merge_instants
-from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.order.clock import Clock, merge_instants
+from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 
 
 def events(*times: int) -> EventBatch:

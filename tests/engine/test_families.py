@@ -19,10 +19,10 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import chains, family_of, strictness, thresholds
-from oxiseq.engine.run.alike import to_share, why_no_family
 from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.run.shared import SharedRuns
 from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.sharing.alike import to_share, why_no_family
+from oxiseq.engine.sharing.shared import SharedRuns
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.languages.sequences.explain import explain
 

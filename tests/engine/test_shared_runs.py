@@ -27,13 +27,13 @@ from oxiseq.engine.output import counted_rows
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import compile_query
-from oxiseq.engine.run import dozing, shared
-from oxiseq.engine.run.alike import why_no_family
-from oxiseq.engine.run.dispatching import Outcome
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.run.query import CHUNK, QueryRun
-from oxiseq.engine.run.shared import SharedRuns
 from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.sharing import dozing, shared
+from oxiseq.engine.sharing.alike import why_no_family
+from oxiseq.engine.sharing.dispatching import Outcome
+from oxiseq.engine.sharing.shared import SharedRuns
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Window

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oxiseq
-from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
+from oxiseq.engine.order.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import unpack_events
 from oxiseq.live.line_events import LineEvents

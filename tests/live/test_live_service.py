@@ -34,8 +34,8 @@ import oxiseq
 from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError, QueryError
 from oxiseq.engine.events.time import LAST_TIME
-from oxiseq.engine.run import dozing
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.sharing import dozing
 from oxiseq.journal import ConflictError, FullError, Retention, UnknownError
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.engine import Engine

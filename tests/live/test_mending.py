@@ -25,7 +25,7 @@ from many_queries import LANGUAGES, QUERIES, found, register
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.sharing.runs import Runs
 from oxiseq.journal import FILE_NAME, ConflictError, Journal, recent
 from oxiseq.journal.log import EventLog
 from oxiseq.live import LiveService, LiveSettings

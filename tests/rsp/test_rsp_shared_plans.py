@@ -20,9 +20,9 @@ from oxiseq.engine.rsp.common_events import CommonEvents
 from oxiseq.engine.rsp.joint import JointAnswers, Part
 from oxiseq.engine.rsp.joint_general import JointGeneral
 from oxiseq.engine.rsp.plan import RspPlan, compile_rsp
-from oxiseq.engine.run.dispatching import Outcome
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.sharing.dispatching import Outcome
+from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspQuery

@@ -26,7 +26,7 @@ from oxiseq.engine.flow.delta import Ids
 from oxiseq.engine.rsp.joint import JointAnswers, Part
 from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.render_rsp import render_rsp as render

@@ -28,11 +28,11 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan, compile_query
-from oxiseq.engine.run.dispatching import Outcome
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.run import Run
-from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.sharing.dispatching import Outcome
+from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 Given = list[tuple[object, ...]]

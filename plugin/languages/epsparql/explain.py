@@ -28,8 +28,8 @@ from oxiseq.engine.flow.epsparql.algebra import (
 )
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column
-from oxiseq.engine.run.equal import why_unequal
 from oxiseq.engine.run.family import why_not_alike
+from oxiseq.engine.sharing.equal import why_unequal
 from oxiseq.grammar.algebra import Construct, Expression, TimeOp
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.render_clauses import amount

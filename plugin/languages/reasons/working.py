@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from oxiseq.engine.order.watermarks import AFTER_ALL
 from oxiseq.engine.run.run import Run
-from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.read import History, spans, within
 

@@ -17,8 +17,6 @@ from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.plan.thresholds import thresholds
-from oxiseq.engine.run.alike import to_share, why_alone, why_no_family
-from oxiseq.engine.run.dozing import ending
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.sequence.asked import gpm_of_time
 from oxiseq.engine.sequence.positions import START, Letter
@@ -33,6 +31,8 @@ from oxiseq.engine.sequence.states import (
     ValueKind,
     own_filters,
 )
+from oxiseq.engine.sharing.alike import to_share, why_alone, why_no_family
+from oxiseq.engine.sharing.dozing import ending
 from oxiseq.grammar.algebra import (
     Bind,
     Call,

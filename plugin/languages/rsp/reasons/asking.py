@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.order.watermarks import AFTER_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.plan import UNSAID, RspOptions, RspPlan, compile_rsp
 from oxiseq.engine.rsp.schedule import Schedule
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.grammar.algebra import Group, SubSelect
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
 from oxiseq.languages.reasons.bounds import FREE, Bounds

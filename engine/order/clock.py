@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.waiting import EventOrder, Waiting
-from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.order.waiting import EventOrder, Waiting
+from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _LARGE: Final = 1024

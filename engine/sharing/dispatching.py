@@ -16,8 +16,8 @@ from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.run.run import Run
-from oxiseq.engine.run.watermarks import BEFORE_ALL
 
 R = TypeVar("R", bound=Run)
 

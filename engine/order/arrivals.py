@@ -6,8 +6,8 @@ Graphs of one time are not merged, as they are in instants (clock.py): an item o
 from __future__ import annotations
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.waiting import EventOrder
-from oxiseq.engine.run.watermarks import AFTER_ALL
+from oxiseq.engine.order.waiting import EventOrder
+from oxiseq.engine.order.watermarks import AFTER_ALL
 
 
 class Arrivals(EventOrder):

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.order.clock import Instants
 from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
 from oxiseq.engine.patterns.plan import StreamPlan, combine
-from oxiseq.engine.run.clock import Instants
-from oxiseq.engine.run.dozing import ending
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.sharing.dozing import ending
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 

@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.order.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.run.alone import AloneRun
-from oxiseq.engine.run.backlog import Backlog
 from oxiseq.engine.run.concern import Key, keys_in, predicate_of
-from oxiseq.engine.run.dispatching import Dispatcher, Outcome
-from oxiseq.engine.run.member import Member
-from oxiseq.engine.run.reunions import Reunions
-from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
+from oxiseq.engine.sharing.backlog import Backlog
+from oxiseq.engine.sharing.dispatching import Dispatcher, Outcome
+from oxiseq.engine.sharing.member import Member
+from oxiseq.engine.sharing.reunions import Reunions
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 MOST: Final = 1 << 14

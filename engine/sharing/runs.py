@@ -6,18 +6,18 @@ from collections.abc import Hashable
 from typing import Any
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.rsp.steady import is_steady
 from oxiseq.engine.run.alone import AloneRun
-from oxiseq.engine.run.apart import ApartRuns
-from oxiseq.engine.run.dispatching import Dispatcher, Outcome
-from oxiseq.engine.run.equal import equal_by
-from oxiseq.engine.run.group import Kind, kind_of
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.run import Run
-from oxiseq.engine.run.shared import SharedRuns
-from oxiseq.engine.run.together import Together
-from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.sharing.apart import ApartRuns
+from oxiseq.engine.sharing.dispatching import Dispatcher, Outcome
+from oxiseq.engine.sharing.equal import equal_by
+from oxiseq.engine.sharing.group import Kind, kind_of
+from oxiseq.engine.sharing.shared import SharedRuns
+from oxiseq.engine.sharing.together import Together
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 

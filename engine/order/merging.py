@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.marks import Marks
-from oxiseq.engine.run.waiting import Order, Piece, Waiting
+from oxiseq.engine.order.waiting import Order, Piece, Waiting
 from oxiseq.engine.terms.dictionary import AnyIds
 
 P = TypeVar("P", bound=Piece)

@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.order.clock import Clock, Instants
+from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.run.alike import narrow, share
-from oxiseq.engine.run.clock import Clock, Instants
-from oxiseq.engine.run.dispatching import Dispatcher, Outcome
-from oxiseq.engine.run.dozing import Asleep
 from oxiseq.engine.run.finder import Finder
-from oxiseq.engine.run.joint_matching import JointMatching, Matched
 from oxiseq.engine.run.query import CHUNK, QueryRun
-from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.sharing.alike import narrow, share
+from oxiseq.engine.sharing.dispatching import Dispatcher, Outcome
+from oxiseq.engine.sharing.dozing import Asleep
+from oxiseq.engine.sharing.joint_matching import JointMatching, Matched
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 Kind = tuple[tuple[str, ...], int, int | None]

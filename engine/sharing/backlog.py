@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kernels.cea.facts import last_untupled
 from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.run.concern import Key, keys_in, predicate_of
-from oxiseq.engine.run.watermarks import BEFORE_ALL
 
 _FIRST: Final = 256
 

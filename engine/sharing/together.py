@@ -22,12 +22,12 @@ from typing import Any, Final, TypeAlias
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.rsp.held import Held
-from oxiseq.engine.run.dispatching import Dispatcher, Outcome, stepped_alone
-from oxiseq.engine.run.group import Group, Kind, PartError
 from oxiseq.engine.run.recent import Recent
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.sharing.dispatching import Dispatcher, Outcome, stepped_alone
+from oxiseq.engine.sharing.group import Group, Kind, PartError
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 _GROWS: Final = 4

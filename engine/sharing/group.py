@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.order.arrivals import Arrivals
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.joint import JointAnswers, Part, why_alone
 from oxiseq.engine.rsp.joint_general import JointGeneral
 from oxiseq.engine.rsp.steady import is_steady
-from oxiseq.engine.run.arrivals import Arrivals
-from oxiseq.engine.run.dispatching import Outcome
-from oxiseq.engine.run.equal import why_unequal
 from oxiseq.engine.run.recent import Recent
 from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.sharing.dispatching import Outcome
+from oxiseq.engine.sharing.equal import why_unequal
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 Kind: TypeAlias = tuple[Any, ...]

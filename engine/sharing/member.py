@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern
-from oxiseq.engine.run.dispatching import Outcome
-from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.clock import Clock, Instants
-from oxiseq.engine.run.merging import merged
-from oxiseq.engine.run.position_log import PositionLog
+from oxiseq.engine.order.clock import Clock, Instants
+from oxiseq.engine.order.merging import merged
+from oxiseq.engine.order.position_log import PositionLog
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 

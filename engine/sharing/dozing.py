@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.order.clock import Instants
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.run.clock import Instants
 from oxiseq.engine.run.finder import Finder
 
 IN_VAIN: Final = 16

@@ -13,13 +13,13 @@ from dataclasses import replace
 from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import chains, family_of, member_of, strictness, thresholds, without_thresholds
-from oxiseq.engine.run.equal import why_unequal
 from oxiseq.engine.run.finder import of_all
 from oxiseq.engine.run.narrowed import why_not_cut, why_not_narrowed
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.teller import Teller
 from oxiseq.engine.sequence.positions import START
 from oxiseq.engine.sequence.states import PARTITION
+from oxiseq.engine.sharing.equal import why_unequal
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 

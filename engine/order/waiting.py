@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL, Watermark, Watermarks
+from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL, Watermark, Watermarks
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 P = TypeVar("P", bound="Piece")

@@ -15,7 +15,7 @@ from itertools import count, islice
 from random import Random
 from typing import Final
 
-from oxiseq.engine.run.member import Member
+from oxiseq.engine.sharing.member import Member
 
 AT_ONCE: Final = 32
 """So many are compared at one push."""
