@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from oxiseq.grammar.terms import XSD
 
 MANY = 1_000_000
@@ -53,3 +55,8 @@ _GEO = (
 )
 GEO_FUNCTIONS = frozenset(GEOSPARQL + name for line in _GEO for name in line.split())
 """The functions of GeoSPARQL that the store knows by IRI."""
+
+MIRRORED_ORDER: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+"""An order of two operands → the one that says the same of them the other way round."""
+MIRRORED: Final = {**MIRRORED_ORDER, "=": "=", "!=": "!="}
+"""The same of every comparison."""

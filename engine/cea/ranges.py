@@ -19,8 +19,7 @@ from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.expressions.values import NUMERIC, Value, promoted, read
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.grammar.algebra import Call, Expression
-
-_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+from oxiseq.grammar.functions import MIRRORED
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +36,13 @@ def compared(leaf: Expression) -> tuple[str, Variable, Literal, bool] | None:
     negated = False
     if isinstance(leaf, Call) and leaf.name == "!":
         negated, leaf = True, leaf.args[0]
-    if not isinstance(leaf, Call) or leaf.name not in _MIRRORED:
+    if not isinstance(leaf, Call) or leaf.name not in MIRRORED:
         return None
     left, right = leaf.args
     if isinstance(left, Variable) and isinstance(right, Literal):
         return leaf.name, left, right, negated
     if isinstance(left, Literal) and isinstance(right, Variable):
-        return _MIRRORED[leaf.name], right, left, negated
+        return MIRRORED[leaf.name], right, left, negated
     return None
 
 

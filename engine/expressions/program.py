@@ -19,6 +19,7 @@ from oxiseq.engine import kinds
 from oxiseq.engine.kernels.expressions import arithmetic, machine
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Aggregate, Call, Exists, Expression, FunctionCall, MatchFunction, Prev
+from oxiseq.grammar.functions import MIRRORED
 
 Slots = Mapping[Variable | Prev | MatchFunction | Aggregate, int] | Mapping[Variable, int]
 """The place of each leaf of an expression in the vector of term ids."""
@@ -34,8 +35,6 @@ _COMPARISONS: Final = {
     "<=": machine.AT_MOST,
     ">=": machine.AT_LEAST,
 }
-MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
-"""A comparison → the one that says the same of its operands in the other order."""
 _ARITHMETIC: Final = {
     "+": arithmetic.ADD,
     "-": arithmetic.SUBTRACT,
@@ -154,7 +153,7 @@ class _Compiler:
     def fuse(self, name: str, left: Expression, right: Expression) -> bool:
         """`?v op number` and `number op ?v` as one operator."""
         if isinstance(left, Literal) and not isinstance(right, Literal):
-            left, right, name = right, left, MIRRORED.get(name, name)
+            left, right, name = right, left, MIRRORED[name]
         if not isinstance(right, Literal) or isinstance(left, (Call, FunctionCall)):
             return False
         slot = self.slot(left)

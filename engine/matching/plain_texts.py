@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal, Variable
 
 from oxiseq.engine import kinds
-from oxiseq.engine.expressions.program import MIRRORED
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.value import literal_value
 from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.functions import MIRRORED_ORDER
 
 TextTest: TypeAlias = Callable[[bytes], bool]
 
@@ -41,8 +41,8 @@ def text_test(e: Expression) -> TextTest | None:
     if not isinstance(e, Call) or e.name not in _TESTS:
         return None
     tested, text, name = e.args[0], e.args[1], e.name
-    if isinstance(tested, Literal) and name in MIRRORED:
-        tested, text, name = text, tested, MIRRORED[name]
+    if isinstance(tested, Literal) and name in MIRRORED_ORDER:
+        tested, text, name = text, tested, MIRRORED_ORDER[name]
     if not isinstance(tested, Variable) or not isinstance(text, Literal) or literal_value(text).kind != kinds.STRING:
         return None
     return partial(_swapped, _TESTS[name], text.value.encode())

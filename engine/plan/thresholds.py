@@ -15,12 +15,12 @@ from pyoxigraph import Literal, Variable
 from oxiseq.engine.plan.families import Family, Ranked
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.functions import MIRRORED_ORDER
 from oxiseq.grammar.scope import GpmParts
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _EXACT: Final = (f"{_XSD}integer", f"{_XSD}decimal")
 """Types of constants: values, of whatever type, are on the same side of a number as of what it is rounded to."""
-_FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,11 @@ def _bare(parts: GpmParts, threshold: Threshold) -> Hashable:
 def _of_gpm(name: str, parts: GpmParts) -> list[Threshold]:
     found = []
     for condition in parts.filters:
-        if not isinstance(condition, Call) or condition.name not in _FLIPPED:
+        if not isinstance(condition, Call) or condition.name not in MIRRORED_ORDER:
             continue
         (left, right), operator = condition.args, condition.name
         if isinstance(left, Literal):
-            left, right, operator = right, left, _FLIPPED[operator]
+            left, right, operator = right, left, MIRRORED_ORDER[operator]
         number = _number(right)
         if isinstance(left, Variable) and left in parts.pattern_variables and number is not None:
             strict = number if operator.startswith(">") else -number

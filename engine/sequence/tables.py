@@ -49,6 +49,7 @@ from oxiseq.engine.sequence.states import (
 )
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression, Op, Window
+from oxiseq.grammar.functions import MIRRORED_ORDER
 from oxiseq.grammar.scope import expression_variables, holds_exists
 
 _EVERYBODY: Final = k.FOR_EVERYBODY, k.FOR_EVERYBODY
@@ -605,13 +606,10 @@ def _common_slots(edge: Edge, slots: Mapping[Value, int]) -> list[int]:
     return sorted(set.intersection(*per_arm)) if per_arm else []
 
 
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
 def _inequality(check: FilterCheck) -> tuple[Expression, Expression, int, bool] | None:
     """(row side, run side, sign, strict) of an inequality between the two; sign 1: the run's is the smaller."""
     condition = check.condition
-    if not isinstance(condition, Call) or condition.name not in _FLIPPED or len(condition.args) != 2:
+    if not isinstance(condition, Call) or condition.name not in MIRRORED_ORDER or len(condition.args) != 2:
         return None
     if holds_exists(condition):
         return None
@@ -619,7 +617,7 @@ def _inequality(check: FilterCheck) -> tuple[Expression, Expression, int, bool] 
     left, right = condition.args
     name = condition.name
     if _all(left, sources, Kept) and _all(right, sources, Column):
-        left, right, name = right, left, _FLIPPED[name]
+        left, right, name = right, left, MIRRORED_ORDER[name]
     if not (_all(left, sources, Column) and _all(right, sources, Kept)):
         return None
     return left, right, 1 if name.startswith(">") else -1, len(name) == 1

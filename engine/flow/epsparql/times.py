@@ -18,13 +18,13 @@ from oxiseq.engine import kinds
 from oxiseq.engine.expressions.values import NUMERIC, read, to_double
 from oxiseq.engine.flow.epsparql.rows import NEVER
 from oxiseq.grammar.algebra import Call, Expression, MatchFunction
+from oxiseq.grammar.functions import MIRRORED
 from oxiseq.grammar.scope import subexpressions
 from oxiseq.grammar.terms import XSD_DAY_TIME_DURATION, XSD_DURATION
 
 DURATION: Final = "getDURATION"
 NUMBER: Final = "number"
 """Marks a function of time that stands for a number of microseconds."""
-_MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _DURATION = re.compile(
     r"(-?)P(?=[\dT])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
 )
@@ -70,13 +70,13 @@ def has_time(expression: Expression) -> bool:
 
 def length_of(condition: Expression) -> Length | None:
     """The condition as one on a hull's length, if it is `getDURATION() op constant`."""
-    if not isinstance(condition, Call) or condition.name not in _MIRRORED:
+    if not isinstance(condition, Call) or condition.name not in MIRRORED:
         return None
     left, right = condition.args
     if _is_duration(left) and (size := _constant(right)) is not None:
         return Length(condition.name, size)
     if _is_duration(right) and (size := _constant(left)) is not None:
-        return Length(_MIRRORED[condition.name], size)
+        return Length(MIRRORED[condition.name], size)
     return None
 
 
@@ -115,7 +115,7 @@ def prepared(e: Expression) -> Expression:
     if not isinstance(e, Call):
         return e
     args = tuple(prepared(a) for a in e.args)
-    if e.name not in _MIRRORED or len(args) != 2:
+    if e.name not in MIRRORED or len(args) != 2:
         return Call(e.name, args, span=e.span)
     as_terms = Call(e.name, args, span=e.span)
     for i in (0, 1):
