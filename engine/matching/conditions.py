@@ -17,7 +17,7 @@ from pyoxigraph import Literal, Variable
 
 from oxiseq.engine import kinds
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, truth
-from oxiseq.engine.expressions.functions import IMPURE
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.expressions.program import compile_program, is_native
 from oxiseq.engine.expressions.values import read
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth_column
@@ -45,8 +45,7 @@ class Condition:
 def condition(expression: Expression) -> Condition:
     """A conjunct of a FILTER, without EXISTS."""
     variables = tuple(sorted(expression_variables(expression), key=lambda v: v.value))
-    names = {e.name for e in subexpressions(expression) if isinstance(e, Call)}
-    return Condition(expression, variables, not names & IMPURE)
+    return Condition(expression, variables, is_pure(expression))
 
 
 def _machine_decides(expression: Expression) -> bool:
