@@ -94,7 +94,7 @@ class TableMarker:
         layout = self._layout_of(batch)
         if not layout.noted:
             layout.noted = self._columns.look(batch)
-        cells = {a: read_cells(batch.rows.column(place), a.value) for a, place in layout.cells.items()}
+        cells = self._cells(batch, layout)
         if layout.reads_types:
             types = read_cells(batch.rows.column(layout.type_place), layout.type)
             assert isinstance(types, Coded)
@@ -118,21 +118,20 @@ class TableMarker:
         where one call of the kernel does not find all of it, or aggregates need values: nothing has happened then.
         Raises EventError as `mark`."""
         layout = self._layout_of(batch)
-        if not layout.whole or layout.reads_types or layout.program.given:
+        if not layout.whole or layout.reads_types or layout.program.given or self._summed:
             return None
         if not layout.noted:
             layout.noted = self._columns.look(batch)
         facts, type_of = self._few if len(self._few[1]) else self._room(1)
-        if not self._by:
-            layout.program.mark(batch, facts, type_of, window, symbol, whole=True)
-            return _NO_VALUES
-        values = np.zeros((len(batch), len(self._by)), np.int64)
-        for i, attribute in enumerate(self._by):
-            if (place := layout.cells.get(attribute)) is not None:
-                cells = read_cells(batch.rows.column(place), attribute.value)
-                values[:, i] = self._ids[attribute].of(cells, slice(None))
+        values = _NO_VALUES
+        if self._by:
+            values = self._values(self._cells(batch, layout), symbol[: len(batch)])
         layout.program.mark(batch, facts, type_of, window, symbol, whole=True)
         return values
+
+    def _cells(self, batch: TupleRows, layout: _Layout) -> dict[Variable, Cells]:
+        """Those that are read here, and not by the kernel alone."""
+        return {a: read_cells(batch.rows.column(place), a.value) for a, place in layout.cells.items()}
 
     def _finished(
         self,
