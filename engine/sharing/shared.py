@@ -11,9 +11,10 @@ are alike and have seen the same find their matches together (alike.py).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from oxiseq.engine.sharing.dozing import Asleep
 from oxiseq.engine.sharing.joint_matching import JointMatching, Matched
 from oxiseq.engine.terms.dictionary import TermDictionary
 
+P = ParamSpec("P")
 Kind = tuple[tuple[str, ...], int, int | None]
 """Streams, lateness, start."""
 
@@ -259,17 +261,31 @@ class SharedRuns(Dispatcher[QueryRun]):
         for run in apart:
             self._rouse(group, run.finder)
             group.watchful.add(run)
-            self._stepped.add(run)
-            try:
-                batches = run.work(instants)
-            except Exception as error:
-                errors[run] = error
-                continue
-            self._note_limit(run)
-            if batches:
-                found.setdefault(run, []).extend(batches)
+            self._worked(run, found, errors, run.work, instants)
         if len(apart) < len(group.runs):
             self._work_together(group, apart, instants, found, errors)
+
+    def _worked(
+        self,
+        run: QueryRun,
+        found: dict[QueryRun, list[MatchBatch]],
+        errors: dict[QueryRun, Exception],
+        work: Callable[P, list[MatchBatch]],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> bool:
+        """Let a query work: what it finds, its limit or its error is put with those that are there. Whether it has
+        come through."""
+        self._stepped.add(run)
+        try:
+            batches = work(*args, **named)
+        except Exception as error:
+            errors[run] = error
+            return False
+        self._note_limit(run)
+        if batches:
+            found.setdefault(run, []).extend(batches)
+        return True
 
     def _pass(self, kind: Kind) -> JointMatching:
         """For the queries that there are; those whose states are known to be the same may share."""
@@ -308,15 +324,8 @@ class SharedRuns(Dispatcher[QueryRun]):
             for finder, run in [(each, run) for each in rows for run in matching.runs.get(each, ())]:
                 if run in errors or (here is not None and run not in here):
                     continue
-                self._stepped.add(run)
-                try:
-                    batches = run.step(part, rows[finder], last)
-                except Exception as error:
-                    errors[run] = error
+                if not self._worked(run, found, errors, run.step, part, rows[finder], last):
                     continue
-                self._note_limit(run)
-                if batches:
-                    found.setdefault(run, []).extend(batches)
                 if run.watchful:
                     group.watchful.add(run)
                 else:
