@@ -269,7 +269,7 @@ class QueryRun(Run):
         batches = self.teller.tell(part, findings, self.finder)
         if findings.error is not None:
             self._too_much = self._too_much or findings.error
-        self.matches += sum([len(batch) for batch in batches])
+        self.matches += sum(map(len, batches))
         if not self.others:
             self.finder.forget_due()
             self.teller.forget_told()
