@@ -247,6 +247,16 @@ class Finder:
             for matcher, batch, rows in zip(matchers, instants.batches, found, strict=True)
         ]
 
+    def native(self, instants: Instants) -> list[list[Rows]] | None:
+        """Per stream the rows of each request, as far as the kernel matches; None: there are none."""
+        found: list[list[Rows]] = []
+        nothing = True
+        for matcher, batch in zip(self.answers.matchers, instants.batches, strict=True):
+            rows = [] if matcher is None else matcher.native(batch)
+            nothing = nothing and (matcher is None or rows is matcher.nothing)
+            found.append(rows)
+        return None if nothing else found
+
     def match_no_more(self) -> None:
         """Releases the memory that it needs to match alone; it is rebuilt when it does."""
         for matcher in self.answers.matchers:

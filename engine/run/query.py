@@ -248,7 +248,10 @@ class QueryRun(Run):
         while low < total or low == 0:
             answers, high = self.finder.answers.at(instants, low)
             high = min(low + CHUNK, high)
-            found += self._work(instants.slice(low, high), None, high >= total, answers)
+            part = instants.slice(low, high)
+            rows = self.finder.native(part)
+            if rows is not None or self.watchful or self.others:
+                found += self._work(part, rows or self.finder.nothing, high >= total, answers)
             low = max(high, 1)
         return found
 
