@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx
@@ -26,6 +25,7 @@ from oxiseq.changes.tokens import Token, tokens
 from oxiseq.engine.bodies import whole_body
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.rdf import parse
+from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.media import rdf_format
 from oxiseq.sparql.problems import Problem, syntax_problem
 from oxiseq.sparql.settings import Limits

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from time import monotonic
 from typing import Final
@@ -21,6 +21,7 @@ import httpx
 
 from oxiseq.engine.errors import ArgumentValueError, KbError
 from oxiseq.engine.kb import Solution, Versioned
+from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.answers import check_answer, read_answer
 from oxiseq.sparql.endpoint import QUERY, STORE, UPDATE, answered, demand_right, is_writing
 from oxiseq.sparql.evaluation import Evaluations, Sink
