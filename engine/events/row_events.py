@@ -27,7 +27,7 @@ Ids = NDArray[np.uint32]
 _TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class RowEvents(EventBatch):
     """A batch of events that were rows. `rows`: with all their columns, to return those that come too late."""
 

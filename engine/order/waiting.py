@@ -84,7 +84,8 @@ class Waiting(Watermark, Generic[P]):
             return []
         if not self.ordered:
             self._arrange()
-        pending, taken = self.pending, list[P]()
+        pending = self.pending
+        taken: list[P] = []  # `list[P]()` takes six times as long
         while pending and pending[0].time.item(-1) < before:
             taken.append(pending.popleft())
         if pending and pending[0].time.item(0) < before:

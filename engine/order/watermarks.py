@@ -32,7 +32,8 @@ class Watermark:
 
     def at(self, lateness: int) -> int:
         """No event before this time is taken any more."""
-        return max(self.largest - lateness, self.punctuation) if self.largest != BEFORE_ALL else self.punctuation
+        seen, told = self.largest - lateness, self.punctuation  # `max` takes twice as long
+        return seen if seen > told else told
 
 
 S = TypeVar("S", bound=Watermark)

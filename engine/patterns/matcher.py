@@ -165,8 +165,10 @@ class StreamMatcher:
         if found is None:
             found = list(self.nothing)
             if self.plan.kernel and len(batch):
-                for request, rows in self.rows_of(self.find(batch).tolist()).items():
-                    found[request] = rows
+                numbers = self.find(batch)
+                if len(numbers):
+                    for request, rows in self.rows_of(numbers.tolist()).items():
+                        found[request] = rows
         for request, conditions in self.plan.everywhere:
             n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0
             found[request] = Rows.of(np.arange(n, dtype=np.int64), np.zeros((n, 1), np.uint32))
