@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
 import numpy as np
@@ -13,6 +12,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.flow.buffers import Flowing
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import WORDS, Ptr, address_of
+from oxiseq.grammar.records import dataclass
 
 I64: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = NDArray[np.uint32]

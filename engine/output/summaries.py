@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Final
@@ -28,6 +27,7 @@ from oxiseq.engine.terms.order import sort_by
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows.window import closed_at, end_of, number_of
 from oxiseq.grammar.algebra import Every, OnChange, OnClose
+from oxiseq.grammar.records import dataclass
 
 MOST_TICKS: Final = 1_000_000
 """Moments of REPORT EVERY between two instants, past which LimitError is raised."""

@@ -7,7 +7,6 @@ constant predicate is matched only by triples that have its key, so an event wit
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,6 +14,7 @@ from pyoxigraph import NamedNode
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 Key = int
 _FEW: Final = 32

@@ -16,7 +16,7 @@ or restored from the same snapshot. Those that are alike become one when their s
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,6 +31,7 @@ from oxiseq.engine.sharing.dispatching import Dispatcher, Outcome
 from oxiseq.engine.sharing.member import Member
 from oxiseq.engine.sharing.reunions import Reunions
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 MOST: Final = 1 << 14
 """Events of a stream that a run may be behind; some more while others catch up."""

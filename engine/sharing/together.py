@@ -109,6 +109,9 @@ class Together(Dispatcher[RspRun]):
     # --- events -------------------------------------------------------------------------------------
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
+        if not self._states:
+            return []
+
         def take(group: Group) -> EventBatch | None:
             late = group.order.push(group.kind[0].index(stream), batch)
             return late if len(late) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from oxiseq.engine.kernels.memory.slots import SLOT
 from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.kernels.windows.hashing import fill_buckets, fill_pairs
 from oxiseq.engine.windows.plan import WindowPlan
+from oxiseq.grammar.records import dataclass
 
 MOST_OUT: Final = 1 << 16
 """Rows after which the output no longer grows: it is emptied oftener instead."""

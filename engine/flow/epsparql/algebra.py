@@ -7,7 +7,7 @@ are those that every row binds; `limit` is the longest hull of a row that can st
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from pyoxigraph import Literal, NamedNode
@@ -15,6 +15,7 @@ from pyoxigraph import Literal, NamedNode
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
 from oxiseq.engine.flow.plan import Sign
 from oxiseq.grammar.algebra import Expression, TimeOp
+from oxiseq.grammar.records import dataclass
 
 Place: TypeAlias = Column | NamedNode | Literal
 
