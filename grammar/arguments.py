@@ -168,7 +168,8 @@ def _check_of(of: Any) -> Check | None:
         checks = [_check_of(part) for part in parts]
         if None in checks:
             return None
-        return lambda value: any(check is not None and check(value) for check in checks)
+        exact = frozenset(part for part in parts if isinstance(part, type))  # most values are of one of these
+        return lambda value: type(value) in exact or any(check is not None and check(value) for check in checks)
     if origin is abc.Callable:
         return callable
     if origin is not None:

@@ -56,8 +56,9 @@ def encode_event(
 ) -> EventBatch:
     """A batch of one event, as `encode_events` makes one of its time and its graph, in either order."""
     time, graph = _in_order(first, second)
-    columns = _encode(graph, terms)
-    return EventBatch(np.array((to_microseconds(time),), np.int64), np.array((0, columns.shape[1])), *columns)
+    ids = _encode(graph, terms)
+    numbers = np.array((to_microseconds(time), 0, ids.shape[1]))
+    return EventBatch(numbers[:1], numbers[1:], ids[0], ids[1], ids[2])
 
 
 def iterated(events: Any) -> Iterable[Any]:

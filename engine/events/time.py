@@ -40,6 +40,8 @@ def to_microseconds(time: Time | Literal) -> int:
     (microseconds) are accepted. Raises EventError for another text or literal, digits below a microsecond and times
     outside of the years 1 to 9999, TypeError for another type.
     """
+    if type(time) is int:
+        return _in_range(time, time)
     if isinstance(time, bool):
         raise ArgumentTypeError("not a time: a boolean")
     if isinstance(time, int | np.integer):

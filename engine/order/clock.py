@@ -110,7 +110,7 @@ class Clock(EventOrder):
         instants = Instants(times, merged, where, self.instants, passed)
         if len(times):
             self.instants += len(times)
-            self.completed = int(times[-1])
+            self.completed = times.item(-1)
         return instants
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.terms.saved import State
+from oxiseq.grammar.records import dataclass
 
 BEFORE_ALL: Final = -(1 << 62)
 AFTER_ALL: Final = 1 << 62
@@ -32,7 +32,8 @@ class Watermark:
 
     def at(self, lateness: int) -> int:
         """No event before this time is taken any more."""
-        return max(self.largest - lateness, self.punctuation) if self.largest != BEFORE_ALL else self.punctuation
+        seen, told = self.largest - lateness, self.punctuation  # `max` takes twice as long
+        return seen if seen > told else told
 
 
 S = TypeVar("S", bound=Watermark)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import itemgetter
 
@@ -26,6 +25,7 @@ from oxiseq.engine.terms.order import sort_by
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows.window import number_of
 from oxiseq.grammar.algebra import OnChange
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(slots=True)

@@ -8,7 +8,6 @@ rows and their order on that event alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -34,6 +33,7 @@ from oxiseq.engine.matching.tables import NativeGpm, build_tables
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     from oxiseq.engine.patterns import operators
@@ -165,8 +165,10 @@ class StreamMatcher:
         if found is None:
             found = list(self.nothing)
             if self.plan.kernel and len(batch):
-                for request, rows in self.rows_of(self.find(batch).tolist()).items():
-                    found[request] = rows
+                numbers = self.find(batch)
+                if len(numbers):
+                    for request, rows in self.rows_of(numbers.tolist()).items():
+                        found[request] = rows
         for request, conditions in self.plan.everywhere:
             n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0
             found[request] = Rows.of(np.arange(n, dtype=np.int64), np.zeros((n, 1), np.uint32))

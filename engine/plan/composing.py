@@ -8,7 +8,6 @@ In the flow: summary plan → **composed, carried, folded or listed** → run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pyoxigraph import Variable
 
@@ -22,6 +21,7 @@ from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.grammar.algebra import Aggregate, Every, Expression, MatchFunction, OnChange, When
 from oxiseq.grammar.places import Overview
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

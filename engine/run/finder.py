@@ -11,8 +11,8 @@ thresholds (a family), may have one finder: it processes each part of the instan
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
 from oxiseq.engine.windows.window import cut_of
 from oxiseq.grammar.algebra import Window
+from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     from oxiseq.engine.output import composing, folding, picking, sieve, weighing
@@ -57,8 +58,7 @@ else:
     sieve, weighing = needed("oxiseq.engine.output.sieve"), needed("oxiseq.engine.output.weighing")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """Instants to work on. `number`: of the first; `last`: nothing that follows has an instant."""
 
     instants: Instants
@@ -66,7 +66,7 @@ class Part:
     last: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # frozen would make it four times as slow
 class Findings:
     """The result of a part of the instants. `until`: the smallest clock that may still come, in the window's unit;
     `start`: the first clock of the first tumbling window; `error`: why the matches of some instant are missing."""
@@ -110,6 +110,7 @@ class Finder:
         self._cuts: Cuts | None = None
         self._members: dict[int, tuple[QueryPlan, int]] = {}
         """By the identity of a plan, which stays alive by that."""
+        self._counts = plan.runner.sequence.counted
         self._narrowed: dict[Case, Findings] = {}
         """For the part processed last."""
         self.joint = JointRows()
@@ -341,7 +342,8 @@ class Finder:
         found: Found | None = None
         due = None if self._composer is None else self._composer.due
         if sources or self.waits or (due is not None and count):
-            self._count_by_window()
+            if self._counts:
+                self._count_by_window()
             written = bool(sources) or (count > 0 and bool(self._letters.settings[lr.EVERY]))
             if written:
                 self._write_rows(sources, instants, number, answers, split)
@@ -359,8 +361,7 @@ class Finder:
                 found = self._deferred.release(until, self.window_start, self._seen(bool(sources)))
         if not isinstance(self.sequence, SequenceRun):
             return Findings(None, None, (), until, self.window_start)
-        compiled = self.plan.runner.sequence
-        counted = CountedPart(self.sequence.take_counts(), compiled.keys) if compiled.counted else None
+        counted = CountedPart(self.sequence.take_counts(), plan.runner.sequence.keys) if self._counts else None
         error = self.sequence.take_error()
         if self._folder is not None:
             return Findings(None, counted, self._folder.take(), until, self.window_start, error)
@@ -394,11 +395,9 @@ class Finder:
         return 0 if self._picker is None else self._picker.paged
 
     def _count_by_window(self) -> None:
-        plan, summary = self.plan, self.plan.summary
-        if not isinstance(self.sequence, SequenceRun):
-            return
-        if plan.runner.sequence.counted and summary is not None and summary.by_window and plan.window is not None:
-            self.sequence.count_by(self.window_start, plan.window.size)
+        summary, window, sequence = self.plan.summary, self.plan.window, self.sequence
+        if summary is not None and summary.by_window and window is not None and isinstance(sequence, SequenceRun):
+            sequence.count_by(self.window_start, window.size)
 
     def _write_rows(
         self,
@@ -511,7 +510,9 @@ class Finder:
     def forget_due(self) -> None:
         """Frees what the last part has made obsolete; all of its matches have been emitted."""
         part = self._part
-        if part is not None and len(part.instants.time):
+        if part is None:
+            return
+        if len(part.instants.time):
             self.forget(int(part.instants.clocks[-1]), part.number + len(part.instants.time) - 1)
         self._part = self._findings = self._cuts = None
         self._narrowed.clear()

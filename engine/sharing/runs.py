@@ -110,7 +110,7 @@ class Runs(Dispatcher[Run]):
 
     def _joined(self, shared: list[Outcome], together: list[Outcome], apart: list[Outcome]) -> list[Outcome]:
         """In order of registration."""
-        owed, self._owed = [outcome for outcome in self._owed if not outcome.is_nothing], []
-        if not owed and not together and not (shared and apart):
+        if not self._owed and not together and not (shared and apart):
             return shared or apart
+        owed, self._owed = [outcome for outcome in self._owed if not outcome.is_nothing], []
         return self._in_order([*owed, *shared, *together, *apart])

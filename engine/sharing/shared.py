@@ -12,7 +12,7 @@ are alike and have seen the same find their matches together (alike.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import ParamSpec
 
@@ -30,6 +30,7 @@ from oxiseq.engine.sharing.dispatching import Dispatcher, Outcome
 from oxiseq.engine.sharing.dozing import Asleep
 from oxiseq.engine.sharing.joint_matching import JointMatching, Matched
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 P = ParamSpec("P")
 Kind = tuple[tuple[str, ...], int, int | None]
@@ -66,8 +67,8 @@ class SharedRuns(Dispatcher[QueryRun]):
         super().__init__()
         self._terms = terms
         self._groups: dict[Kind, list[_Group]] = {}
-        self._kinds: dict[str, dict[Kind, None]] = {}
-        """By stream those of the queries that read it."""
+        self._reading: dict[str, list[_Group]] = {}
+        """By stream those whose queries read it."""
         self._passes: dict[Kind, JointMatching] = {}
         self._by_themselves: set[QueryRun] = set()
         self._bounds: dict[QueryRun, Hashable] = {}
@@ -113,7 +114,7 @@ class SharedRuns(Dispatcher[QueryRun]):
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         outcomes: list[Outcome] = []
-        groups = self._reading(stream)
+        groups = self._reading.get(stream, ())
         for group in groups:
             late = group.clock.push(group.kind[0].index(stream), batch)
             outcomes += self._advance(group, late)
@@ -121,7 +122,7 @@ class SharedRuns(Dispatcher[QueryRun]):
 
     def punctuate(self, stream: str, time: int) -> list[Outcome]:
         outcomes: list[Outcome] = []
-        groups = self._reading(stream)
+        groups = self._reading.get(stream, ())
         for group in groups:
             group.clock.advance(group.kind[0].index(stream), time)
             outcomes += self._advance(group)
@@ -146,7 +147,7 @@ class SharedRuns(Dispatcher[QueryRun]):
     def settle(self, run: QueryRun, until: int = BEFORE_ALL) -> list[Outcome]:
         group = self._alone(run)
         group.clock.settle(until)
-        return self._settled([group], self._advance(group))
+        return self._settled(self._groups[group.kind], self._advance(group))
 
     def close(self, run: QueryRun) -> list[Outcome]:
         group = self._alone(run)
@@ -163,25 +164,21 @@ class SharedRuns(Dispatcher[QueryRun]):
     def _all(self) -> Iterator[_Group]:
         return chain.from_iterable(self._groups.values())
 
-    def _reading(self, stream: str) -> list[_Group]:
-        """Those whose queries read a stream."""
-        return [group for kind in self._kinds.get(stream, ()) for group in self._groups[kind]]
-
     def _group(self, run: QueryRun) -> _Group:
         return next(group for group in self._all() if group.clock is run.clock)
 
     def _enter(self, group: _Group) -> None:
         self._groups.setdefault(group.kind, []).append(group)
         for stream in group.kind[0]:
-            self._kinds.setdefault(stream, {})[group.kind] = None
+            self._reading.setdefault(stream, []).append(group)
 
     def _drop(self, group: _Group) -> None:
         kind = group.kind
         self._groups[kind] = [each for each in self._groups[kind] if each is not group]
         if not self._groups[kind]:
             del self._groups[kind]
-            for stream in kind[0]:
-                self._kinds[stream].pop(kind, None)
+        for stream in kind[0]:
+            self._reading[stream] = [each for each in self._reading[stream] if each is not group]
 
     def _leave(self, group: _Group, run: QueryRun) -> None:
         group.runs = [r for r in group.runs if r is not run]
@@ -207,10 +204,13 @@ class SharedRuns(Dispatcher[QueryRun]):
         return alone
 
     def _settled(self, groups: Sequence[_Group], outcomes: list[Outcome]) -> list[Outcome]:
+        """Behind a step of `groups`, among which are all of their kinds."""
+        if len(groups) < 2:
+            return outcomes
         for kind in {group.kind for group in groups}:
-            if len(self._groups.get(kind, ())) > 1:
+            if len(self._groups[kind]) > 1:
                 self._unite(kind)
-        return self._in_order(outcomes) if len(groups) > 1 else outcomes
+        return self._in_order(outcomes)
 
     def _unite(self, kind: Kind) -> None:
         """Make groups of a kind one whose clocks have come into the same state."""
