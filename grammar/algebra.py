@@ -11,11 +11,13 @@ parse → render → parse is the identity.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import ClassVar, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ names; an attribute that an event lacks is an unbound variable (an error, hence 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, TypeAlias
 
 from pyoxigraph import Literal, Variable
@@ -26,6 +26,7 @@ from oxiseq.grammar.algebra import (
     Window,
     span_field,
 )
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import subexpressions
 
 # --- conditions of FILTER -------------------------------------------------------------------------

@@ -9,7 +9,7 @@ the attributes of events among the arguments and leaves the pattern alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
@@ -31,6 +31,7 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.ceql_algebra import Formula, Holds, holds_of
 from oxiseq.grammar.components import components
 from oxiseq.grammar.parts import parts
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import certain_variables, mentioned_variables, subexpressions
 
 CALL: Final = "GRAPH"

@@ -8,7 +8,6 @@ before it; any other join is refused (`JoinError`), since it would need every ev
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from pyoxigraph import Variable
@@ -27,6 +26,7 @@ from oxiseq.grammar.ceql_algebra import (
     joins_in,
     variables,
 )
+from oxiseq.grammar.records import dataclass
 
 _MANY: Final = 2
 """As a number of events: more than one."""

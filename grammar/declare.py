@@ -7,7 +7,6 @@ activities, predicates and bounds become terms, so that no argument can be anyth
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
@@ -15,6 +14,7 @@ from pyoxigraph import Literal, NamedNode
 
 from oxiseq.grammar.declare_templates import EVENTS, REFUSED, TEMPLATES, Template
 from oxiseq.grammar.errors import ArgumentValueError
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_clauses import time_span
 
 MOST_TIMES: Final = 1000

@@ -7,8 +7,9 @@ the cases, and the places in them, that break it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ Patterns, expressions and result forms are those of `algebra.py`; `TimedPattern`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from oxiseq.grammar.algebra import Ask, Construct, Group, Select, Span, Stream, span_field
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import Consume
 
 TIME_FUNCTIONS = {"GETDURATION": "getDURATION", "GETSTARTTIME": "getSTARTTIME", "GETENDTIME": "getENDTIME"}

@@ -8,7 +8,6 @@ stratum, or of earlier instants (the left side of a SEQ), but of no rule that wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyoxigraph import BlankNode, NamedNode, Variable
@@ -40,6 +39,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import QueryError
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import subexpressions
 
 _Place: TypeAlias = TermOrVariable | None

@@ -20,13 +20,14 @@ Other parts hang their exceptions under `OxiseqError` (engine/errors.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from sys import stdlib_module_names
 from traceback import StackSummary, format_exception_only, walk_tb
 from types import FrameType
 from typing import Any, Final, Literal, TypeAlias
 
 from oxiseq.grammar.algebra import NOWHERE, Span
+from oxiseq.grammar.records import dataclass
 
 Severity: TypeAlias = Literal["error", "lint"]
 _NOT_THEIRS: Final = frozenset({"oxiseq", "IPython", "ipykernel", *stdlib_module_names})

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import PurePath
@@ -19,6 +19,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError, Finding, OxiseqError
+from oxiseq.grammar.records import dataclass
 
 GROUP: Final = "oxiseq.languages"
 """Of entry points."""

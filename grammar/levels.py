@@ -8,7 +8,6 @@ runs over matches, and so does `COUNT(*)`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from pyoxigraph import Variable
 
@@ -24,6 +23,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.functions import ITERATION_VALUES
 from oxiseq.grammar.places import Overview
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables, subexpressions
 
 

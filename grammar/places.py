@@ -8,7 +8,7 @@ nothing to others (semantics.md 2.2, 2.5).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from pyoxigraph import Variable
 
@@ -26,6 +26,7 @@ from oxiseq.grammar.algebra import (
     Sequence,
     SequenceElement,
 )
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, split_gpm, visible_variables
 
 Variables = frozenset[Variable]

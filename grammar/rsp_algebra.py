@@ -8,7 +8,7 @@ answered if the text does not say so. Times and spans of time are microseconds (
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Literal, TypeAlias
 
@@ -27,6 +27,7 @@ from oxiseq.grammar.algebra import (
     When,
     span_field,
 )
+from oxiseq.grammar.records import dataclass
 
 RspLanguage: TypeAlias = Literal["rspql", "spectra", "rsepql"]
 

@@ -8,7 +8,7 @@ patterns are SPARQL 1.1's (section 18.2.1, variable scope).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyoxigraph import Variable
 
@@ -38,6 +38,7 @@ from oxiseq.grammar.algebra import (
     Values,
     WindowPattern,
 )
+from oxiseq.grammar.records import dataclass
 
 # --- patterns -------------------------------------------------------------------------------------
 

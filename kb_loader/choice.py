@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from oxiseq.engine.errors import KbError
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.java import SparkMissing, spark_missing
 from oxiseq.kb_loader.sources import CODED, Source
 

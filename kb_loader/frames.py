@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.folders import lake_kind
+from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

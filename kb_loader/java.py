@@ -6,11 +6,11 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar.records import dataclass
 
 OLDEST = 17
 """The first Java that Spark 4 takes."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.frames import Asked
 from oxiseq.kb_loader.quarantine import Quarantine
 from oxiseq.kb_loader.report import Watch

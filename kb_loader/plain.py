@@ -7,7 +7,7 @@ Oxigraph alone, which leaves Python's lock. Where a few lines are not like that,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -17,6 +17,7 @@ from pyoxigraph import Quad, RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.rdf import load
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.job import Job
 from oxiseq.kb_loader.lines import BIG_BLOCK, blocks, line_ends, load_clean, until_cut_off, valid_lines
 from oxiseq.kb_loader.quarantine import Fault

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from oxiseq.engine.errors import KbError
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.sources import Source
 
 LONGEST = 2_000

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions, Triple
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.graphs import INFERRED, STATISTICS
 
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

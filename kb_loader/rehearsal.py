@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -10,6 +9,7 @@ from time import perf_counter
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.choice import choose
 from oxiseq.kb_loader.plain import PlainLoad
 from oxiseq.kb_loader.preparing import Given, prepared

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from time import perf_counter
 from typing import TypeAlias
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.quarantine import Quarantine
 
 

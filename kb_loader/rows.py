@@ -18,10 +18,10 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from oxiseq.engine.extras import needed
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.quarantine import LONGEST, Fault
 from oxiseq.kb_loader.sources import BROKEN, Partitions, Source
 

@@ -10,7 +10,6 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
@@ -21,6 +20,7 @@ from pyoxigraph import RdfFormat
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.folders import is_hidden, lake_log, partitions
 from oxiseq.engine.zstd import ZstdError, open_zstd
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.coded import CodedText, coded_size, is_coded
 from oxiseq.kb_loader.frames import Frame
 

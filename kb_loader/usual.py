@@ -10,13 +10,14 @@ nodes, no comments. Who takes a line for usual promises little: Oxigraph reads i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache
 from string import ascii_letters, digits, hexdigits
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from oxiseq.grammar.records import dataclass
 
 SHARE: Final = 16
 """One line in so many may be unusual."""

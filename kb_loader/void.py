@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, QuerySolutions
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.graphs import DATASET, INFERRED, STATISTICS
 from oxiseq.kb_loader.rdfs import TYPE, Term, count_inferred
 

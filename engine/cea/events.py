@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +9,7 @@ from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.windows import kind_of
 from oxiseq.engine.kernels.cea import records as k
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ So a *fact* about an event is one bit: the leaf, or its negation, is true.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -19,6 +18,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.cea.plan import Atom, words_of
 from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables
 
 Words = NDArray[np.uint64]

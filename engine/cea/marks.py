@@ -6,7 +6,6 @@ In the flow: events → **marks** (term_marks.py for RDF, table_marks.py for tab
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from oxiseq.engine.cea.facts import FactPlan
 from oxiseq.engine.cea.plan import words_of
 from oxiseq.engine.kernels.cea import facts as kernels
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ Everything starts small and doubles on demand; nothing is sized by the window or
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,6 +16,7 @@ from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import NEED_STACK, NODE_TOP
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_nodes
+from oxiseq.grammar.records import dataclass
 
 _BUSY_NODES: Final = 1 << 11
 """Room for nodes to which each time that it is full leads: 64 KiB."""

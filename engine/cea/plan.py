@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from typing import ClassVar, TypeAlias
 
@@ -17,6 +16,7 @@ from oxiseq.engine.kernels.matches.records import NO_LIMIT
 from oxiseq.engine.matches.plan import Clauses, SequencePlan, forgotten_by
 from oxiseq.grammar.algebra import Expression, Strategy
 from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, variables
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ formula.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from math import prod
 
@@ -26,6 +26,7 @@ from oxiseq.grammar.ceql_algebra import (
     Iterated,
     Named,
 )
+from oxiseq.grammar.records import dataclass
 
 MOST_LETTERS = 1000
 """Letters of one formula, all copies counted."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pyoxigraph import Literal, NamedNode, Variable
 
@@ -20,6 +19,7 @@ from oxiseq.engine.expressions.values import NUMERIC, Value, promoted, read
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.functions import MIRRORED
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

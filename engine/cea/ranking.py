@@ -8,7 +8,6 @@ each key is a sum over a complex event's events; other keys are computed for eac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
@@ -17,6 +16,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.expressions.amounts import summands
 from oxiseq.grammar.algebra import Aggregate, Call, Expression
 from oxiseq.grammar.ceql_algebra import START, CeqlQuery, EndOrder, compared_aggregates, summed_attributes
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_ceql import render_predicate
 
 

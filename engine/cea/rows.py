@@ -11,7 +11,6 @@ attributes) is left to table_marks.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -27,6 +26,7 @@ from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.cea import rows as k
 from oxiseq.engine.kernels.events import arrow
 from oxiseq.engine.kernels.memory.pointers import Pointers, address_of
+from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,7 +6,6 @@ what it does not know: numbers of new symbols, steps of the automaton.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -38,6 +37,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.records import dataclass
 
 I64 = NDArray[np.int64]
 _COLLECT_EVERY = 1 << 14

@@ -6,12 +6,12 @@ read so far leave open. So no complex event is found twice, whatever the formula
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import Final, NamedTuple
 
 from oxiseq.engine.cea.plan import DeterminisedSets
 from oxiseq.engine.cea.positions import bits
+from oxiseq.grammar.records import dataclass
 
 BEFORE, AMID, AFTER = range(3)
 """With STRICT: D is still empty; the last event is in D; D is complete. Without it always BEFORE."""

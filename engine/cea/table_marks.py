@@ -10,7 +10,6 @@ All three say what the exact evaluator says of the terms that the cells stand fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -37,6 +36,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ Memory: the events that are not complete, one block, one batch, and the names of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -28,6 +27,7 @@ from oxiseq.engine.kernels.terms.plain import SCRATCH_SPARE
 from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import parse_term
+from oxiseq.grammar.records import dataclass
 
 REMEMBERED: Final = 65_536
 BATCH_EVENTS: Final = 8192

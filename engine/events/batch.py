@@ -7,13 +7,13 @@ stream; whose stream it is, the caller knows. The times need not be in order: so
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(slots=True, eq=False)  # frozen would make it three times as slow

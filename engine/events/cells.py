@@ -13,7 +13,6 @@ A null is an attribute that the event lacks. Other types are refused when a quer
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -25,6 +24,7 @@ from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.time import to_duration_literal, to_text
 from oxiseq.engine.extras import needed
 from oxiseq.engine.terms.normal import XSD, normalise
+from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

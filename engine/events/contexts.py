@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pyoxigraph import Quad, RdfFormat
 
 from oxiseq.engine.rdf import parse
+from oxiseq.grammar.records import dataclass
 
 MOST: Final = 1 << 20
 """Characters that the contexts a document names may take together: each is put in wherever it is named. Also of all

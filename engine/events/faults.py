@@ -8,7 +8,6 @@ server calls `Run.unfit` when events arrive.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.saved import State
+from oxiseq.grammar.records import dataclass
 
 I64 = NDArray[np.int64]
 NAMED: Final = 10

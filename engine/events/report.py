@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, TypeAlias
 
 from oxiseq.engine.errors import EventError
+from oxiseq.grammar.records import dataclass
 
 OnError: TypeAlias = Literal["stop", "skip"]
 """`stop`: the first fault is raised as EventError. `skip`: it is left out, counted, and reading continues."""

@@ -8,7 +8,6 @@ column, and each number, is looked up in the term dictionary once per batch.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +21,7 @@ from oxiseq.engine.events.number_ids import number_ids
 from oxiseq.engine.events.row_graphs import type_iri
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 Ids = NDArray[np.uint32]
 _TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -28,6 +28,7 @@ from oxiseq.engine.events.units import TimeUnit, all_as_microseconds, check_unit
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.events.arrow import MISSING, RISING, copy_times
 from oxiseq.engine.kinds import FIRST_TIME, LAST_TIME
+from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,6 @@ it matters; a caller with memo tables may replace whole sub-expressions of one v
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from oxiseq.engine.kernels.expressions import arithmetic, machine
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Aggregate, Call, Exists, Expression, FunctionCall, MatchFunction, Prev
 from oxiseq.grammar.functions import MIRRORED
+from oxiseq.grammar.records import dataclass
 
 Slots = Mapping[Variable | Prev | MatchFunction | Aggregate, int] | Mapping[Variable, int]
 """The place of each leaf of an expression in the vector of term ids."""

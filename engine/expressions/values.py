@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -20,6 +19,7 @@ from oxiseq.engine import kinds
 from oxiseq.engine.terms.normal import XSD, normalise
 from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.terms.value import read_datetime, term_value
+from oxiseq.grammar.records import dataclass
 
 XSD_BOOLEAN: Final = NamedNode(XSD + "boolean")
 _DATATYPES: Final = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
 import numpy as np
@@ -13,6 +12,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.flow.buffers import Flowing
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import WORDS, Ptr, address_of
+from oxiseq.grammar.records import dataclass
 
 I64: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = NDArray[np.uint32]
@@ -100,6 +100,11 @@ class Buffer:
         if self._room > KEPT_ROOM and self._room > 8 * self._counter[0]:
             self._allocate(self._room // 2)
         self._counter[0] = 0
+
+    @property
+    def roomy(self) -> bool:
+        """Whether `clear` may return some of its room."""
+        return self._room > KEPT_ROOM
 
     def put(self, delta: Delta) -> None:
         """Hold this one: a copy of few rows, which costs less than to point elsewhere; else its very arrays."""

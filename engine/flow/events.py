@@ -17,7 +17,7 @@ What is left, for instance `(A SEQ^r B) SEQ C`, is computed for each moment at w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
 from pyoxigraph import Variable
@@ -25,6 +25,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Hidden, Relation, Relations
 from oxiseq.grammar.algebra import Choice, EventName, EventPattern, FirstOf, Following, LastOf
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import event_names
 
 _EDGE: Final[Mapping[Choice, Literal["EARLIEST", "LATEST"]]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pyoxigraph import NamedNode, Variable
@@ -11,6 +10,7 @@ from pyoxigraph import NamedNode, Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.rewriting import placed
 from oxiseq.grammar.algebra import Expression, TriplePattern
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_sparql import SparqlWriter
 
 _ASKED: Final = "queried from the knowledge base, again when a quad of its patterns is added or removed there"

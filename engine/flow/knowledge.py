@@ -7,7 +7,6 @@ comes and goes** of each table that is needed. Queried once for each version, wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Bind, GraphPattern, Group, SubSelect, TermOrVariable, TriplePattern, Union
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_sparql import select_text
 
 _PLACES: Final = (Variable("s"), Variable("p"), Variable("o"))

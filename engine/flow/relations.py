@@ -13,7 +13,7 @@ Where F is empty and both sides surely bind what they share, the keys of B serve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
@@ -22,6 +22,7 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import conjuncts
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, NamedTuple, TypeAlias
 
@@ -30,6 +29,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import Key, Places, order_key
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.algebra import Aggregate
+from oxiseq.grammar.records import dataclass
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]

@@ -7,7 +7,7 @@ the compact set).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.matches.memory import M, put_matches
+from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     from oxiseq.engine.matches import frozen

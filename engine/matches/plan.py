@@ -6,13 +6,13 @@ sets where nothing does (docs/explanation/architecture.md); explain, why, snapsh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.matches.records import EVERYTHING, NO_LIMIT, NOTHING, THE_PARTITION
 from oxiseq.grammar.algebra import Consumption, Partition, Strategy
+from oxiseq.grammar.records import dataclass
 
 
 class SequenceQuery(Protocol):

@@ -9,12 +9,12 @@ that share one differ by their filters only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Group, TermOrVariable, TriplePattern
+from oxiseq.grammar.records import dataclass
 
 Key = Variable | BlankNode
 """A variable, or a blank node of the pattern: a variable that has no name outside."""

@@ -8,7 +8,6 @@ filled by one store query for all terms of a batch that are not in it yet (match
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -25,6 +24,7 @@ from oxiseq.engine.matching.asking import KNOWN_TRUE, NOT_KNOWN, Asked
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.value import literal_value
 from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables, subexpressions
 
 

@@ -7,7 +7,7 @@ is compiled and keeps nothing, for one plan may run over several stores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -22,6 +22,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Group
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render import render_group
 from oxiseq.grammar.scope import certain_variables, visible_variables
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final, TypeVar
 
@@ -21,6 +21,7 @@ from oxiseq.engine.kernels.matching.records import HAS_OBJECT, HAS_SUBJECT, Matc
 from oxiseq.engine.kernels.memory.pointers import I32, I64
 from oxiseq.engine.matching.bgp import Instance, Slot, join_order
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 _Whole = TypeVar("_Whole", np.int32, np.int64)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import is_
 from typing import Final, Generic, Protocol, Self, TypeVar
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL, Watermark, Watermarks
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.records import dataclass
 
 P = TypeVar("P", bound="Piece")
 _ONE: Final = np.zeros(1, np.int64)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.terms.saved import State
+from oxiseq.grammar.records import dataclass
 
 BEFORE_ALL: Final = -(1 << 62)
 AFTER_ALL: Final = 1 << 62

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(slots=True, eq=False)  # not frozen: to make one, of a thousand queries each, would take four times as long

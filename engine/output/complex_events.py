@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import offsets
+from oxiseq.grammar.records import dataclass
 
 I64 = NDArray[np.int64]
 

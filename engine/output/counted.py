@@ -7,7 +7,6 @@ computed once for each set of values that a run distinguishes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from pyoxigraph import BlankNode, Variable
 
@@ -21,6 +20,7 @@ from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import subexpressions
 
 

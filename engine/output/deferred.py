@@ -8,7 +8,7 @@ for each match that the strategy drops.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.terms.saved import State
 from oxiseq.engine.windows.window import closed_at
 from oxiseq.grammar.algebra import Strategy, Window
+from oxiseq.grammar.records import dataclass
 
 MOST_HELD: Final = 1_000_000
 """Matches held at a time."""

@@ -5,7 +5,6 @@ In the flow: algebra → **plan of a row** → end_weights.py, or end_totals.py 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from pyoxigraph import Literal, Variable
@@ -15,6 +14,7 @@ from oxiseq.engine.cea.ranking import Measured, measured_by
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.grammar.algebra import Aggregate, Call, Expression
 from oxiseq.grammar.ceql_algebra import OF, Totals, aggregates, summed_attributes
+from oxiseq.grammar.records import dataclass
 
 _MOST_LEAST: Final = 1 << 61
 """The kernels count further than this."""

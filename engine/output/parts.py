@@ -8,7 +8,6 @@ are computed for all matches at once; any other aggregate once for each list of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -25,6 +24,7 @@ from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, MatchFunction
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables
 
 I64 = NDArray[np.int64]

@@ -6,7 +6,6 @@ Row ids count up for ever; the store holds those from `base` on and forgets from
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.records import dataclass
 
 _FIRST: Final = 16
 """Rows that there is room for to begin with."""

@@ -7,7 +7,6 @@ expressions are computed one by one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,7 @@ from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.order import Key
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from oxiseq.engine.kb_in_time import KbInTime, Materialised
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

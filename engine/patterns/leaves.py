@@ -7,7 +7,6 @@ In the flow: a conjunction of triple patterns → a basic graph pattern on the e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyoxigraph import Variable
 
@@ -19,6 +18,7 @@ from oxiseq.engine.flow.sparql.grounds import EachEvent, Ground, Merge
 from oxiseq.engine.flow.sparql.leaves import Conjunction, Key, Leaves, Where, connected, keys_of, renamed
 from oxiseq.engine.flow.sparql.runs import connected_patterns, in_ground
 from oxiseq.grammar.algebra import Expression, Group, TriplePattern
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import plain_variables
 
 

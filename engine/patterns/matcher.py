@@ -8,7 +8,6 @@ rows and their order on that event alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -34,6 +33,7 @@ from oxiseq.engine.matching.tables import NativeGpm, build_tables
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     from oxiseq.engine.patterns import operators

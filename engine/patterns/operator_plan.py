@@ -7,8 +7,6 @@ all events of a batch in one step. GRAPH inside P is about the knowledge base.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyoxigraph import Variable
 
 from oxiseq.engine.flow.plan import Asked, FlowPlan, Given, Graphs
@@ -17,6 +15,7 @@ from oxiseq.engine.flow.sparql import Around, compile_where
 from oxiseq.engine.matching.conditions import Condition, condition
 from oxiseq.engine.patterns.leaves import EventLeaves, Leaf
 from oxiseq.grammar.algebra import GraphPattern, Group, SubSelect
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.grammar.scope import GpmParts, visible_variables
 

@@ -8,7 +8,7 @@ immutable.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyoxigraph import BlankNode, Variable
@@ -20,6 +20,7 @@ from oxiseq.engine.matching.conditions import Condition, condition
 from oxiseq.engine.matching.tables import NativeFilter, NativeGpm
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression, TriplePattern
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts
 
 if TYPE_CHECKING:

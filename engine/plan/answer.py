@@ -6,7 +6,6 @@ In the flow: algebra → **answer plan** → (matches) → answer columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from pyoxigraph import Variable
 
@@ -21,6 +20,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.levels import is_over_matches, repeated_gpms
 from oxiseq.grammar.places import Overview
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, expression_variables, subexpressions
 
 

@@ -19,7 +19,7 @@ The key is PARTITION BY's, or one variable ?k for which this holds:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyoxigraph import Variable
 
@@ -29,6 +29,7 @@ from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import Check
 from oxiseq.grammar.algebra import Ask, Construct, Filter, Group, Op, Projection, Query, Select, Span
 from oxiseq.grammar.places import atoms, split_gpms
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, certain_variables
 
 

@@ -6,13 +6,13 @@ constants sees all rows, and each has a *rank*: how many of the queries take it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 
 from pyoxigraph import Variable
 
 from oxiseq.engine.sequence.positions import Letter
 from oxiseq.grammar.algebra import Expression
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ folded is known of each event by itself: keys that one event of a match has, and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyoxigraph import Variable
 
@@ -18,6 +18,7 @@ from oxiseq.engine.plan.ranking import owner_of
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Query
 from oxiseq.grammar.places import Overview
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ that, and their graph patterns ask the knowledge base. Where no condition needs 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -27,6 +27,7 @@ from oxiseq.grammar.algebra import Filter, Query, Select, TriplePattern
 from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, first_join, variables
 from oxiseq.grammar.ceql_graphs import first_graph
 from oxiseq.grammar.parts import parts
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_ceql import render_predicate
 from oxiseq.grammar.translating.ceql_spaseq import as_sequence
 

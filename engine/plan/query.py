@@ -8,7 +8,7 @@ match is written out (late enrichment).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from pyoxigraph import Variable
@@ -33,6 +33,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Query
 from oxiseq.grammar.levels import summarises
 from oxiseq.grammar.places import Overview, atoms, overview
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, expression_variables, holds_exists
 
 if TYPE_CHECKING:

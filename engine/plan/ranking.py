@@ -10,7 +10,7 @@ something; so are times, COUNT(B), SUM(?v) over iterations, and sums and differe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -23,6 +23,7 @@ from oxiseq.engine.plan.answer import Iterations
 from oxiseq.grammar.algebra import Aggregate, Ask, Expression, MatchFunction, Sample, Window
 from oxiseq.grammar.levels import summarises
 from oxiseq.grammar.places import Overview, always
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render import render
 from oxiseq.grammar.render_sparql import SparqlWriter
 

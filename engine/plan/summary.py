@@ -6,7 +6,6 @@ In the flow: algebra → **the values written for each match** and **their group
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pyoxigraph import Variable
 
@@ -24,6 +23,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.levels import ends_with_its_instant, keys_of, over_matches, shown_expressions, summarises
 from oxiseq.grammar.places import Overview
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ In the flow: plans of queries that are alike → **family** (families.py) → a 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
@@ -16,6 +15,7 @@ from oxiseq.engine.plan.families import Family, Ranked
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.functions import MIRRORED_ORDER
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"

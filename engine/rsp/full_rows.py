@@ -3,10 +3,10 @@ mappings if they carry any, are."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
+
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Final
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.rsp.schedule import exact
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import IntervalWindow, LandmarkWindow, RangeWindow, WindowOperator
 
 I64 = NDArray[np.int64]

@@ -7,7 +7,7 @@ come and go (engine/flow); what MATCH finds is one of their sources.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from pyoxigraph import NamedNode, Variable
@@ -35,6 +35,7 @@ from oxiseq.grammar.algebra import (
     PatternElement,
     WindowPattern,
 )
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import Consume, RangeWindow, Report, RspQuery
 from oxiseq.grammar.scope import (
     GpmParts,

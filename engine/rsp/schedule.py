@@ -11,7 +11,7 @@ windows hold the same as there. Only the first tick of a stretch needs an answer
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import lcm
 from typing import Any, Final, Protocol
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.terms.saved import State
+from oxiseq.grammar.records import dataclass
 
 MOST_TICKS: Final = 100_000
 """Ticks of one stretch that are each answered, past which LimitError is raised."""

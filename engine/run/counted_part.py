@@ -9,7 +9,7 @@ one form are made together for those that asked for them the last time: for each
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.counts import Case, Counts, lengths_of
 from oxiseq.engine.sequence.states import Value
+from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     from oxiseq.engine.output.counted_rows import CountedRows

@@ -8,7 +8,6 @@ letter that needs neither are taken from where the matcher has put them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +28,7 @@ from oxiseq.engine.sequence.asked import time_of
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.states import PARTITION, RANK
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 Ids = NDArray[np.uint32]
 

@@ -9,7 +9,6 @@ with that value, and those of GPMs that do not bind it (semantics.md 2.1).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from pyoxigraph import Variable
@@ -22,6 +21,7 @@ from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.run.letters import Frame
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.windows.window import cut_of
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import certain_variables
 
 

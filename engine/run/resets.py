@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from oxiseq.engine.terms.saved import State
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ keys as any other. AVG is the quotient of two folds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
@@ -21,6 +21,7 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Call, Expression, FunctionCall, MatchFunction, Prev
 from oxiseq.grammar.levels import repeated_gpms
 from oxiseq.grammar.places import Overview
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables, match_parts
 
 _INTEGER: Final = NamedNode("http://www.w3.org/2001/XMLSchema#integer")

@@ -6,7 +6,6 @@ In the flow: run → **counts** → groups of matches.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from oxiseq.engine.kernels.matches.records import CARRIED, SATURATES
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.sequence.states import RUN_START, Value
+from oxiseq.grammar.records import dataclass
 
 ANY_LENGTH: Final = 1 << 62
 MOST_LIMBS = 64

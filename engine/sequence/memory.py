@@ -5,8 +5,6 @@ Everything starts small and doubles on demand; nothing is ever sized by the wind
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +21,7 @@ from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.kernels.sequence.partitions import sweep, used_partitions
 from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_nodes
 from oxiseq.engine.sequence.tables import SequenceTables
+from oxiseq.grammar.records import dataclass
 
 _ASKED = 256
 _COUNTED_NODES = 1 << 14

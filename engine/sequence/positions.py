@@ -9,7 +9,7 @@ the gap around it (semantics.md 2.3 to 2.5), WITHIN and AFTER are numbers of a t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from oxiseq.engine.errors import LimitError
@@ -27,6 +27,7 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
 )
 from oxiseq.grammar.places import negation, shortest, steps_of
+from oxiseq.grammar.records import dataclass
 
 Letter: TypeAlias = tuple[str, ...]
 """GPM names that must match at one instant, joined; in the order of the text."""

@@ -9,7 +9,7 @@ repeat (σ) and itself; after the repeat the last iteration stays visible. See e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import TypeAlias
 
@@ -20,6 +20,7 @@ from oxiseq.engine.expressions.exists import graph_of
 from oxiseq.engine.sequence.asked import NOTHING_ASKED, Asked, Fold, previous_name, time_of
 from oxiseq.engine.sequence.positions import START, Automaton, Guard, LastingSpan, Letter, Position, Transition
 from oxiseq.grammar.algebra import Expression, MatchFunction, Op
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, exists_in, expression_variables, match_parts, prev_variables
 
 MAX_STATES = 4_000

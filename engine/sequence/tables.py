@@ -7,7 +7,7 @@ of one edge: an arm that fires them or a guard that kills them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -50,6 +50,7 @@ from oxiseq.engine.sequence.states import (
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression, Op, Window
 from oxiseq.grammar.functions import MIRRORED_ORDER
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables, holds_exists
 
 _EVERYBODY: Final = k.FOR_EVERYBODY, k.FOR_EVERYBODY

@@ -16,7 +16,7 @@ or restored from the same snapshot. Those that are alike become one when their s
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,6 +31,7 @@ from oxiseq.engine.sharing.dispatching import Dispatcher, Outcome
 from oxiseq.engine.sharing.member import Member
 from oxiseq.engine.sharing.reunions import Reunions
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 MOST: Final = 1 << 14
 """Events of a stream that a run may be behind; some more while others catch up."""
@@ -364,7 +365,7 @@ class ApartRuns(Dispatcher[AloneRun]):
                         items.append((iri, backlog.events(first, last)))
                     else:  # late events are reported completely
                         late, largest = late_ones(backlog.times(first, last), largest, punctuation, lateness)
-                        items.append((iri, backlog.bare(first, last, needed, late)))
+                        items.append((iri, backlog.bare(first, last, needed | member.concern.kept, late)))
                 if mark is not None:
                     items.append((iri, mark))
                     punctuation = max(punctuation, mark)
@@ -376,7 +377,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         if concern is None or len(member.seen) > 1 or (concern.needed is None and concern.begins is None):
             return None
         whole = concern.needed is None and not order.lateness  # then the last instant needs no other to be complete
-        span = None if whole else concern.linger + order.lateness
+        span = None if whole else concern.span + order.lateness
         events, first, last = backlog.dispensable(seen, concern.watched, span)
         if not events or not order.takes(0, first):
             return None

@@ -10,13 +10,14 @@ do it one after the other are one again.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(slots=True, eq=False)

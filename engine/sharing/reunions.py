@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import count, islice
 from random import Random
 from typing import Final
 
 from oxiseq.engine.sharing.member import Member
+from oxiseq.grammar.records import dataclass
 
 AT_ONCE: Final = 32
 """So many are compared at one push."""

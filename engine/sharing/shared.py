@@ -12,7 +12,7 @@ are alike and have seen the same find their matches together (alike.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import ParamSpec
 
@@ -30,6 +30,7 @@ from oxiseq.engine.sharing.dispatching import Dispatcher, Outcome
 from oxiseq.engine.sharing.dozing import Asleep
 from oxiseq.engine.sharing.joint_matching import JointMatching, Matched
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 P = ParamSpec("P")
 Kind = tuple[tuple[str, ...], int, int | None]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil
 from typing import Final, TypeAlias
 
@@ -16,6 +15,7 @@ from pyoxigraph import QueryBoolean, QuerySolutions, Store
 
 from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.records import dataclass
 
 Solutions: TypeAlias = list[tuple[Term | None, ...]]
 _LOOK: Final = 64

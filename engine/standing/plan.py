@@ -6,13 +6,14 @@ In the flow: a checked `RspQuery` without windows → **StorePlan** → run.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyoxigraph import Variable
 
 from oxiseq.engine.errors import QueryError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.sparql import Around, Lowered, compile_where
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_rsp import render_rsp
 from oxiseq.grammar.rsp_algebra import RspQuery
 

@@ -10,7 +10,6 @@ such side that one shows none. So each pair is made once: Δ(A ⋈ B) = ΔA ⋈ 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -29,6 +28,7 @@ from oxiseq.engine.standing.gates import MOST, Columns, joined_with
 from oxiseq.engine.standing.leaves import Found, Key, Leaf, Leaves, everything
 from oxiseq.engine.standing.plan import StorePlan
 from oxiseq.engine.standing.terms import StoreTerms
+from oxiseq.grammar.records import dataclass
 
 _PER_ROW: Final = 150
 """Bytes of a row in a dictionary, without its columns."""

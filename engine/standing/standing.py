@@ -14,7 +14,6 @@ that made the query due, and each change since has made it due again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -30,6 +29,7 @@ from oxiseq.engine.standing.plan import StorePlan, compile_over_store, sources_o
 from oxiseq.engine.standing.run import Answer, Limits, StoreRun, Told
 from oxiseq.engine.standing.terms import StoreTerms
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import RspQuery
 
 ELSEWHERE: Final = "the knowledge base is elsewhere: it is queried there, again at each refresh"

@@ -23,7 +23,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
@@ -39,6 +39,7 @@ from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.normal import RDF_LANG_STRING, XSD
 from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.terms.value import INT64_MAX, INT64_MIN, days_from_civil, term_value, zone_minutes
+from oxiseq.grammar.records import dataclass
 
 T = TypeVar("T")
 

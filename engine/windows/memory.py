@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from oxiseq.engine.kernels.memory.slots import SLOT
 from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.kernels.windows.hashing import fill_buckets, fill_pairs
 from oxiseq.engine.windows.plan import WindowPlan
+from oxiseq.grammar.records import dataclass
 
 MOST_OUT: Final = 1 << 16
 """Rows after which the output no longer grows: it is emptied oftener instead."""
@@ -22,11 +22,12 @@ _STRIDE: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Capacities:
-    """Numbers of records to begin with; the smallest are for tests."""
+    """Numbers of records to begin with: few, since thousands of windows may never hold more; the smallest are for
+    tests."""
 
-    entries: int = 1024
-    notes: int = 256
-    out: int = 1024
+    entries: int = 32
+    notes: int = 32
+    out: int = 32
 
     @classmethod
     def smallest(cls) -> Capacities:

@@ -10,7 +10,7 @@ functions such as RAND and NOW are left to the caller, who evaluates them on the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from pyoxigraph import BlankNode, Variable
@@ -20,6 +20,7 @@ from oxiseq.engine.kernels.memory.pointers import I32
 from oxiseq.engine.matching.conditions import Condition, condition, passes
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Prev, TermOrVariable, TriplePattern
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import conjuncts, holds_exists, subexpressions
 
 _Placed: TypeAlias = tuple[int, TermOrVariable, TermOrVariable, TermOrVariable]

@@ -15,7 +15,6 @@ and `CompiledQuery.left` are the caller's. Their order depends on the history al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntFlag
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -37,6 +36,7 @@ from oxiseq.engine.windows.saved import restore_memory, save_memory
 from oxiseq.engine.windows.sources import merged, moved
 from oxiseq.engine.windows.tables import build_tables
 from oxiseq.engine.windows.window import BEFORE_ALL, Window
+from oxiseq.grammar.records import dataclass
 
 MOST_ROWS: Final = 50_000_000
 """Of one push."""

@@ -7,13 +7,13 @@ what is known besides streams is one too, whose window holds its last event alon
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.windows.window import Window
+from oxiseq.grammar.records import dataclass
 
 I64s = NDArray[np.int64]
 

@@ -3,7 +3,6 @@ sections 2.6 and 6)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.kernels.compiling.options import in_python
 from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.grammar import algebra
+from oxiseq.grammar.records import dataclass
 
 BEFORE_ALL: Final = np.iinfo(np.int64).min
 """A clock before all others: nothing is out."""

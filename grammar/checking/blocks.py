@@ -9,13 +9,14 @@ EXISTS, at any depth.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Bind, Filter, Group, OptionalPattern, PatternElement, WindowPattern
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_variable, error
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.grammar.scope import inner_groups, subexpressions, visible_variables
 

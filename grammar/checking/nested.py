@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyoxigraph import Variable
@@ -33,6 +32,7 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_variable, error, lint_finding, listing, variable_hint
 from oxiseq.grammar.places import Overview, Place, Variables
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import (
     conjuncts,
     exists_in,

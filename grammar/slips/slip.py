@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, TypeAlias
+
+from oxiseq.grammar.records import dataclass
 
 IRI: Final = r"""<[^<>"{}|^`\\\x00-\x20]*>"""
 STRING: Final = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""

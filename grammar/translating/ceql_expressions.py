@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.records import dataclass
 
 JOINED: Final = "?"
 """The call of a variable of SPAseq, among variables that are attributes."""

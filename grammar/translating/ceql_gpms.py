@@ -6,12 +6,13 @@ conditions cannot hold is a triple pattern, another one is OPTIONAL.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import Call, Expression, Filter, Group, OptionalPattern, PatternElement, TriplePattern
 from oxiseq.grammar.ceql_graphs import condition_of
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import conjuncts
 from oxiseq.grammar.terms import RDF_TYPE
 from oxiseq.grammar.translating.ceql_expressions import Names, needed_by, own_attributes, renamed

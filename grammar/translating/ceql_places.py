@@ -7,7 +7,7 @@ at once; only where its conditions are about one place that holds at most one ev
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pyoxigraph import Variable
 
@@ -27,6 +27,7 @@ from oxiseq.grammar.ceql_algebra import (
     subformulas,
 )
 from oxiseq.grammar.ceql_joins import Join, decided
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.translating.ceql_expressions import JOINED, Names, needs
 from oxiseq.grammar.translating.translation import refused
 

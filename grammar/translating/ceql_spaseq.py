@@ -8,7 +8,7 @@ FILTER with OR over several events. Partitions are those of CEQL also where cont
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyoxigraph import NamedNode, Variable
 
@@ -48,6 +48,7 @@ from oxiseq.grammar.ceql_algebra import (
 )
 from oxiseq.grammar.ceql_choices import twofold
 from oxiseq.grammar.finding_tools import listing
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_ceql import render_predicate
 from oxiseq.grammar.translating.ceql_expressions import Names
 from oxiseq.grammar.translating.ceql_gpms import GpmWriter

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
@@ -12,6 +11,7 @@ from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.finding_tools import at_pattern
 from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import RspQuery
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Final, NamedTuple
@@ -29,6 +29,7 @@ from pyspark.sql import functions as f
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.folders import LAKE_LOGS, lake_reason
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.frames import Asked, Frame
 from oxiseq.kb_loader.job import Job
 from oxiseq.kb_loader.quarantine import texts

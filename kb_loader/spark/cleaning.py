@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.lines import blocks, line_ends, until_cut_off, valid_lines
 from oxiseq.kb_loader.literals import normalised
 from oxiseq.kb_loader.quarantine import Fault

@@ -7,7 +7,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from oxiseq.engine.errors import KbError
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.choice import unpacked
 from oxiseq.kb_loader.graphs import INFERRED, STATISTICS
 from oxiseq.kb_loader.job import Job

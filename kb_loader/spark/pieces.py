@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.lines import BLOCK
 from oxiseq.kb_loader.sources import BOM, LINE_FORMATS, Partitions, Source
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.events.faults import Faults
 from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.driving import Driver
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.registry import check_kb, language_for

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from oxiseq.bridges.settings import BridgeError
 from oxiseq.bridges.source import Message
+from oxiseq.grammar.records import dataclass
 
 REFUSED: Final = frozenset((400, 409, 413, 415, 422))
 """Statuses that concern the message itself; all others may change later."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar.records import dataclass
 
 STDIN: Final = "-"
 

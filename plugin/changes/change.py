@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyoxigraph import BlankNode, NamedNode, Quad
+
+from oxiseq.grammar.records import dataclass
 
 GraphName: TypeAlias = NamedNode | BlankNode
 

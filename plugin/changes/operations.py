@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from oxiseq.changes.limits import NotFollowedError
 from oxiseq.changes.tokens import Token, outline
+from oxiseq.grammar.records import dataclass
 
 Kind: TypeAlias = Literal[
     "insert data", "delete data", "modify", "load", "clear", "drop", "create", "add", "move", "copy"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, Triple
@@ -20,6 +19,7 @@ from oxiseq.changes import limits
 from oxiseq.changes.limits import NotFollowedError
 from oxiseq.changes.tokens import tokens
 from oxiseq.engine.terms.texts import Term, term_text
+from oxiseq.grammar.records import dataclass
 
 STEM: Final = f"oxiseq_{secrets.token_hex(6)}_"
 """In the names that we write into texts: they are nobody else's."""

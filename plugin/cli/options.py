@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Final, TypeVar
 
@@ -15,6 +14,7 @@ from pyoxigraph import NamedNode
 from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.languages import STANDING, AnyQuery, language_names, language_of
+from oxiseq.grammar.records import dataclass
 from oxiseq.options import OPTIONS, Door, options_for
 from oxiseq.options.durations import LONGEST, data_duration
 from oxiseq.options.kinds import (

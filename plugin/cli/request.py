@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from oxiseq.cli.options import QuerySource
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

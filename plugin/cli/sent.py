@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
 from oxiseq.api.store import Store
@@ -14,6 +14,7 @@ from oxiseq.engine.standing import compile_over_store
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.languages import STANDING
 from oxiseq.grammar.over_store import load_over_store
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.registry import language_for
 from oxiseq.options import said_as_data
 

@@ -7,7 +7,7 @@ serving.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import click
 
 from oxiseq.cli.options import Duration
+from oxiseq.grammar.records import dataclass
 from oxiseq.options.durations import UNITS
 
 SECOND: Final = UNITS["s"]

@@ -14,13 +14,13 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
 from oxiseq.engine.events.time import to_microseconds
+from oxiseq.grammar.records import dataclass
 
 STREAM: Final = "http://stockmarket.org/stocks"
 """The stream's IRI."""

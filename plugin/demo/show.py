@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -15,6 +14,7 @@ from rich.table import Table
 
 from oxiseq.api.query import run
 from oxiseq.demo.quotes import STREAM, daily_events
+from oxiseq.grammar.records import dataclass
 from oxiseq.matches.match import Match, short
 from oxiseq.warmup.first_run import prepare
 

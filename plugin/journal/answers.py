@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.reader import Reader
 from oxiseq.journal.writer import Writer
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from oxiseq.engine.events.time import LAST_TIME
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.entry import Entry
 from oxiseq.journal.envelope import Summary, summary
 from oxiseq.journal.errors import ConflictError, JournalError

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.names import query_id
 from oxiseq.journal.reader import Reader
 from oxiseq.journal.writer import Need, Writer

@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.matches import Found, storing
 from oxiseq.journal.positions import drop, put
 from oxiseq.journal.reader import Reader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.zstd import compress, decompress
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.errors import DamagedError, VersionError
 
 _HEAD: Final = struct.Struct("<2sBB")

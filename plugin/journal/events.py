@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +30,7 @@ from oxiseq.engine import kinds
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.places import first_places, numbered
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.envelope import Cutter, Summary, seal, seal_with, summary, unseal
 from oxiseq.journal.errors import DamagedError
 

@@ -15,10 +15,11 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.errors import ConflictError, DamagedError, JournalError, journal_error
 from oxiseq.journal.schema import APPLICATION, VERSION, connect, open_reader
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.appending import Appended, Appends, append_all, is_known, receipt, session_last
 from oxiseq.journal.entry import Entry
 from oxiseq.journal.errors import CursorError, DamagedBatchError, DamagedError, FullError, JournalError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.errors import ConflictError, CursorError, DamagedBatchError, JournalError
 from oxiseq.journal.names import query_id

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from oxiseq.grammar.languages import USUAL
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.errors import ConflictError
 from oxiseq.journal.names import DELETED, last_position, query_id, stream_id
 from oxiseq.journal.positions import begin, begin_anew, drop

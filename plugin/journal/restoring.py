@@ -10,11 +10,11 @@ import json
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from oxiseq.engine.events.write import replacing
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.errors import JournalError
 from oxiseq.journal.increments import apply_increment, is_increment
 from oxiseq.journal.journal import FILE_NAME, Journal, flush

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar.records import dataclass
 
 SLICE: Final = 500
 """Batches that are deleted in one transaction, so that appenders need not wait long."""

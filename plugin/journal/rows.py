@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, Final
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.batch import offsets
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.envelope import Cutter, seal, unseal
 from oxiseq.journal.errors import DamagedError
 from oxiseq.matches.shape import Block

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.errors import UnknownError
 from oxiseq.journal.names import DELETED, query_id
 from oxiseq.journal.reader import Reader, Row

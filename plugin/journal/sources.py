@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import OUTSIDE, outside
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.journal import LOG, Journal
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.errors import ConflictError
 from oxiseq.journal.names import stream_id, unknown_stream
 from oxiseq.journal.reader import Reader, Row

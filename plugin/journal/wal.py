@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import sqlite3
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from oxiseq.grammar.records import dataclass
 
 _HEAD: Final = struct.Struct(">8I")
 _FRAME: Final = struct.Struct(">6I")

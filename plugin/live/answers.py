@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from pyoxigraph import Triple
 from oxiseq.api.standing.change import Form
 from oxiseq.api.standing.change import Row as Told
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import DamagedError, Found, Heading, Journal, StoredMatches, unpack_matches
 from oxiseq.journal.rows import pack_rows
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -16,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from oxiseq.bridges import Bridge, BridgeSettings, DeadLetters, Message, Outcome, opener_of, outcome_of
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Appended, Appending, Journal
 from oxiseq.sparql.messages import Request, Response
 

@@ -13,11 +13,11 @@ one when the query was restored (`LiveQuery.decided`): nobody has processed what
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.run.run import Run
+from oxiseq.grammar.records import dataclass
 from oxiseq.options import Options
 
 Policy: TypeAlias = Literal["fail", "reset"]

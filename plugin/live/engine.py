@@ -6,7 +6,6 @@ import logging
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Entry, Found, pack_block, pack_events, unpack_events
 from oxiseq.journal.journal import microseconds as microseconds_now
 from oxiseq.languages.registry import language_for

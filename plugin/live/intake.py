@@ -10,7 +10,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +31,7 @@ from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.kernels.memory.scan import PADDING
 from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import pack_events
 from oxiseq.live.small import LARGEST, pack_one, read_one
 from oxiseq.mappings.declared import StreamMapping

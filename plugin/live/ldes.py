@@ -9,7 +9,6 @@ they work behind a proxy. The relations have no bounds: events may come late, so
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -18,6 +17,7 @@ from pyoxigraph import NamedNode
 from oxiseq.bridges.ldes import LDES, TREE
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.time import to_duration_literal
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import CursorError, StreamRecord
 from oxiseq.live.streams import Streams
 

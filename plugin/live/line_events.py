@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from pyoxigraph import RdfFormat, Triple
@@ -19,6 +19,7 @@ from pyoxigraph import RdfFormat, Triple
 from oxiseq.engine.errors import OxiseqError, syntax_reason
 from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.rdf import parse
+from oxiseq.grammar.records import dataclass
 from oxiseq.live.intake import Reason, read_triples
 from oxiseq.live.portions import LARGEST_ITEM, Portion, too_large
 from oxiseq.options.kinds import TIME

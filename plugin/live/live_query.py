@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.run.run import Run
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.language import Language
 from oxiseq.live.budgets import Budget, Watch
 from oxiseq.matches.shape import Shape

@@ -6,7 +6,6 @@ journal: the match ─▶ its instants' events ─▶ the query over these alone
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pyoxigraph import BlankNode, NamedNode, Quad
@@ -16,6 +15,7 @@ from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar import load
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import LogSource, StoredMatches, UnknownError
 from oxiseq.journal.lines import term_of
 from oxiseq.languages.reasons.bounds import Bounds

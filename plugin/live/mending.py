@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Final
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Entry, Journal
 from oxiseq.live.engine import Engine
 from oxiseq.live.live_query import LiveQuery

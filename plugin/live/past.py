@@ -9,7 +9,7 @@ was registered, and none that retention has deleted. Queries at work are not tou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from oxiseq.api.what_if import WhatIf, compared
@@ -19,6 +19,7 @@ from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import LogSource, UnknownError
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.read import Span, reading_of

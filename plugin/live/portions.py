@@ -5,9 +5,9 @@ bytes, as they come ─▶ a Decoder (line_events.py, quad_events.py) ─▶ Por
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Protocol
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.live.intake import Reading
 from oxiseq.sparql.problems import Problem
 

@@ -6,7 +6,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from oxiseq.api.standing import StandingQuery
@@ -15,6 +15,7 @@ from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
 from oxiseq.grammar.languages import STANDING, USUAL
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import (
     AsideCount,
     Checkpoint,

@@ -7,13 +7,14 @@ its stream; all others are passed on as if it were not there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate, pairwise
 from typing import Final
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import FIRST_TIME, LAST_TIME, OUTSIDE, outside
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Entry, JournalError
 
 Unpack = Callable[[Sequence[bytes]], EventBatch]

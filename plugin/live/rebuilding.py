@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Aside, Checkpoint, Journal, QueryRecord
 from oxiseq.live.engine import Engine
 from oxiseq.live.live_query import LiveQuery

@@ -15,12 +15,13 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.kb import Solution, Versioned
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal.answers import KbAnswer, KbAnswers
 from oxiseq.journal.journal import microseconds
 from oxiseq.live.elsewhere import StandingElsewhere

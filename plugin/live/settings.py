@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.live.budgets import Budget
 from oxiseq.sinks import Allowed, DeclaredSink
 

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import Any, Final
@@ -24,6 +23,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.languages import STANDING
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import (
     ConflictError,
     CursorError,

@@ -16,7 +16,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
@@ -27,6 +27,7 @@ from oxiseq.api.standing.change import Form
 from oxiseq.api.store import Store
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.grammar.languages import STANDING
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import (
     Checkpoint,
     ConflictError,

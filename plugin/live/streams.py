@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -18,6 +17,7 @@ from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.order.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import (
     Appended,
     Appends,

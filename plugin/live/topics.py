@@ -10,10 +10,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final, TypeAlias
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Found, StoredMatches, unpack_matches
 from oxiseq.live.texts import match_events
 

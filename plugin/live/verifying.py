@@ -5,12 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.grammar.languages import STANDING
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import FILE_NAME, Checkpoint, Journal, JournalError, LockedError, QueryRecord, VersionError
 from oxiseq.journal.errors import journal_error
 from oxiseq.journal.schema import lock, open_reader

@@ -18,12 +18,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
-from dataclasses import dataclass
 from math import inf
 from typing import Final
 
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.order.watermarks import BEFORE_ALL
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Aside, Checkpoint, Entry, FullError, Journal, JournalError, UnknownError
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.rows import KIND

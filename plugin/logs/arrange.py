@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -21,6 +20,7 @@ from oxiseq.engine.events.time import to_text
 from oxiseq.engine.extras import loaded
 from oxiseq.engine.folders import is_hidden
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import pack_events, unpack_events
 from oxiseq.kb_loader.java import SparkMissing, spark_missing
 from oxiseq.kb_loader.quarantine import Fault, Quarantine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -21,6 +21,7 @@ from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import is_tuple_file
 from oxiseq.engine.events.units import TimeUnit, as_microseconds, check_unit
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.quarantine import Fault, cut_off
 from oxiseq.kb_loader.rows import Rows, table_rows
 from oxiseq.kb_loader.sources import BROKEN, Source

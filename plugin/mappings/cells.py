@@ -10,7 +10,6 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
@@ -18,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from pyoxigraph import Literal
 
 from oxiseq.engine.terms.normal import XSD
+from oxiseq.grammar.records import dataclass
 
 IRI: Final = "<"
 STRING: Final = ""

@@ -8,7 +8,6 @@ one, and said.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.units import check_unit
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.rows import Rows
 from oxiseq.mappings.cells import IRI, Cells
 from oxiseq.mappings.declared import StreamMapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import quote
 
@@ -17,6 +17,7 @@ from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.terms.normal import XSD
+from oxiseq.grammar.records import dataclass
 from oxiseq.mappings.cells import IRI, STRING, Cells, cells_of
 
 MOST_TEXT: Final = 256 << 20

@@ -19,11 +19,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import isfinite
 from typing import Any, Final
 
 from oxiseq.engine.errors import EventError
+from oxiseq.grammar.records import dataclass
 
 LONGEST_NAME: Final = 1_000
 MOST_COLUMNS: Final = 10_000

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.time import FIRST_TIME, LAST_TIME, outside, to_microseconds
 from oxiseq.engine.events.units import TimeUnit, all_as_microseconds, as_microseconds
+from oxiseq.grammar.records import dataclass
 from oxiseq.mappings.cells import lexical_of
 from oxiseq.mappings.errors import MappingError
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from typing import Final
@@ -11,6 +10,7 @@ from pyoxigraph import Triple
 
 from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.events import mapped
 from oxiseq.mappings.rows import BadRow, Table

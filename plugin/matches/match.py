@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -12,6 +11,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 from oxiseq.engine.events.time import to_datetime, to_text
 from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.arguments import public
+from oxiseq.grammar.records import dataclass
 from oxiseq.pictures.tables import html_table
 
 Event: TypeAlias = tuple[str, int]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pyoxigraph import BlankNode
 
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.texts import Term, term_text
+from oxiseq.grammar.records import dataclass
 from oxiseq.matches.match import Match
 from oxiseq.matches.shape import Shape
 

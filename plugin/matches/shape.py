@@ -6,7 +6,7 @@ In the flow: batches of a run → **block** → matches, tables, texts, blobs of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -20,6 +20,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import TermOrVariable, TriplePattern
+from oxiseq.grammar.records import dataclass
 from oxiseq.matches.match import Event, Match, Positions
 
 Form: TypeAlias = Literal["SELECT", "ASK", "CONSTRUCT", "EVENTS"]

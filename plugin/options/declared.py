@@ -8,7 +8,7 @@ help; a language lists the others that it takes itself (`Syntax.options`). All d
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from difflib import get_close_matches
 from enum import Enum
 from typing import Any, Final
@@ -17,6 +17,7 @@ from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.units import TimeUnit
 from oxiseq.grammar.languages import known, syntax_named
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import Consume, Report
 from oxiseq.options.kinds import (
     COUNT,

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import ArgumentValueError, EventError, OxiseqError
 from oxiseq.engine.events.time import to_microseconds, to_text
+from oxiseq.grammar.records import dataclass
 from oxiseq.options.durations import LONGEST, data_duration, duration, duration_text
 from oxiseq.options.query_text import QueryLike, query_text
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
+
+from oxiseq.grammar.records import dataclass
 
 INDEX: Final = "index.html"
 MEDIA_TYPES: Final = {

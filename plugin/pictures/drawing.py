@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.pictures.svg import Svg, picture, text
 
 _HEIGHT = 34

@@ -7,10 +7,10 @@ matches any characters; nothing else is special, for `?` and `[` are usual in IR
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast, get_args
 
 from oxiseq.grammar.errors import OxiseqError
+from oxiseq.grammar.records import dataclass
 
 Right: TypeAlias = Literal["read", "push", "register", "update"]
 Kind: TypeAlias = Literal["stream", "query", "kb", "server"]

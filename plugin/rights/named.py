@@ -12,10 +12,11 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from oxiseq.grammar.errors import OxiseqError
+from oxiseq.grammar.records import dataclass
 from oxiseq.rights.grants import Grant, grant_of
 
 ANONYMOUS: Final = "anonymous"

@@ -19,11 +19,11 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.extras import needed
+from oxiseq.grammar.records import dataclass
 from oxiseq.live.errors import BusyError
 from oxiseq.served.wire import PAUSES, UnreachableError, Wire
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import flask
 from werkzeug.exceptions import HTTPException
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.live.api import LiveRoutes
 from oxiseq.rights import DeniedError
 from oxiseq.server.access import Access, check_origin

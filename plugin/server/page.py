@@ -3,12 +3,13 @@ need no token."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final
 
 import flask
 from werkzeug.exceptions import NotFound
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.page import SECURITY, asset
 from oxiseq.page.assets import INDEX
 

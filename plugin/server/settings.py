@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import formatdate
 from functools import lru_cache, partial
 from http import HTTPStatus
@@ -23,6 +22,7 @@ from urllib.parse import unquote
 
 from werkzeug.sansio.utils import get_host
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.live.api.routes import is_push
 from oxiseq.live.small import LARGEST
 from oxiseq.mappings.rows import ROWS

@@ -12,11 +12,11 @@ import re
 import socket
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.sinks.errors import DeliveryError, SinkError
 
 Address: TypeAlias = IPv4Address | IPv6Address

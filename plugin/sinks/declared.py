@@ -6,9 +6,9 @@ TOML file ─▶ **DeclaredSink** ─ when its query is registered ─▶ a sink
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.sinks.errors import SinkError
 from oxiseq.sinks.kinds import settings_of
 from oxiseq.sinks.settings import NAME, SinkSettings, since_of

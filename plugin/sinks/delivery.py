@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import StoredMatches
 from oxiseq.journal.lines import match_lines
 from oxiseq.sinks.templates import Json, filled, filled_text

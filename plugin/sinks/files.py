@@ -11,11 +11,11 @@ import json
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from oxiseq.engine.extras import loaded, needed
+from oxiseq.grammar.records import dataclass
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import SinkError
@@ -65,7 +65,7 @@ class File(SinkSettings):
     def of(cls, given: Any) -> File:
         """By default as many matches as there are are written together; those of a Parquet file are waited for."""
         gathered = {"every": "10s"} if given.get("format") == _PARQUET else {}
-        return super(File, cls).of({"batch": MOST, **gathered, **given})
+        return super(File, cls).of({"batch": MOST, **gathered, **given})  # noqa: UP008  # with slots the class is made twice
 
     @property
     def file(self) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from oxiseq.engine.extras import loaded, needed
+from oxiseq.grammar.records import dataclass
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import DeliveryError, SinkError
@@ -106,7 +106,7 @@ class Kafka(SinkSettings):
     @classmethod
     def of(cls, given: Any) -> Kafka:
         """See the class."""
-        return super(Kafka, cls).of({"batch": 500, **given})
+        return super(Kafka, cls).of({"batch": 500, **given})  # noqa: UP008  # with slots the class is made twice
 
     def check(self, allowed: Allowed) -> None:
         loaded("confluent_kafka")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import smtplib
 import socket
 import ssl
-from dataclasses import dataclass
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import formatdate
 from typing import Any, ClassVar, Final
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import DeliveryError, SinkError
@@ -87,7 +87,7 @@ class Mail(SinkSettings):
     @classmethod
     def of(cls, given: Any) -> Mail:
         """See the class."""
-        return super(Mail, cls).of({"batch": 50, "every": "1m", **given})
+        return super(Mail, cls).of({"batch": 50, "every": "1m", **given})  # noqa: UP008  # with slots the class is made twice
 
     def check(self, allowed: Allowed) -> None:
         allowed.check_host(self.host, self.its_port)

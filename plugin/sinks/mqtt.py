@@ -6,10 +6,10 @@ import json
 import socket
 import ssl
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from oxiseq.engine.extras import loaded, needed
+from oxiseq.grammar.records import dataclass
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import DeliveryError
@@ -63,7 +63,7 @@ class Mqtt(SinkSettings):
     @classmethod
     def of(cls, given: Any) -> Mqtt:
         """See the class."""
-        return super(Mqtt, cls).of({"batch": 100, **given})
+        return super(Mqtt, cls).of({"batch": 100, **given})  # noqa: UP008  # with slots the class is made twice
 
     def check(self, allowed: Allowed) -> None:
         loaded("paho.mqtt.client")

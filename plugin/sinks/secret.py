@@ -10,9 +10,10 @@ settings → **Secret** ─ read whenever the receiver is opened, so that a new 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.errors import SinkError
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, field, fields
 from typing import Any, ClassVar, Final, Protocol, Self
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.options.durations import UNITS, data_duration, duration_text
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery

@@ -16,11 +16,12 @@ import re
 import ssl
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import SplitResult, urlsplit
 
 from oxiseq.engine.extras import loaded, needed
+from oxiseq.grammar.records import dataclass
 from oxiseq.options.durations import UNITS, duration_text
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery

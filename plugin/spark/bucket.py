@@ -10,7 +10,6 @@ of a micro-batch are judged by the same watermark, so the answer does not depend
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.order.watermarks import AFTER_ALL
 from oxiseq.engine.snapshot.saving import save
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import unpack_events
 from oxiseq.matches.shape import Block
 from oxiseq.spark.dealing import owners

@@ -7,7 +7,7 @@ knowledge base has all values that its patterns can bind; so the types that they
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -15,6 +15,7 @@ from typing import Final
 from pyoxigraph import Literal, NamedNode
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader import is_path
 from oxiseq.mappings.cells import IRI
 from oxiseq.mappings.plan import Cast, Column, Constant, Part, Typed, Valid

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.mappings.declared import Declared, StreamMapping
 from oxiseq.spark.decoding import COLUMNS
 from oxiseq.spark.errors import SparkError

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.snapshot.container import pack, unpack
+from oxiseq.grammar.records import dataclass
 from oxiseq.spark.bucket import Bucket, Packed
 from oxiseq.spark.errors import CheckpointError
 from oxiseq.spark.work import Work

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from oxiseq.grammar.records import dataclass
 
 Form: TypeAlias = Literal["text", "ntriples", "terms"]
 """How workers emit values: as IRIs and lexical forms, as N-Triples, or as the parts of terms."""

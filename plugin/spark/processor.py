@@ -7,12 +7,12 @@ the work, to learn the operator's state; so the engine is imported where it is u
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.spark.errors import check_buckets
 from oxiseq.spark.order import Form, Order
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, MutableMapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.error import HTTPError, URLError
@@ -42,6 +41,7 @@ from pyspark.sql.streaming.datasource import (
 
 from oxiseq.engine.folders import lake_log
 from oxiseq.grammar.errors import OxiseqError
+from oxiseq.grammar.records import dataclass
 
 _ENDINGS: Final = (
     ".nq",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pyoxigraph import BlankNode, QueryBoolean, QueryResultsFormat, QuerySolutions, parse_query_results
@@ -17,6 +16,7 @@ from oxiseq.changes.tokens import tokens
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.kb import Solution
 from oxiseq.engine.standing import Question, Solutions, check_rows
+from oxiseq.grammar.records import dataclass
 
 
 def read_answer(query_text: str, body: bytes) -> Iterable[Solution]:

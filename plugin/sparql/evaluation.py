@@ -19,10 +19,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeVar
 
 from oxiseq.api.store import ChangeRefusedError
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import FullError
 from oxiseq.rights import DeniedError
 from oxiseq.sparql.counting import NoRows, RowCounter

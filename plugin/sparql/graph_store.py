@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import BytesIO
 from typing import IO, cast
 from urllib.parse import urljoin
@@ -19,6 +19,7 @@ from werkzeug.formparser import MultiPartParser
 from werkzeug.http import parse_options_header
 
 from oxiseq.engine.rdf import load, parse
+from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.backend import Backend
 from oxiseq.sparql.evaluation import Evaluations, Sink
 from oxiseq.sparql.media import DATASETS, GRAPHS, content_type, rdf_format, wanted

@@ -12,15 +12,20 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import IO, Final, cast
+from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
-import httpx
 from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, parse_query_results
 
+from oxiseq.engine.extras import needed
 from oxiseq.sparql.counting import counter_of
 from oxiseq.sparql.evaluation import Sink
 from oxiseq.sparql.media import content_type
 from oxiseq.sparql.problems import Problem
+
+if TYPE_CHECKING:
+    import httpx
+else:
+    httpx = needed("httpx")
 
 _JSON: Final = QueryResultsFormat.JSON
 _ENDS: Final = {_JSON: b"]}}", QueryResultsFormat.XML: b"</results></sparql>"}
@@ -35,7 +40,7 @@ _SHOWN: Final = 2000
 UNREACHED: Final = "the endpoint behind cannot be reached"
 LATE: Final = "the endpoint behind takes too long"
 
-Ask = Callable[[str], httpx.Response]
+Ask: TypeAlias = "Callable[[str], httpx.Response]"
 """Sends a query's text, for JSON; the answer is not read yet. Raises Problem."""
 
 

@@ -15,20 +15,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import httpx
 from pyoxigraph import NamedNode, RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.changes.tokens import Token, tokens
 from oxiseq.engine.bodies import whole_body
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.extras import needed
 from oxiseq.engine.rdf import parse
+from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.media import rdf_format
 from oxiseq.sparql.problems import Problem, syntax_problem
 from oxiseq.sparql.settings import Limits
+
+if TYPE_CHECKING:
+    import httpx
+else:
+    httpx = needed("httpx")
 
 NOTHING: Final = "INSERT DATA {}"
 MOST: Final = 10

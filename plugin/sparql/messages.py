@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
 from werkzeug.http import parse_options_header
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.rights import EVERYTHING, Rights
 from oxiseq.sparql.problems import Problem
 

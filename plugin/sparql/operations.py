@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyoxigraph import NamedNode
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.messages import Parameters, Request, form, values
 from oxiseq.sparql.problems import Problem
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from oxiseq.api.refusals import SparqlError
 from oxiseq.grammar.over_sparql import refusal
+from oxiseq.grammar.records import dataclass
 from oxiseq.rights import DeniedError
 
 MALFORMED: Final = "malformed SPARQL"

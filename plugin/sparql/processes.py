@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pyoxigraph import QueryResultsFormat, RdfFormat
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.counting import counter_of
 from oxiseq.sparql.evaluation import Sink
 from oxiseq.sparql.media import GRAPHS, RESULTS, content_type, wanted

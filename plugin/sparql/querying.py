@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import IO, Any, cast
 
 from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, Triple, serialize
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.backend import Backend
 from oxiseq.sparql.counting import counter_of
 from oxiseq.sparql.evaluation import Evaluations, Sink, Stopped

@@ -15,13 +15,13 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import IO, Final, Protocol, cast
 
 from pyoxigraph import NamedNode, QueryResultsFormat, QuerySolutions
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.changes.tokens import Token, tokens
+from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.problems import Problem
 
 BLANK: Final = "urn:oxiseq:blank:"

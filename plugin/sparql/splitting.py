@@ -10,7 +10,6 @@ compared or counted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from oxiseq.grammar import QueryError, parse
@@ -27,6 +26,7 @@ from oxiseq.grammar.algebra import (
     Values,
 )
 from oxiseq.grammar.parts import parts
+from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.problems import Place
 from oxiseq.sparql.services import Block, with_values
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-import httpx
-
 from oxiseq.engine.errors import ArgumentValueError, KbError
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import Solution, Versioned
+from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.answers import check_answer, read_answer
 from oxiseq.sparql.endpoint import QUERY, STORE, UPDATE, answered, demand_right, is_writing
 from oxiseq.sparql.evaluation import Evaluations, Sink
@@ -33,6 +33,11 @@ from oxiseq.sparql.problems import Interrupted, Problem, sparql_problem
 from oxiseq.sparql.services import EMPTY, Block, Services, Table, asked, blocks, inner_text, with_values
 from oxiseq.sparql.settings import SparqlSettings
 from oxiseq.sparql.splitting import obstacle
+
+if TYPE_CHECKING:
+    import httpx
+else:
+    httpx = needed("httpx")
 
 _HOP_BY_HOP: Final = frozenset(
     [

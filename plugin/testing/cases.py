@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import USUAL, AnyQuery, language_of
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.registry import language_for
 from oxiseq.options import QUERY, Options, options_for, said_as_data
 from oxiseq.sources.knowledge import Kb

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.terms.normal import XSD
+from oxiseq.grammar.records import dataclass
 from oxiseq.matches.rows import EVENTS, Cell, Kind, Row, Times, surplus
 from oxiseq.testing.cases import Case, Expected
 from oxiseq.testing.errors import TestFileError

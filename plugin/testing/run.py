@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.order.watermarks import AFTER_ALL
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.driving import Driver
 from oxiseq.languages.registry import check_kb, language_for
 from oxiseq.matches.rows import columns_of, row_of

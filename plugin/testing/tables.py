@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.testing.errors import TestFileError
 
 _RULE = re.compile(r"[-:|+\s]+")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple
@@ -12,6 +11,7 @@ from oxiseq.engine.errors import syntax_reason
 from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.normal import normalise
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.records import dataclass
 from oxiseq.testing.errors import TestFileError
 
 

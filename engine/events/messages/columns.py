@@ -7,7 +7,6 @@ and does the rest: unusual terms and lines, by pyoxigraph, and the faults. One f
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from oxiseq.engine.kernels.terms.plain import SCRATCH_SPARE
 from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.records import dataclass
 
 DELIMITER: Final = re.compile(rb"[ \t]*MESSAGE[ \t]*(?:#[^\n]*)?\r?")
 _NEW_TERMS: Final = 1024

@@ -7,14 +7,15 @@ are those that every row binds; `limit` is the longest hull of a row that can st
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import field
+from typing import Final, TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
 from oxiseq.engine.flow.plan import Sign
 from oxiseq.grammar.algebra import Expression, TimeOp
+from oxiseq.grammar.records import dataclass
 
 Place: TypeAlias = Column | NamedNode | Literal
 
@@ -216,6 +217,9 @@ Plan: TypeAlias = (
     | ClosurePlan
 )
 
+_ROW_BY_ROW: Final = (TriplePlan, FilterPlan, ExtendPlan, ProjectPlan, UnionPlan)
+"""Operators that make at most one row of a row."""
+
 
 def below(plan: Plan) -> tuple[Plan, ...]:
     """The operators directly below."""
@@ -254,6 +258,20 @@ def everything(plan: Plan) -> Iterator[Plan]:
 def looks(plan: Plan) -> bool:
     """Whether it depends on something that may be missing."""
     return any(isinstance(p, OptionalPlan | MinusPlan | TestPlan) for p in everything(plan))
+
+
+def triples(plan: Plan, kept: bool = False) -> Iterator[tuple[TriplePlan, bool]]:
+    """Its triple patterns, and whether their triples make no rows by themselves: they are only kept, one row or none
+    each, until something comes behind them in a SEQ."""
+    match plan:
+        case TriplePlan():
+            yield plan, kept
+        case JoinPlan(TimeOp.SEQ, left, right):
+            yield from triples(left, kept or all(isinstance(each, _ROW_BY_ROW) for each in everything(left)))
+            yield from triples(right, kept)
+        case _:
+            for each in below(plan):
+                yield from triples(each, kept)
 
 
 def is_timeless(plan: Plan) -> bool:

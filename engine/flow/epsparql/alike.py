@@ -11,7 +11,7 @@ meet. Operators that do not depend on the table are the same for all queries and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from pyoxigraph import Literal, NamedNode, Variable
@@ -41,6 +41,7 @@ from oxiseq.engine.flow.plan import SIGNS, Sign, is_pure
 from oxiseq.engine.flow.sharing.lifting import parameter
 from oxiseq.engine.flow.sharing.opening import Constant, filled, opened_expression, slot
 from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables
 
 _RESERVED: Final = "oxiseq_"

@@ -7,13 +7,13 @@ was made of are processed again (standing.py).
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.epsparql.rows import NEVER
+from oxiseq.grammar.records import dataclass
 
 FactPart: TypeAlias = int | NamedNode | Literal
 """A column, or a constant."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
@@ -69,6 +69,7 @@ from oxiseq.grammar.algebra import (
     Values,
 )
 from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render import render_group
 from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.scope import certain_variables, conjuncts, expression_variables, subexpressions, visible_variables

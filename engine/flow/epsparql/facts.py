@@ -8,7 +8,6 @@ it once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,6 +25,7 @@ from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.flow.clocks import OVER
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, address_of
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 FACT: Final = INTERVAL + 3
 """Columns of a fact."""

@@ -7,12 +7,13 @@ that choose among solutions (using.py).
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.epsparql.anew import limit_of, needs
 from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, Rel, lifetime
+from oxiseq.grammar.records import dataclass
 
 _BEHIND: Final = INTERVAL + 2
 """Columns before those that say what partners are made of."""

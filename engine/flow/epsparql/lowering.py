@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyoxigraph import Literal, NamedNode, Variable
 
@@ -44,6 +44,7 @@ from oxiseq.engine.flow.epsparql.times import NUMBER as AS_NUMBER
 from oxiseq.engine.flow.epsparql.times import has_time, length_of, prepared
 from oxiseq.engine.flow.rewriting import placed, replaced
 from oxiseq.grammar.algebra import Call, Expression, MatchFunction, TimeOp
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import subexpressions
 
 NOW, PAST, SEEN = "triples", "triples of instants that are over", "triples that are used up"

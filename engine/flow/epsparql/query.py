@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyoxigraph import BlankNode, Variable
 
@@ -14,6 +14,7 @@ from oxiseq.grammar.algebra import Ask, Construct, Select, TriplePattern
 from oxiseq.grammar.checking.epsparql import check_use
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.ep_rules import Stratum, strata
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import Consume
 
 

@@ -6,11 +6,11 @@ In the flow: algebra → **relations** → plan (lowering.py).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
+from oxiseq.grammar.records import dataclass
 
 INTERVAL: Final = 4
 """Columns of an interval, the first of each row."""

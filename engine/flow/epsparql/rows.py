@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
+
+from oxiseq.grammar.records import dataclass
 
 NEVER: Final = 1 << 62
 """A limit of lengths that none passes."""

@@ -9,7 +9,7 @@ end, is no interval: it is left out (events/faults.py).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +23,7 @@ from oxiseq.engine.events.faults import Unfit
 from oxiseq.engine.events.time import Time, to_literal, to_microseconds, to_text
 from oxiseq.engine.flow.epsparql.rows import I64
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 STARTED_AT: Final = NamedNode("http://www.w3.org/ns/prov#startedAtTime")
 EVENT: Final = NamedNode("urn:oxiseq:event")

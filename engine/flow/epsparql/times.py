@@ -7,7 +7,6 @@ that explicit, `bound_of` finds the conditions that bound a hull's length, which
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, isfinite
 from typing import Final
@@ -19,6 +18,7 @@ from oxiseq.engine.expressions.values import NUMERIC, read, to_double
 from oxiseq.engine.flow.epsparql.rows import NEVER
 from oxiseq.grammar.algebra import Call, Expression, MatchFunction
 from oxiseq.grammar.functions import MIRRORED
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import subexpressions
 from oxiseq.grammar.terms import XSD_DAY_TIME_DURATION, XSD_DURATION
 

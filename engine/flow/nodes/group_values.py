@@ -6,7 +6,6 @@ By group: the bytes of its key's ids (u32).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -20,6 +19,7 @@ from oxiseq.engine.kernels.flow import groups as g
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.records import dataclass
 
 _ONE: Final = 10**18
 _WORD: Final = 2**64

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from oxiseq.engine.flow.plan.sources import Lifetime
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

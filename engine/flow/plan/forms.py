@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from oxiseq.engine.expressions.functions import is_pure
@@ -13,6 +13,7 @@ from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, Lookup
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Negate, Pick, Union
 from oxiseq.engine.flow.plan.sources import Asked, Constant, Given, Graphs, Patterns, Quads
 from oxiseq.grammar.algebra import Call
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import subexpressions
 
 Form: TypeAlias = (

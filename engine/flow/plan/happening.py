@@ -7,12 +7,12 @@ it among the rows at the end of its tick: later rows end later.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from oxiseq.engine.flow.plan.sources import Lifetime
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from oxiseq.engine.flow.plan.sources import Lifetime
 from oxiseq.grammar.algebra import Expression
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

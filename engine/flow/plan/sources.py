@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -11,6 +10,7 @@ from pyoxigraph import NamedNode, Variable
 from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.windows.plan import ConjunctiveQuery
 from oxiseq.grammar.algebra import TermOrVariable, TriplePattern
+from oxiseq.grammar.records import dataclass
 
 
 @lru_cache(maxsize=256)

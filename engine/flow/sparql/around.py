@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pyoxigraph import NamedNode, Variable
 
@@ -12,6 +12,7 @@ from oxiseq.engine.flow.plan import FlowPlan, Quads, Rank
 from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.sparql.leaves import Leaves
 from oxiseq.grammar.algebra import EventPattern, Expression, MatchPattern
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

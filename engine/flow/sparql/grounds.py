@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from pyoxigraph import Variable
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Column, Context, Relation, Relations
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

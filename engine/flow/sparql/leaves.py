@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from pyoxigraph import BlankNode, NamedNode, Variable
@@ -14,6 +14,7 @@ from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.flow.sparql.grounds import EachEvent, EachGraph, Ground, Merge
 from oxiseq.engine.windows.plan import MOST_PATTERNS, MOST_VARIABLES, ConjunctiveQuery
 from oxiseq.grammar.algebra import Expression, TermOrVariable, TriplePattern
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import plain_variables
 
 Key: TypeAlias = Variable | BlankNode

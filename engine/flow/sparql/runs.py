@@ -9,7 +9,7 @@ answer only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from pyoxigraph import BlankNode, NamedNode, Variable
@@ -33,6 +33,7 @@ from oxiseq.grammar.algebra import (
     WindowPattern,
 )
 from oxiseq.grammar.components import components
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import certain_variables, conjuncts, holds_exists, plain_variables, visible_variables
 
 Named: TypeAlias = Callable[[GraphPattern | WindowPattern], Ground]

@@ -7,7 +7,6 @@ In the flow: WHERE → groups and aggregates → HAVING → VALUES → what SELE
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count
 
 from pyoxigraph import Variable
@@ -21,6 +20,7 @@ from oxiseq.engine.flow.sparql.existence import Conditions, Patterns
 from oxiseq.engine.flow.sparql.grounds import Contexts, Scope
 from oxiseq.engine.flow.sparql.leaves import OWN
 from oxiseq.grammar.algebra import Aggregate, Expression, SubSelect
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import mentioned_variables, sub_select_expressions, subexpressions, visible_variables
 
 Listed = Variable | tuple[Expression, Variable]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from oxiseq.engine.flow.explain import Step, steps
 from oxiseq.engine.standing import ELSEWHERE, Upheld
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.explanation import Explanation, operator_lines
 from oxiseq.pictures.drawing import Arrow, Drawing, Node
 

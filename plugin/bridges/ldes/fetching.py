@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -20,6 +19,7 @@ from oxiseq.engine.bodies import whole_body
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.rdf import parse
+from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     import httpx

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store, Triple
@@ -15,6 +15,7 @@ from oxiseq.bridges.settings import BridgeError
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.time import to_microseconds
+from oxiseq.grammar.records import dataclass
 
 LDES: Final = "https://w3id.org/ldes#"
 TREE: Final = "https://w3id.org/tree#"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from pyoxigraph import BlankNode, NamedNode, Quad, Triple
 from pyoxigraph import Literal as RdfLiteral
 
 from oxiseq.bridges.settings import BridgeError
+from oxiseq.grammar.records import dataclass
 
 _SH: Final = "http://www.w3.org/ns/shacl#"
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

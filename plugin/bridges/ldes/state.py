@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from oxiseq.bridges.settings import BridgeError
 from oxiseq.engine.events.write import replacing
+from oxiseq.grammar.records import dataclass
 
 
 @dataclass(slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.epsparql.explain import as_text
 from oxiseq.languages.explanation import Explanation
 from oxiseq.pictures.drawing import Arrow, Drawing, Node

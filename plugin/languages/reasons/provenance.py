@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import quote
 
@@ -11,6 +11,7 @@ from pyoxigraph import BlankNode, NamedNode, Quad, RdfFormat, Triple, serialize
 
 from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.records import dataclass
 
 PROV = "http://www.w3.org/ns/prov#"
 _A = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.driving import Opener
 from oxiseq.options import Options
 from oxiseq.sources.late import as_graphs

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Final
 
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.arguments import public
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.provenance import Provenance, to_prov
 from oxiseq.languages.reasons.read import Reading

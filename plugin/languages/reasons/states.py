@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.working import steps

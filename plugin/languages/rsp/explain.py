@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pyoxigraph import Variable
 
@@ -14,6 +13,7 @@ from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.steady import is_steady
 from oxiseq.engine.sharing.equal import why_unequal
 from oxiseq.grammar.algebra import OnChange, OnClose
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_clauses import amount
 from oxiseq.grammar.render_rsp import render_window
 from oxiseq.grammar.render_sparql import event_pattern

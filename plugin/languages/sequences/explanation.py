@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.sequences.facts import EdgeFacts, SequenceFacts, StateFacts
 from oxiseq.languages.sequences.text import as_text

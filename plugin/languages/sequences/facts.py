@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from oxiseq.grammar.records import dataclass
 
 BEFORE_ENUMERATION: Final = "chosen before matches are enumerated"
 """When a strategy chooses, in most cases."""

@@ -5,12 +5,13 @@ that the query does not find is what the condition leaves out.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.algebra import Limit, Query, Strategy
 from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample
 from oxiseq.languages.reasons.report import Near, Reason
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.live.api.long_push import LongPush, at_once
 from oxiseq.live.api.streams import ON_ARRIVAL, STREAM, contexts_of
 from oxiseq.live.api.table import Answer, Call, Need, Parameter, Route, natural, unsupported

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
@@ -13,6 +12,7 @@ from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.finding_tools import as_values
 from oxiseq.grammar.languages import STANDING, USUAL, media_types
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import language_for
 from oxiseq.live.api.in_address import in_address, parameters_of

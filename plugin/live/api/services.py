@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from pyoxigraph import QuerySolutions
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import UnknownError
 from oxiseq.live.api.problems import as_problem
 from oxiseq.live.service import LiveService

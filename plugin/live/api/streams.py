@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
@@ -17,6 +16,7 @@ from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.announced import MessageFormat
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds, to_text
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Appended, Appends, Retention, StreamRecord
 from oxiseq.live import ldes
 from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response, unsupported

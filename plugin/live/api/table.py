@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
+from oxiseq.grammar.records import dataclass
 from oxiseq.live.service import LiveService
 from oxiseq.rights import Kind, Right, Rights
 from oxiseq.sparql.evaluation import Evaluations

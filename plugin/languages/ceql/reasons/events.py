@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.read import History
 

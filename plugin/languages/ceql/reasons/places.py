@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.grammar.algebra import Expression
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_ceql import render_predicate
 from oxiseq.grammar.scope import conjuncts, expression_variables
 from oxiseq.languages.ceql.reasons.events import Events

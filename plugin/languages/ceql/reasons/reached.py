@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.sequence import run_of
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.ceql.reasons.events import Events
 from oxiseq.languages.ceql.shape import ceql_shape
 from oxiseq.languages.reasons.working import worked

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyoxigraph import Variable
 
 from oxiseq.engine.cea.plan import Atom, CeaPlan, words_of
 from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.ceql_algebra import AttributeWindow
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_ceql import render_predicate, render_window
 from oxiseq.languages.ceql.reasons.places import Place, attributes_of
 from oxiseq.languages.ceql.reasons.reached import before, recompiled

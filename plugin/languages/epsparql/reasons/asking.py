@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.grammar.algebra import Group, Select
 from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.where.rows import MOST, Rows

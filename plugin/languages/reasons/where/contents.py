@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from pyoxigraph import NamedNode, Triple
@@ -11,6 +11,7 @@ from pyoxigraph import NamedNode, Triple
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.rsp.items import Items, WindowRange
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import NamedWindow, RspQuery
 from oxiseq.languages.reasons.read import History, Span, within
 

@@ -8,7 +8,7 @@ their group, a conjunct at a time, as SPARQL means them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from pyoxigraph import Variable
@@ -29,6 +29,7 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     WindowPattern,
 )
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.rsp_algebra import event_names
 from oxiseq.grammar.scope import conjuncts, inner_groups, visible_variables

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.grammar.algebra import Expression, Filter, GraphPattern, Group, MatchPattern, TriplePattern
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import expression_variables, visible_variables
 from oxiseq.languages.reasons.where.parts import Part

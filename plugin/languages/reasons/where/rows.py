@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Group
+from oxiseq.grammar.records import dataclass
 
 MOST = 1_000
 """Most rows of a part that are examined."""

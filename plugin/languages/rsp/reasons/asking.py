@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from oxiseq.engine.rsp.plan import UNSAID, RspOptions, RspPlan, compile_rsp
 from oxiseq.engine.rsp.schedule import Schedule
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.grammar.algebra import Group, SubSelect
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.read import History

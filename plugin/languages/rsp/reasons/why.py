@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -19,6 +19,7 @@ from oxiseq.grammar.algebra import (
     PatternElement,
     WindowPattern,
 )
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_rsp import render_window
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.rsp_algebra import Consume, IdentityWindow, RspQuery

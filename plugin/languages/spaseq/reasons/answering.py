@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Limit, Query, Select, Summary
 from oxiseq.grammar.levels import summarises
 from oxiseq.grammar.places import overview
+from oxiseq.grammar.records import dataclass
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.working import steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from pyoxigraph import Variable
@@ -23,6 +23,7 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
 )
 from oxiseq.grammar.places import atoms, elements, negation, steps_of, without_bounds
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render import render_sequence, render_window
 from oxiseq.grammar.render_clauses import time_span
 from oxiseq.grammar.render_sparql import SparqlWriter

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyoxigraph import Variable
 
 from oxiseq.engine.sequence.positions import flatten
 from oxiseq.grammar.algebra import Expression, MatchFunction, Op, Query, Sequence, SequenceElement
 from oxiseq.grammar.places import atoms, negation
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render import render
 from oxiseq.grammar.scope import expression_variables, subexpressions, visible_variables
 
