@@ -101,6 +101,11 @@ class Buffer:
             self._allocate(self._room // 2)
         self._counter[0] = 0
 
+    @property
+    def roomy(self) -> bool:
+        """Whether `clear` may return some of its room."""
+        return self._room > KEPT_ROOM
+
     def put(self, delta: Delta) -> None:
         """Hold this one: a copy of few rows, which costs less than to point elsewhere; else its very arrays."""
         count = len(delta.at)

@@ -30,10 +30,13 @@ class Flow:
         self.nodes = build(plan, terms, clock=self.clock)
         self._root = self.nodes[plan.root]
         self._working = [node for node in self.nodes if not isinstance(node, Fed)]
-        self._sources = [node.out for node in self.nodes if isinstance(node, Fed)]
         self._driver = Driver(self.nodes, terms)
         self._fed: list[tuple[int, Delta]] = []
         self._connected: list[tuple[Buffer, Buffer]] = []
+        self._coming: Roots | None = None
+        """The buffers whose rows sources take over; most hold none at a step of a plan for many queries."""
+        self._filled: list[Buffer] = []
+        """Sources that the last step had rows of, or that have room to give back."""
         self._begun = False
         self._failed: Exception | None = None
         """Why the last batch was taken in by some nodes and not by others."""
@@ -54,6 +57,7 @@ class Flow:
         source = self.nodes[place]
         assert isinstance(source, Fed)
         self._connected.append((source.out, buffer))
+        self._coming = None
 
     def step(self, tick: int) -> Delta:
         """Processes the rows fed. tick: the batch's first; those of later batches are greater than all of this one.
@@ -70,8 +74,9 @@ class Flow:
         return self._root.out.delta
 
     def _step(self, tick: int) -> None:
-        for out in self._sources:
+        for out in self._filled:
             out.clear()
+        self._filled = [out for out in self._filled if out.roomy]
         self._put_fed()
         if self._begun:
             self._driver.step()
@@ -94,13 +99,17 @@ class Flow:
         return self.nodes[place].out.delta
 
     def _put_fed(self) -> None:
-        for out, buffer in self._connected:
-            if buffer:
-                out.take_over(buffer)
+        if self._coming is None:
+            self._coming = Roots([buffer.address for _, buffer in self._connected])
+        for number in self._coming.filled():
+            out, buffer = self._connected[number]
+            out.take_over(buffer)
+            self._filled.append(out)
         if self._fed:
             for place in dict.fromkeys(place for place, _ in self._fed):
                 out = self.nodes[place].out
                 out.put(Delta.concat([delta for at, delta in self._fed if at == place], out.width))
+                self._filled.append(out)
             self._fed.clear()
 
     @property
@@ -144,7 +153,7 @@ class Flow:
 
 
 class Roots:
-    """Operators of a plan for many queries: most batches bring something to few of them."""
+    """Buffers of a plan for many queries, by their addresses: most batches bring something to few of them."""
 
     def __init__(self, addresses: Sequence[int]) -> None:
         self._addresses = np.array(addresses, np.int64)

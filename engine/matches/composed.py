@@ -26,31 +26,53 @@ MOST_STATES: Final = 12
 """Of the automaton: each step's map has the square of that many weights."""
 COLLECT_EVERY: Final = 1 << 16
 _MOST_OUT: Final = 1 << 16
+_REPORTS_AT_ONCE: Final = 4
+"""Of all partitions, that there is room for."""
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
 Arcs = Sequence[tuple[int, int, int]]
 """What a row does: source, target or END, place."""
 
 
+def reports_of(row: I64, cut: I64, order: I64 | None) -> Pointers[c.Reports]:
+    """Reports of a batch, for `ComposedWindows.feed`: before which rows they come, and from which clocks on they tell.
+    `order`: of the rows; None: they are in order."""
+    order = np.zeros(0, np.int64) if order is None else order
+    return Pointers(c.Reports(row.astype(np.int64), cut.astype(np.int64), np.zeros(c.CURSOR, np.int64), order))
+
+
+_NO_REPORTS: Final = reports_of(np.zeros(0, np.int64), np.zeros(0, np.int64), None)
+
+
 class Ended(NamedTuple):
     """What ends at rows: their positions, and the weight of each, u64[n, words], of this form; where all matches so far
-    are told of u64[n, 2 words]: before each and after it."""
+    are told of u64[n, 2 words]: before each and after it. With reports, `at`: which one; `of`: i64[n, 2], where
+    partitions are apart: whose, and a number by which they are in the order in which they began to have matches."""
 
     at: I64
     weights: U64
     form: I64
+    of: I64
 
 
 class Rules:
     """The automaton as the kernel reads it: what rows of each symbol do."""
 
     def __init__(
-        self, kind: int, size: int = 0, *, consume: int = 0, once: int = 0, merges: bool = False, so_far: int = 0
+        self,
+        kind: int,
+        size: int = 0,
+        *,
+        consume: int = 0,
+        once: int = 0,
+        merges: bool = False,
+        so_far: int = 0,
+        reports: int = c.NO_REPORTS,
     ) -> None:
         settings = np.zeros(c.SETTINGS, np.int64)
         settings[c.KIND], settings[c.SIZE], settings[c.LEAST], settings[c.CONSUME] = kind, size, 1, consume
         settings[c.STATES], settings[c.ONCE], settings[c.MERGES] = 1, once, merges
-        settings[c.SO_FAR] = so_far
+        settings[c.SO_FAR], settings[c.REPORTS] = so_far, reports
         self.arrays = c.Automaton(settings, np.zeros(0, np.int64), np.zeros((0, 2), np.int32), np.zeros(0, c.ARC))
         self._arcs = 0
         self._counting = np.zeros(0, np.bool_)
@@ -67,7 +89,12 @@ class Rules:
     @property
     def so_far(self) -> bool:
         """Whether all matches of the window are told of whenever some end."""
-        return bool(self.settings[c.SO_FAR])
+        return bool(self.settings[c.SO_FAR]) and self.settings[c.REPORTS] == c.NO_REPORTS
+
+    @property
+    def apart(self) -> bool:
+        """Whether reports tell of each partition."""
+        return bool(self.settings[c.REPORTS] == c.OF_EACH)
 
     @property
     def adds_up(self) -> bool:
@@ -134,9 +161,11 @@ class ComposedWindows:
             terms=np.zeros((4 * states, 4), np.int64),
             out_at=np.zeros(self._out, np.int64),
             out=self._room(self._out, words),
+            out_of=np.zeros((self._out if self.rules.apart else 0, 2), np.int64),
             totals=np.zeros((2 if self.rules.adds_up else 0, words), np.uint64),
             queue=np.zeros((1, 2), np.int64),
             tally=np.array([0, 0, -1, _BEFORE_ALL], np.int64),
+            began=np.zeros(0, np.int64),
         )
         self._memory.scalars[[c.BASE, c.FREE]] = position, -1
         self._collected = 0
@@ -153,15 +182,18 @@ class ComposedWindows:
         self._reform(int(self._memory.form[w.LIMBS]))
         return columns
 
-    def feed(self, steps: Pointers[c.Steps], count: int, columns: Columns) -> list[Ended]:
-        """Take in so many rows; what ends in them: the caller reads its least and largest values before the next
-        call of `columns`, which may forget them."""
+    def feed(
+        self, steps: Pointers[c.Steps], count: int, columns: Columns, reports: Pointers[c.Reports] = _NO_REPORTS
+    ) -> list[Ended]:
+        """Take in so many rows; what ends in them, or what reports tell: the caller reads its least and largest values
+        before the next call of `columns`, which may forget them."""
         found: list[Ended] = []
         self._memory.scalars[[c.AT, c.COUNT]] = 0, count
         table = self._tables.of
         V = Pointers(c.Values(columns.values, columns.flags))
         while True:
-            need = c.compose(table(self.rules.arrays).address, table(self._memory).address, steps.address, V.address)
+            A, S = table(self.rules.arrays), table(self._memory)
+            need = c.compose(A.address, S.address, steps.address, V.address, reports.address)
             if need in (matches.DONE, matches.OUT_FULL):
                 self._drain(found)
                 if need == matches.DONE:
@@ -183,11 +215,18 @@ class ComposedWindows:
         memory = self._memory
         count = int(memory.scalars[c.OUT])
         if count:
-            found.append(Ended(memory.out_at[:count] + memory.scalars[c.BASE], memory.out[:count].copy(), memory.form))
+            at = memory.out_at[:count].copy()
+            if self.rules.settings[c.REPORTS] == c.NO_REPORTS:
+                at += memory.scalars[c.BASE]
+            found.append(Ended(at, memory.out[:count].copy(), memory.form, memory.out_of[:count].copy()))
             memory.scalars[c.OUT] = 0
         if count == len(memory.out_at) and count < _MOST_OUT:
-            out = longer(memory.out_at, 2 * count), longer(memory.out, 2 * count)
-            self._memory = memory._replace(out_at=out[0], out=out[1])
+            self._lengthen_out(2 * count)
+
+    def _lengthen_out(self, size: int) -> None:
+        memory = self._memory
+        of = longer(memory.out_of, size) if self.rules.apart else memory.out_of
+        self._memory = memory._replace(out_at=longer(memory.out_at, size), out=longer(memory.out, size), out_of=of)
 
     def _reform(self, limbs: int) -> None:
         """Weights of so many limbs, and of as many sums as there are by now; labels as they are by now."""
@@ -260,6 +299,10 @@ class ComposedWindows:
             parts["front"][known:] = parts["back"][known:] = -1
             maps = longer(memory.maps, count * self._states)
             self._memory = memory = memory._replace(parts=parts, maps=maps)
+            if self.rules.apart:
+                self._memory = memory._replace(began=longer(memory.began, count))
+                self._lengthen_out(max(len(memory.out_at), _REPORTS_AT_ONCE * count))
+                memory = self._memory
             if self.rules.adds_up and self.rules.slides:
                 self._memory = memory = memory._replace(totals=_higher(memory.totals, count))
         call(c.begin, Pointers(memory), fresh.astype(np.int64))
@@ -312,7 +355,7 @@ class ComposedWindows:
 
     @property
     def _saved(self) -> Sequence[str]:
-        return (*_SAVED, *_ADDED_UP) if self.rules.adds_up else _SAVED
+        return (*_SAVED, *(_ADDED_UP if self.rules.adds_up else ()), *(("began",) if self.rules.apart else ()))
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state; for windows that have not seen anything. Raises KeyError, ValueError for one of
@@ -324,11 +367,16 @@ class ComposedWindows:
         self._memory = self._memory._replace(**{name: state[name].copy() for name in self._saved})
         words = words_of(self._memory.form)
         held, masks = self.measures.masks(self._held)
+        room = len(self._memory.out_at)
+        if self.rules.apart:
+            room = max(room, _REPORTS_AT_ONCE * len(self._memory.parts))
         self._memory = self._memory._replace(
             held=held,
             masks=masks,
             work=_work(self._states, words),
-            out=self._room(len(self._memory.out_at), words),
+            out_at=longer(self._memory.out_at, room),
+            out=self._room(room, words),
+            out_of=np.zeros((room if self.rules.apart else 0, 2), np.int64),
         )
         self.tau = int(state["tau"])
 

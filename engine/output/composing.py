@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.time import to_literal
+from oxiseq.engine.kernels.matches.composed import NO_REPORTS, OF_ALL, OF_EACH
 from oxiseq.engine.kernels.matches.weights import PRESENT
 from oxiseq.engine.matches.measures import Measure, Measures, words_of
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.due import DueReports, Report
 from oxiseq.engine.output.news import Side, news
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.weight_rows import WeightRows
@@ -27,6 +29,7 @@ from oxiseq.engine.sequence.composed import ComposedSequence
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.windows.window import BEFORE_ALL, cut_of
 from oxiseq.grammar.scope import expression_variables
 
 I64 = NDArray[np.int64]
@@ -38,7 +41,8 @@ Values = Callable[[I64, int], NDArray[np.uint32]]
 class GroupEnds(NamedTuple):
     """The matches that end at instants, by groups: the instants' times (µs); the ids of those keys that are values,
     u32[n, keys]; the weights, u64[n, words], of this form and of these measures. `before`: where groups are of all
-    matches of the window so far, what they were before the instant; `weights` is what they are after it."""
+    matches of the window so far, what they were before the instant; `weights` is what they are after it. Those that
+    reports tell of are of the reports' times."""
 
     time: I64
     keys: NDArray[np.uint32]
@@ -74,18 +78,50 @@ class MatchComposer:
             held.reshape(len(plan.letters), len(of)),
             terms,
             capacities,
-            merges=composing.merges,
-            so_far=composing.so_far,
+            merges=composing.merges and not composing.reports,
+            so_far=composing.report is not None,
+            reports=(OF_EACH if composing.grouped else OF_ALL) if composing.reports else NO_REPORTS,
         )
-        self._so_far = composing.so_far
+        self._changes, self._window = composing.changes, plan.window
+        self.due: DueReports | None = None
+        """It is to be told of all instants of the query's streams."""
+        if composing.reports and composing.report is not None:
+            self.due = DueReports(composing.report, plan.window, instantly=False)
 
     def feed(self, buffer: RowBuffer, values: Values) -> list[GroupEnds]:
         """Take in a batch of rows, the last ones of the store; what ends in it, in order. It is to be read before the
         next call. `values`: see there."""
+        return [self._groups(buffer, values, *ended) for ended in self.sequence.feed(buffer, self._ids(buffer))]
+
+    def report(self, buffer: RowBuffer, values: Values, reports: Sequence[Report], start: int) -> list[GroupEnds]:
+        """The same where groups are told of by reports: those that are due among these rows or behind them. `start`:
+        the first clock of the first tumbling window."""
+        instants = buffer.instants
+        time, clock, number = np.array(reports, np.int64).reshape(-1, len(Report._fields)).T
+        at = np.searchsorted(buffer.arrays.time[:instants], clock, "right")
+        cuts = np.full(len(clock), BEFORE_ALL)
+        if self._window is not None:
+            closing = number >= 0
+            closed = np.searchsorted(buffer.arrays.clock[:instants], clock, "left")
+            at = np.where(closing, closed, at)
+            cuts = np.where(closing, clock - self._window.size, cut_of(self._window, clock, start))
+        found = self.sequence.report(buffer, self._ids(buffer), buffer.arrays.first[at], cuts)
+        return [self._reported(values, time, *reported) for reported in found]
+
+    def _reported(
+        self, values: Values, time: I64, report: I64, partition: I64, weights: NDArray[np.uint64], form: I64
+    ) -> GroupEnds:
+        keys = np.zeros((len(report), len(self._keys)), np.uint32)
+        for column, key in enumerate(self._keys):
+            keys[:, column] = values(partition, key) if self._parted else self.sequence.values(partition, key)
+        return GroupEnds(time[report], keys, weights, form, self._measures)
+
+    def _ids(self, buffer: RowBuffer) -> I64:
+        """Of attributes of the rows."""
         count = int(buffer.arrays.first[buffer.instants])
         stored = self._rows.block.stored
-        ids = stored[len(stored) - count :, self._stored].astype(np.int64)
-        return [self._groups(buffer, values, *ended) for ended in self.sequence.feed(buffer, ids)]
+        ids: I64 = stored[len(stored) - count :, self._stored].astype(np.int64)
+        return ids
 
     def _groups(self, buffer: RowBuffer, values: Values, row: I64, weights: NDArray[np.uint64], form: I64) -> GroupEnds:
         arrays, keys = buffer.arrays, np.zeros((len(row), len(self._keys)), np.uint32)
@@ -96,7 +132,7 @@ class MatchComposer:
         elif self._keys:
             keys = self.sequence.keys(buffer, row)[:, self._keys]
         before = None
-        if self._so_far:
+        if self._changes:
             words = words_of(form)
             before, weights = weights[:, :words], np.ascontiguousarray(weights[:, words:])
         return GroupEnds(arrays.time[instant], keys, weights, form, self._measures, before)
@@ -117,7 +153,12 @@ class ComposedRows:
     def rows(self, found: Sequence[GroupEnds], times: dict[int, int]) -> MatchBatch | None:
         """The rows of what ends; None: there are none. `times`: the ids of times as terms, as far as they are known;
         more are added."""
-        made = [*(self._new(found, times) if self._composing.so_far else self._made(found, times))]
+        if self._composing.changes:
+            made = [*self._new(found, times)]
+        elif self._composing.reports and not self._composing.grouped:
+            made = [*self._of_all(found, times)]
+        else:
+            made = [*self._made(found, times)]
         if not made:
             return None
         return MatchBatch.of_groups(*(np.concatenate(column) for column in zip(*made, strict=True)))
@@ -127,6 +168,21 @@ class ComposedRows:
             kept, rows = self._rows.of(self._keys(ends, times), ends.weights, ends.form, ends.measures)
             if len(kept):
                 yield ends.time[kept], rows
+
+    def _of_all(self, found: Sequence[GroupEnds], times: dict[int, int]) -> Iterator[tuple[I64, Ids]]:
+        """The rows of reports of all matches: without GROUP BY there is one, also where there are no matches."""
+        for ends in found:
+            there = ends.weights[:, 0] & np.uint64(PRESENT) != 0
+            some = np.flatnonzero(there)
+            kept, rows = self._rows.of(self._keys(ends, times)[some], ends.weights[some], ends.form, ends.measures)
+            at = some[kept]
+            if len(some) < len(there) and (row := self._rows.of_nothing()) is not None:
+                at = np.concatenate([at, np.flatnonzero(~there)])
+                rows = np.concatenate([rows, np.tile(np.array(row, np.uint32), (len(at) - len(rows), 1))])
+                order = np.argsort(at)
+                at, rows = at[order], rows[order]
+            if len(at):
+                yield ends.time[at], rows
 
     def _new(self, found: Sequence[GroupEnds], times: dict[int, int]) -> Iterator[tuple[I64, Ids]]:
         """The rows that groups have after an instant, less those they had before it."""

@@ -43,7 +43,7 @@ class EndWeights:
     def rows(self, found: list[Ended]) -> MatchBatch | None:
         """Of what ends; None: there are none."""
         times, values = [np.zeros(0, np.int64)], [np.zeros((0, len(self._plan.columns)), np.uint32)]
-        for at, weights, form in found:
+        for at, weights, form, _ in found:
             keys = self._values(at)[:, list(self._plan.key_columns)].astype(np.uint32)
             kept, rows = self._rows.of(keys, weights, form, self.measures)
             times.append(self._times(at[kept]))

@@ -7,31 +7,25 @@ matches come and go. Nothing here reads events, so matches that a kernel has cou
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from operator import itemgetter
-from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.totals import Total, add_all, total_of
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.due import DueReports
 from oxiseq.engine.output.entries import Bundle, Entry, Instant, Key, Weighed
 from oxiseq.engine.output.group_rows import GroupRows, Ranked, Row
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.order import sort_by
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.windows.window import closed_at, end_of, number_of
-from oxiseq.grammar.algebra import Every, OnChange, OnClose
+from oxiseq.engine.windows.window import number_of
+from oxiseq.grammar.algebra import OnChange
 from oxiseq.grammar.records import dataclass
-
-MOST_TICKS: Final = 1_000_000
-"""Moments of REPORT EVERY between two instants, past which LimitError is raised."""
-_NEVER: Final = 1 << 62
 
 
 @dataclass(slots=True)
@@ -57,52 +51,15 @@ class Summaries:
         self._entered = 0
         self._window = -1
         """Of the groups, if windows tumble."""
-        self._closing: deque[tuple[int, int]] = deque()
-        """Windows in which an instant lies and that have not closed: number, time of the last such instant."""
-        self._last = -_NEVER
-        """The time of the last instant seen."""
-        self._tick = _NEVER
-        """The next moment of REPORT EVERY."""
-        self._skipped = 0
-        """Moments of REPORT EVERY that were too many; 0 between batches."""
+        self.due = DueReports(plan.report, plan.window, instantly=plan.instantly)
+        """It is to be told of all instants of the query's streams."""
         self._rows: list[tuple[int, Row]] = []
         self._rows_made = GroupRows(plan, terms)
-
-    @property
-    def waits(self) -> bool:
-        """Whether the clock alone may make it report something."""
-        return bool(self._closing) or self._tick != _NEVER
-
-    def deadline(self, start: int) -> int | None:
-        """The time (µs) that has to have passed for the next report that waits for time alone; `start`: the window's
-        t. Not for windows that count instants."""
-        due = [self._tick] if self._tick != _NEVER else []
-        window = self._plan.window
-        if self._closing and window is not None:
-            due.append(end_of(window, self._closing[0][0], start) - 1)
-        return min(due, default=None)
 
     @property
     def records(self) -> int:
         """How many groups and matches it keeps."""
         return len(self._groups) + len(self._leaving)
-
-    def see(self, times: NDArray[np.int64], clocks: NDArray[np.int64], start: int) -> None:
-        """Instants of the query's streams, with matches or not, in order. `start`: the window's t."""
-        if not len(times):
-            return
-        report, window = self._plan.report, self._plan.window
-        self._last = int(times[-1])
-        if isinstance(report, Every) and self._tick == _NEVER:
-            self._tick = self._first_tick(int(times[0]), start, report.period)
-        if isinstance(report, OnClose) and window is not None and not self._plan.instantly:
-            numbers = number_of(window, clocks, start)
-            ends = np.flatnonzero(np.append(np.diff(numbers) != 0, True))
-            for at in ends.tolist():
-                number, time = int(numbers[at]), int(times[at])
-                if self._closing and self._closing[-1][0] == number:
-                    self._closing.pop()
-                self._closing.append((number, time))
 
     def take(self, instants: Iterable[Instant], until: int, start: int) -> MatchBatch:
         """The rows of new matches, by the instant of their end, in order. `until`: the smallest clock that
@@ -113,56 +70,23 @@ class Summaries:
             self._at(instant, start)
         self._reach(until, until, start, over=True)
         batch = self._batch()
-        if self._skipped:
-            count, self._skipped = self._skipped, 0
-            what = "moments of REPORT EVERY between two instants (write a longer EVERY)"
-            raise LimitError(count, MOST_TICKS, what)
+        error = self.due.take_error()
+        if error is not None:
+            raise error
         return batch
 
     # --- moments --------------------------------------------------------------------------------------
 
-    def _first_tick(self, first: int, start: int, period: int) -> int:
-        return start + max(1, -(-(first - start) // period)) * period
-
     def _reach(self, clock: int, time: int, start: int, over: bool = False) -> None:
-        """Windows that have closed before `clock`, and ticks before `time`, are reported."""
-        window = self._plan.window
-        while self._closing and window is not None:
-            number, last = self._closing[0]
-            end = end_of(window, number, start)
-            if end > clock:
-                break
-            self._closing.popleft()
-            groups = self._groups if number == self._window else {}
-            self._report(last if window.events else end - 1, self._rows_of(groups, groups, empty=True))
-        if self._tick != _NEVER and self._tick < time:
-            self._skip(time, start)
-        while self._tick != _NEVER and self._tick < time:
-            assert isinstance(self._plan.report, Every)
-            if over and time >= _NEVER and self._tick - self._last_tick(start) >= self._plan.report.period:
-                self._tick = _NEVER
-                break
-            self._enter(self._tick, start)
-            self._report(self._tick, self._rows_of(self._groups, self._groups, empty=True))
-            self._tick += self._plan.report.period
-
-    def _skip(self, time: int, start: int) -> None:
-        """Where an instant is very far from the one before, the moments between are left out, and reported."""
-        assert isinstance(self._plan.report, Every)
-        period = self._plan.report.period
-        end = time if time < _NEVER else self._last_tick(start) + period
-        count = -((self._tick - end) // period)
-        if count > MOST_TICKS:
-            self._tick += count * period
-            self._skipped = max(self._skipped, count)
-
-    def _last_tick(self, start: int) -> int:
-        """Where the last instant's window ends, or else the instant itself: no tick comes a period after it. What comes
-        at the very start is emitted at the first tick, a period later."""
-        window = self._plan.window
-        if window is None or window.sliding:
-            return max(self._last, start + 1)
-        return closed_at(window, self._last, start) - 1
+        """What is due before `clock` and `time` is reported."""
+        for report in self.due.due(clock, time, start, over=over):
+            groups = self._groups
+            if report.window < 0:
+                self._enter(report.clock, start)
+                groups = self._groups
+            elif report.window != self._window:
+                groups = {}
+            self._report(report.time, self._rows_of(groups, groups, empty=True))
 
     def _enter(self, clock: int, start: int) -> None:
         """Matches outside of the extent at `clock` leave it."""
@@ -274,10 +198,8 @@ class Summaries:
             "leaving": terms.ids(np.array(entries, np.int64).reshape(len(entries), len(self._plan.written))),
             "starts": np.array([start for start, _, _ in sorted(self._leaving)], np.int64),
             "times": [str(e.times) for _, _, e in sorted(self._leaving)],
-            "closing": np.array(self._closing, np.int64).reshape(len(self._closing), 2),
             "window": self._window,
-            "last": self._last,
-            "tick": self._tick,
+            **self.due.save(),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -298,9 +220,8 @@ class Summaries:
             for number, (start, ids, times) in enumerate(entries)
         ]
         self._entered = len(self._leaving)
-        closing = [] if self._plan.instantly else state["closing"].tolist()  # earlier versions kept them all the same
-        self._closing = deque((number, time) for number, time in closing)
-        self._window, self._last, self._tick = int(state["window"]), int(state["last"]), int(state["tick"])
+        self._window = int(state["window"])
+        self.due.restore(state)
 
 
 def _held(group: _Group) -> Iterator[int]:

@@ -17,7 +17,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.column import holding
 from oxiseq.engine.expressions.functions import is_pure
-from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total
+from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total, total_of
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.kernels.flow.results import large_terms
 from oxiseq.engine.kernels.matches import weights as w
@@ -95,6 +95,11 @@ class WeightRows:
             stays[i] = row_of is not None
             values[i] = 0 if row_of is None else row_of
         return kept[stays], values[stays]
+
+    def of_nothing(self) -> Row | None:
+        """The row of no match, if it has one."""
+        row = self._group.row((), [total_of(aggregate, self._terms) for aggregate in self._plan.aggregates])
+        return None if row is None else row[0]
 
     # --- as columns -------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
-"""Rows of groups made of composed windows (answers.md, tier S), of those that end at one instant, or of the window's so
-far whenever some end: where all rows of a match have one key in common, or none is compared, what an instant does to
-the sets of prefixes is a linear map, whatever the window.
+"""Rows of groups made of composed windows (answers.md, tier S): of those that end at one instant, or of the window's so
+far whenever some end, when it closes, or every so often. Where all rows of a match have one key in common, or none is
+compared, what an instant does to the sets of prefixes is a linear map, whatever the window.
 
 In the flow: summary plan → **composed, carried, folded or listed** → run.
 """
@@ -19,7 +19,7 @@ from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.composed import Key, key_of
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.sequence.tables import SequenceTables
-from oxiseq.grammar.algebra import Aggregate, Every, Expression, MatchFunction, OnChange
+from oxiseq.grammar.algebra import Aggregate, Every, Expression, MatchFunction, OnChange, When
 from oxiseq.grammar.places import Overview
 from oxiseq.grammar.records import dataclass
 
@@ -28,13 +28,28 @@ from oxiseq.grammar.records import dataclass
 class Composing:
     """`by`: what all rows of a match have in common (sequence/composed.py). `keys`: of groups: which of the values of
     `by`, or of PARTITION BY; None: the time at which matches end. `measures`: None for COUNT(*). `aggregates`: their
-    names. `so_far`: groups are of all matches of the window so far, and told of if their rows are new."""
+    names. `report`: groups are of all matches of the window so far, and told of then; None: of those of one instant."""
 
     by: Key
     keys: tuple[int | None, ...]
     measures: tuple[OfEvents | None, ...]
     aggregates: tuple[str, ...]
-    so_far: bool = False
+    report: When | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether groups are told of when matches end, if their rows are new."""
+        return isinstance(self.report, OnChange)
+
+    @property
+    def reports(self) -> bool:
+        """Whether they are told of at other moments than those at which matches end."""
+        return self.report is not None and not self.changes
+
+    @property
+    def grouped(self) -> bool:
+        """Whether there may be other than one group at a time."""
+        return any(key is not None for key in self.keys)
 
     @property
     def merges(self) -> bool:
@@ -56,10 +71,11 @@ def composing_of(
 ) -> Composing | None:
     """How groups are made of composed windows; None where they cannot be. Of a plan whose matches need not be listed
     for another reason than what is measured (counting.py)."""
-    so_far = _changes(summary)
-    if not (so_far or in_columns(summary)) or not all(a.name in WEIGHED and not a.distinct for a in summary.aggregates):
+    report = None if summary.instantly else summary.report
+    told = in_columns(summary) if report is None else _repeats(summary)
+    if not told or not all(a.name in WEIGHED and not a.distinct for a in summary.aggregates):
         return None
-    by = key_of(sequence, so_far=so_far)
+    by = key_of(sequence, so_far=report is not None)
     if by is None or (seen.query.partition is not None and by != (PARTITION,)):
         return None  # of one pattern alone: rows would be told by the partition's instants
     values = seen.query.partition.by if by == (PARTITION,) and seen.query.partition is not None else by
@@ -74,7 +90,7 @@ def composing_of(
     for m, each in zip(summary.measures, measures, strict=True):
         if each is None and m.column is not None:
             return None
-    found = Composing(by, tuple(keys), measures, tuple(a.name for a in summary.aggregates), so_far)
+    found = Composing(by, tuple(keys), measures, tuple(a.name for a in summary.aggregates), report)
     needed = {m.variable for m in found.distinct if m.variable is not None}
     return found if len(found.distinct) <= MOST_MEASURES and needed <= set(stored) else None
 
@@ -84,10 +100,9 @@ def in_columns(plan: SummaryPlan) -> bool:
     return plan.instantly and not isinstance(plan.report, Every) and _plain(plan)
 
 
-def _changes(plan: SummaryPlan) -> bool:
-    """Whether the rows of groups of the window so far are emitted if they are new, whatever others there are."""
-    same = all(map(is_pure, (*plan.columns, *plan.having)))
-    return isinstance(plan.report, OnChange) and not plan.instantly and _plain(plan) and same
+def _repeats(plan: SummaryPlan) -> bool:
+    """Whether rows of groups that have not changed are the same, and emitted whatever others there are."""
+    return _plain(plan) and all(map(is_pure, (*plan.columns, *plan.having)))
 
 
 def _plain(plan: SummaryPlan) -> bool:

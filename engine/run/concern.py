@@ -30,17 +30,27 @@ class Concern:
     `needed`: of events that do not concern it, triples with these predicates matter, and that there is one; of older
     ones than `linger` only that they came. None: it has to see all of them whole, unless it has nothing to remember
     (`AloneRun.idles`): then it matters only how many tuple events without any of the keys `begins` there are.
+    `kept`: triples with these predicates matter for what comes up to `reach` later (µs; None: at any time).
     """
 
     keys: Mapping[str, frozenset[Key]]
     linger: int = 0
     needed: frozenset[int] | None = None
     begins: frozenset[Key] | None = None
+    kept: frozenset[int] = frozenset()
+    reach: int | None = 0
 
     @property
     def watched(self) -> frozenset[Key]:
-        """Keys of which it counts whether some have come."""
-        return (self.begins or frozenset()) if self.needed is None else self.needed
+        """Keys of which it counts whether some have come, however long ago."""
+        if self.needed is None:
+            return self.begins or frozenset()
+        return self.needed | self.kept if self.reach is None else self.needed
+
+    @property
+    def span(self) -> int:
+        """How long (µs) events without watched keys matter."""
+        return max(self.linger, self.reach or 0)
 
 
 def key_of(predicate: object, object_: object, terms: TermDictionary) -> Key | None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal
 
-from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TriplePlan, everything
+from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TriplePlan, triples
 from oxiseq.engine.flow.epsparql.alike import NotAlikeError, Opened, opened, over_table
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.flow.sharing.opening import Constant
@@ -82,6 +82,10 @@ class Family:
         """All that is queried from the knowledge base."""
         self.keys: frozenset[Key] | None = frozenset()
         """Of the triples that may concern one of them; None: any may."""
+        self.waking: frozenset[Key] | None = frozenset()
+        """Of those at which one of them may find something; None: any may."""
+        self.reach = 0
+        """How long (µs) the others matter, or NEVER."""
         self.slots: tuple[int, ...] | None = None
         """Those whose constants are in a table; none where there is one query. None: no plan is made yet."""
         self.take_in(first)
@@ -107,12 +111,13 @@ class Family:
         self._next += 1
         mine = one.plan.plans if not self.plans else (one.plan.answered.plan,)
         self.plans += mine
-        keys = self._keys(mine)
-        self.keys = None if keys is None or self.keys is None else self.keys | keys
+        patterns = [each for plan in mine for each in triples(plan)]
+        self.keys = _both(self.keys, self._keys(each for each, _ in patterns))
+        self.waking = _both(self.waking, self._keys(each for each, kept in patterns if not kept))
+        self.reach = max(self.reach, *(each.limit for each, kept in patterns if kept), 0)
 
-    def _keys(self, plans: Sequence[Plan]) -> frozenset[Key] | None:
-        patterns = [each.places for plan in plans for each in everything(plan) if isinstance(each, TriplePlan)]
-        return keys_of([(predicate, object_) for _, predicate, object_ in patterns], self._terms)
+    def _keys(self, patterns: Iterable[TriplePlan]) -> frozenset[Key] | None:
+        return keys_of([each.places[1:] for each in patterns], self._terms)
 
     def restore(self, one: OneQuery, number: int, slots: Sequence[int]) -> None:
         """Takes over a plan's table, with one of its queries."""
@@ -174,7 +179,8 @@ class Family:
         self._next += len(new)
         self._of_id = {}
         self.plans += [plans[constants] for constants in new]
-        self.keys = None if self.keys is None or other.keys is None else self.keys | other.keys
+        self.keys, self.waking = _both(self.keys, other.keys), _both(self.waking, other.waking)
+        self.reach = max(self.reach, other.reach)
         return {number: self._rows[constants] for constants, number in other._rows.items()}
 
     @property
@@ -211,3 +217,8 @@ class Family:
         if len(self._of_id) < len(self._rows):
             self._of_id = dict(zip(self.ids(self._rows.values()).tolist(), self._rows.values(), strict=True))
         return [self._of_id[number] for number in ids.tolist()]
+
+
+def _both(some: frozenset[Key] | None, more: frozenset[Key] | None) -> frozenset[Key] | None:
+    """Keys of either; None: any."""
+    return None if some is None or more is None else some | more

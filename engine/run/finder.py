@@ -40,6 +40,7 @@ from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.ranks import Ranks
 from oxiseq.engine.sequence.counts import ANY_LENGTH, WHOLE, Case
 from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import Picker, SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
@@ -215,6 +216,7 @@ class Finder:
             "sequence": sequence,
             "rows": self.rows.save(columns, _are_terms(plan), terms),
             "deferred": None if self._deferred is None else self._deferred.save(),
+            "due": None if self._composer is None or self._composer.due is None else self._composer.due.save(),
             "partitions": None if self.partitions is None else self.partitions.table.save(terms),
         }
 
@@ -230,6 +232,8 @@ class Finder:
             self._deferred.restore(state["deferred"])
         if self.partitions is not None:
             self.partitions.table.restore(state["partitions"], terms)
+        if self._composer is not None and self._composer.due is not None:
+            self._composer.due.restore(state["due"])
 
     # --- instants → matches -------------------------------------------------------------------------
 
@@ -336,14 +340,15 @@ class Finder:
             newest -= 1  # the next position may be at the same time
         until = self._until(newest, number + count, last, instants.passed)
         found: Found | None = None
-        if sources or self.waits:
+        due = None if self._composer is None else self._composer.due
+        if sources or self.waits or (due is not None and count):
             if self._counts:
                 self._count_by_window()
             written = bool(sources) or (count > 0 and bool(self._letters.settings[lr.EVERY]))
             if written:
                 self._write_rows(sources, instants, number, answers, split)
             if self._composer is not None:
-                return self._composed(self._composer, until)
+                return self._composed(self._composer, part, until, written=written)
             assert isinstance(self.sequence, SequenceRun)
             passed = self._time_until(newest, last, instants.passed)
             if self._weigher is not None:
@@ -363,12 +368,21 @@ class Finder:
         drawn_from = () if self._picker is None else self._picker.take_counts()
         return Findings(found, counted, (), until, self.window_start, error, drawn_from)
 
-    def _composed(self, composer: composing.MatchComposer, until: int) -> Findings:
-        """What ends in the rows that have been written; no later match needs them."""
-        table = None if self.partitions is None else self.partitions.table
-        ends = composer.feed(self._letters.buffer, _no_values if table is None else table.values)
+    def _composed(self, composer: composing.MatchComposer, part: Part, until: int, *, written: bool) -> Findings:
+        """What ends in the rows, if some have been `written`, and what reports tell; no later match needs them."""
+        buffer, due, start = self._letters.buffer, composer.due, self.window_start
+        values = _no_values if self.partitions is None else self.partitions.table.values
+        if not written:
+            buffer = RowBuffer.empty(self.plan.runner.sequence)
+        if due is None:
+            ends, error = composer.feed(buffer, values), None
+        else:
+            times, number = part.instants.time, part.number
+            due.see(times, np.arange(number, number + len(times)) if self.by_number else times, start)
+            ends = composer.report(buffer, values, due.due_among(times, until, start), start)
+            error = due.take_error()
         self.rows.forget(BEFORE_ALL, self.rows.end)
-        return Findings(None, None, (), until, self.window_start, ends=ends)
+        return Findings(None, None, (), until, start, error, ends=ends)
 
     def _of_end(self, found: Found, at: int) -> Found:
         """Those that end at a time (µs)."""
@@ -421,13 +435,17 @@ class Finder:
     @property
     def waits(self) -> bool:
         """Whether the clock alone may let it find something."""
-        return self.sequence.waits or (self._deferred is not None and self._deferred.waits)
+        due = None if self._composer is None else self._composer.due
+        held = self._deferred is not None and self._deferred.waits
+        return self.sequence.waits or held or (due is not None and due.waits)
 
     @property
     def deadlines(self) -> list[int]:
         """When the clock has passed one of these (µs), something may be found; not if windows count instants."""
         held = None if self._deferred is None else self._deferred.deadline(self.window_start)
-        return [each for each in (self.sequence.deadline, held) if each is not None]
+        due = None if self._composer is None else self._composer.due
+        report = None if due is None else due.deadline(self.window_start)
+        return [each for each in (self.sequence.deadline, held, report) if each is not None]
 
     @property
     def window_start(self) -> int:

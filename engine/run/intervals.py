@@ -23,7 +23,7 @@ from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
 from oxiseq.engine.flow.epsparql.order import in_order
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.flow.epsparql.relations import INTERVAL
-from oxiseq.engine.flow.epsparql.rows import Rows
+from oxiseq.engine.flow.epsparql.rows import NEVER, Rows
 from oxiseq.engine.flow.epsparql.rules import Rules
 from oxiseq.engine.flow.epsparql.stamps import Stamps
 from oxiseq.engine.flow.epsparql.standing import Query, Standing
@@ -257,11 +257,18 @@ class IntervalRun(KbRun):
 
     @property
     def concern(self) -> Concern | None:
-        """An answer ends with an event that a pattern of the query, or of a rule, has a triple of."""
-        keys = self._family.keys
-        if keys is None:
+        """An answer ends with an event that has a triple of a pattern of the query, or of a rule, that is not only kept
+        for a later one; triples that are kept are needed then."""
+        keys, waking = self._family.keys, self._family.waking
+        if keys is None or waking is None:
             return None
-        return Concern(dict.fromkeys(self.plan.streams, keys), needed=self._stamps.predicates)
+        kept, reach = frozenset(map(predicate_of, keys - waking)), self._family.reach
+        return Concern(
+            dict.fromkeys(self.plan.streams, waking),
+            needed=self._stamps.predicates,
+            kept=kept,
+            reach=None if reach >= NEVER else reach,
+        )
 
     def reserve(self) -> None:
         assert self._work is self._begun

@@ -120,7 +120,6 @@ class Teller:
         if self._numbers is not None and len(times):
             self._numbers.see(times, number)
         clocks = times if self._numbers is None else np.arange(number, number + len(times))
-        summaries.see(times, clocks, findings.start)
         sliding = plan.window is not None and plan.window.sliding
         if self._composed is not None:
             composed = self._composed.rows(findings.ends, findings.times)
@@ -128,6 +127,7 @@ class Teller:
                 return []
             self._terms.hold(composed.values)
             return [composed]
+        summaries.due.see(times, clocks, findings.start)
         counted, case = findings.counted, findings.case
         if self._counted_rows is not None and self._numbers is None and counted is not None:
             told = joint.rows(counted, self._counted_rows, case)
@@ -159,14 +159,14 @@ class Teller:
         """Whether the clock alone may let it emit something."""
         if self._ranks is not None:
             return self._ranks.waits
-        return self._summaries is not None and self._summaries.waits
+        return self._summaries is not None and self._summaries.due.waits
 
     def deadlines(self, start: int) -> Sequence[int]:
         """When the clock has passed one of these (µs), it has something to emit; `start`: the window's t."""
         if self._ranks is not None:
             close = self._ranks.deadline(start)
             return () if close is None else (close,)
-        report = None if self._summaries is None else self._summaries.deadline(start)
+        report = None if self._summaries is None else self._summaries.due.deadline(start)
         return () if report is None else (report + self.undecided,)
 
     @property

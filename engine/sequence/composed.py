@@ -15,8 +15,8 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.matches import composed as c
 from oxiseq.engine.kernels.memory.pointers import Pointers
-from oxiseq.engine.matches.composed import MOST_STATES, Arcs, ComposedWindows, Ended, Rules
-from oxiseq.engine.matches.measures import Measures
+from oxiseq.engine.matches.composed import MOST_STATES, Arcs, ComposedWindows, Ended, Rules, reports_of
+from oxiseq.engine.matches.measures import Columns, Measures
 from oxiseq.engine.matches.partitions import PartitionTable
 from oxiseq.engine.sequence.liveness import edges_by_source
 from oxiseq.engine.sequence.memory import Capacities
@@ -87,14 +87,16 @@ def _is_kept(arm: Arm, following: Sequence[Value], key: frozenset[Variable]) -> 
     return True
 
 
-def rules_of(compiled: SequenceTables, window: Window | None, *, merges: bool, so_far: bool) -> Rules:
+def rules_of(
+    compiled: SequenceTables, window: Window | None, *, merges: bool, so_far: bool, reports: int = c.NO_REPORTS
+) -> Rules:
     """What rows of each letter do. `merges`: what ends at an instant is told of together; `so_far`: and all matches of
-    the window."""
+    the window; `reports`: at other moments, as the kernel says."""
     kind = c.UNBOUNDED if window is None else c.BY_CLOCK if window.sliding else c.TUMBLING
     graph, leaving, states = compiled.graph, edges_by_source(compiled.graph), _states(compiled.graph)
     once = sum(1 << states[n] for n, edge in enumerate(graph.edges) if edge.op is Op.STRICT and states[n])
     last = max(states) + so_far
-    rules = Rules(kind, once=once, merges=merges, so_far=last if so_far else 0)
+    rules = Rules(kind, once=once, merges=merges, so_far=last if so_far else 0, reports=reports)
     rules.settings[c.STATES] = last + 1
     for symbol, letter in enumerate(compiled.letters):
         keep, arcs = -1 & ~once, list[tuple[int, int, int]]()
@@ -131,11 +133,31 @@ class EndedRows(NamedTuple):
     form: I64
 
 
+class Reported(NamedTuple):
+    """What reports tell: their numbers, whose matches where keys are apart, and the weights, of this form; those of
+    one report in order of their first matches."""
+
+    report: I64
+    partition: I64
+    weights: NDArray[np.uint64]
+    form: I64
+
+
+class _Rows(NamedTuple):
+    """Rows of a batch: what they do and add, how many, in which order (None: theirs), and the instant of each."""
+
+    steps: c.Steps
+    rows: int
+    columns: Columns
+    order: I64 | None
+    where: I64 | slice
+
+
 class ComposedSequence:
     """The running state of one sequence. Between batches it needs no row any more.
 
     `key`: see `key_of`; `held`: which of `measures` a row of each letter counts with, bool[letters, measures];
-    `merges`, `so_far`: see `rules_of`.
+    `merges`, `so_far`, `reports`: see `rules_of`.
     """
 
     oldest_row: Final = 1 << 62
@@ -154,9 +176,10 @@ class ComposedSequence:
         *,
         merges: bool,
         so_far: bool,
+        reports: int = c.NO_REPORTS,
     ) -> None:
         capacities = capacities or Capacities()
-        rules = rules_of(compiled, window, merges=merges, so_far=so_far)
+        rules = rules_of(compiled, window, merges=merges, so_far=so_far, reports=reports)
         nothing = np.zeros((1, held.shape[1]), np.bool_)
         parts = max(capacities.groups, 1) if key else 1
         self._windows = ComposedWindows(
@@ -172,9 +195,30 @@ class ComposedSequence:
     def feed(self, buffer: RowBuffer, ids: I64) -> list[EndedRows]:
         """Take in a batch of rows whose attributes have these ids, i64[n, attributes]; what ends in it, in order. The
         caller reads its least and largest values before the next call, which may forget them."""
-        arrays, instants = buffer.arrays, buffer.instants
-        if not instants:
+        if not buffer.instants:
             return []
+        rows = self._rows(buffer, ids)
+        base = self._windows.position
+        found = self._windows.feed(Pointers(rows.steps), rows.rows, rows.columns)
+        return [self._ended(ended, base, rows.order, rows.where) for ended in found]
+
+    def report(self, buffer: RowBuffer, ids: I64, before: I64, cuts: I64) -> list[Reported]:
+        """The same where reports tell of all matches of the window: each comes before one of the rows, or behind them,
+        and tells of what starts at its cut or later."""
+        rows = self._rows(buffer, ids)
+        reports = reports_of(before, cuts, rows.order)
+        found = self._windows.feed(Pointers(rows.steps), rows.rows, rows.columns, reports)
+        return [self._reported(ended) for ended in found]
+
+    def _reported(self, ended: Ended) -> Reported:
+        if not len(ended.of):
+            return Reported(ended.at, np.zeros(len(ended.at), np.int64), ended.weights, ended.form)
+        order = np.lexsort((ended.of[:, 1], ended.at))
+        return Reported(ended.at[order], ended.of[order, 0], ended.weights[order], ended.form)
+
+    def _rows(self, buffer: RowBuffer, ids: I64) -> _Rows:
+        """The rows of a batch as the windows read them, those of one instant and partition together."""
+        arrays, instants = buffer.arrays, buffer.instants
         first = arrays.first[: instants + 1]
         count = int(first[-1])
         where: I64 | slice = slice(0, count)
@@ -186,13 +230,12 @@ class ComposedSequence:
             if order is not None:
                 letter, partition, where, ids = letter[order], partition[order], where[order], ids[order]
         columns = self._windows.columns(ids)
-        self._windows.tau = int(arrays.tau[instants - 1])
+        if instants:
+            self._windows.tau = int(arrays.tau[instants - 1])
         instant = arrays.instant[where]
         moment = arrays.moment[where] if self._partitioned else instant
         steps = c.Steps(letter, partition, arrays.clock[where], arrays.tau[where], instant, moment)
-        base = self._windows.position
-        found = self._windows.feed(Pointers(steps), count, columns)
-        return [self._ended(ended, base, order, where) for ended in found]
+        return _Rows(steps, count, columns, order, where)
 
     def _ended(self, ended: Ended, base: int, order: I64 | None, where: I64 | slice) -> EndedRows:
         """As rows are numbered in the batch; those of an instant in order of their rows."""
@@ -218,6 +261,11 @@ class ComposedSequence:
         if self._alike:
             return values[:, self._columns[0]].astype(np.uint32)
         return np.take_along_axis(values, self._columns[arrays.letter[rows]], 1).astype(np.uint32)
+
+    def values(self, partitions: I64, key: int) -> NDArray[np.uint32]:
+        """One of the key's values of each of these, where it is apart by one that rows have."""
+        assert self.table is not None
+        return self.table.values(partitions, key)
 
     # --- as of SequenceRun ------------------------------------------------------------------------------
 

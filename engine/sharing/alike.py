@@ -58,7 +58,7 @@ def to_share(plan: QueryPlan) -> QueryPlan:
     is counted otherwise, if that can be for all at once. Alone, and among those of its window and its thresholds, it
     composes; what tells of all matches so far always does: rows of those are made one by one otherwise."""
     counted, composing = plan.runner.otherwise, plan.runner.composing
-    if counted is None or (composing is not None and composing.so_far):
+    if counted is None or (composing is not None and composing.report is not None):
         return plan
     family = counted.runner.sequence.counted and why_no_family(counted) is None
     return counted if family or why_not_narrowed(counted) is None else plan

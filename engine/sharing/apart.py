@@ -365,7 +365,7 @@ class ApartRuns(Dispatcher[AloneRun]):
                         items.append((iri, backlog.events(first, last)))
                     else:  # late events are reported completely
                         late, largest = late_ones(backlog.times(first, last), largest, punctuation, lateness)
-                        items.append((iri, backlog.bare(first, last, needed, late)))
+                        items.append((iri, backlog.bare(first, last, needed | member.concern.kept, late)))
                 if mark is not None:
                     items.append((iri, mark))
                     punctuation = max(punctuation, mark)
@@ -377,7 +377,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         if concern is None or len(member.seen) > 1 or (concern.needed is None and concern.begins is None):
             return None
         whole = concern.needed is None and not order.lateness  # then the last instant needs no other to be complete
-        span = None if whole else concern.linger + order.lateness
+        span = None if whole else concern.span + order.lateness
         events, first, last = backlog.dispensable(seen, concern.watched, span)
         if not events or not order.takes(0, first):
             return None

@@ -46,6 +46,8 @@ class Together(Dispatcher[RspRun]):
         super().__init__()
         self.terms = terms
         self._states: dict[Kind, list[_Any]] = {}
+        self._reading: dict[str, dict[Kind, None]] = {}
+        """By stream the kinds of queries that read it."""
         self._of: dict[RspRun, tuple[Kind, _Any]] = {}
         self._patience: dict[Kind, int] = {}
         """Steps until states of a kind that have differed are compared again, which costs as much as windows hold."""
@@ -60,6 +62,8 @@ class Together(Dispatcher[RspRun]):
     def add(self, run: RspRun, kind: Kind) -> None:
         """A query, whatever it has seen."""
         states = self._states.setdefault(kind, [])
+        for stream in kind[0]:
+            self._reading.setdefault(stream, {})[kind] = None
         self._put(kind, run)
         if len(states) > 1:
             for state in states:
@@ -78,6 +82,10 @@ class Together(Dispatcher[RspRun]):
         if not self._states[kind]:
             del self._states[kind]
             self._patience.pop(kind, None)
+            for stream in {*kind[0]}:
+                del self._reading[stream][kind]
+                if not self._reading[stream]:
+                    del self._reading[stream]
 
     def release(self, group: Group, run: RspRun) -> None:
         """One that shares a state continues alone. Raises LimitError."""
@@ -121,7 +129,7 @@ class Together(Dispatcher[RspRun]):
     ) -> list[Outcome]:
         """A step. take: to a group, whose late events it gives; alone: to one that has its state itself."""
         outcomes: list[Outcome] = []
-        for kind in [kind for kind in self._states if stream in kind[0]]:
+        for kind in tuple(self._reading.get(stream, ())):
             for state in list(self._states[kind]):
                 if isinstance(state, RspRun):
                     outcomes.append(stepped_alone(state, partial(alone, state)))

@@ -22,11 +22,12 @@ _STRIDE: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Capacities:
-    """Numbers of records to begin with; the smallest are for tests."""
+    """Numbers of records to begin with: few, since thousands of windows may never hold more; the smallest are for
+    tests."""
 
-    entries: int = 1024
-    notes: int = 256
-    out: int = 1024
+    entries: int = 32
+    notes: int = 32
+    out: int = 32
 
     @classmethod
     def smallest(cls) -> Capacities:

@@ -773,3 +773,30 @@ def test_a_complex_event_query_sleeps_until_its_last_type_comes() -> None:
         found += [len(each) for outcome in runs.push(STREAMS[0], batch) for each in outcome.matches]
         asleep.append(runs._apart.behind)
     assert (asleep[2:], found) == ([1, 1, 1, 1, 0], [5])
+
+
+@pytest.mark.parametrize(
+    ("where", "sleeps", "found"),
+    [
+        ("{ ?h :a ?v } SEQ { ?h :b ?u }", True, 3),
+        ("{ { ?h :a ?v } UNION { ?h :c ?v } } SEQ { ?h :b ?u }", True, 3),
+        ("{ ?h :a ?v } SEQ { ?h :b ?u } SEQ { ?h :c ?w }", True, 0),
+        ('{ ?h :a ?v } SEQ { ?h :b ?u } FILTER(getDURATION() < "PT0.000003S"^^' + DURATION + ")", True, 2),
+        ("{ ?h :a ?v . ?h :known ?x } SEQ { ?h :b ?u }", False, 0),
+        ("{ ?h :a ?v } SEQ { ?h :a ?u }", False, 3),
+        ("{ ?h :a ?v } OPTIONALSEQ { ?h :b ?u }", False, 3),
+    ],
+)
+def test_a_query_in_time_sleeps_while_triples_are_only_kept(where: str, sleeps: bool, found: int) -> None:
+    """Those before a SEQ: rows are made of them when something comes behind them."""
+    terms = TermDictionary()
+    runs = Runs(terms)
+    query = load(f"PREFIX : <{E}> SELECT ?h FROM STREAM <{STREAMS[0]}> WHERE {{ {where} }}", "epsparql")
+    run = language_for(query).compile(query, terms, StoreKb(Store()), Options())[0]
+    runs.add(run)
+    asleep, rows = "", 0
+    for time, name in enumerate("zzaaabzz"):
+        batch = encode_events([(time, [Triple(iri("h"), iri(name), Literal(time))])], terms)
+        rows += sum(len(each) for outcome in runs.push(STREAMS[0], batch) for each in outcome.matches)
+        asleep += str(runs._apart.behind)
+    assert (asleep[2:5] == "111", rows) == (sleeps, found), asleep

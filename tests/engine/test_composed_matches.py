@@ -52,7 +52,7 @@ Told = list[tuple[int, tuple[str | None, ...]]]
 
 
 def text_of(dice: random.Random, pattern: str, window: str, keys: Sequence[str]) -> str:
-    """A query with groups of one instant, or of the window so far."""
+    """A query with groups of one instant, or of the window so far, at its changes, its close, or every so often."""
     keyed = " ".join(f"; :{key[1:]} {key}" for key in keys)
     patterns = []
     for name in (n for n in "ABCN" if n in pattern):
@@ -67,9 +67,12 @@ def text_of(dice: random.Random, pattern: str, window: str, keys: Sequence[str])
     having = dice.choice(("", "", "HAVING (COUNT(*) > 1)", f"HAVING ({measured[1]} > 3)"))
     select = " ".join([*shown, *(f"({each} AS ?x{i})" for i, each in enumerate(dict.fromkeys(measured)))])
     groups = f"GROUP BY {' '.join(shown)} (ENDTIME()) {having}"
-    if dice.random() < 0.4:
+    if dice.random() < 0.6:
+        reports = ["ON CONTENT CHANGE"]
+        reports += ["ON WINDOW CLOSE"] if window and "SLIDING" not in window else []
+        reports += [] if "EVENTS" in window else ["EVERY PT1S", "EVERY PT0.7S", "EVERY PT9S"]
         by = f"GROUP BY {' '.join(shown)}" if shown else ""
-        groups = f"{by} {having} REPORT ON CONTENT CHANGE"
+        groups = f"{by} {having} REPORT {dice.choice(reports)}"
         select = " ".join(each for each in select.split(" ") if each not in keys or dice.random() < 0.6)
     where = f"WHERE {{ SEQ({pattern}) {' '.join(patterns)} }} {groups}"
     return f"PREFIX : <{E}> SELECT {select} {window} {clause} FROM STREAM S <{E}s> {where}"
@@ -217,7 +220,9 @@ def test_rows_of_equal_groups_have_values_of_their_own(function: str) -> None:
         ("A; B", "; :k ?k", "", True),
         ("A; B", "; :k ?k", "GROUP BY ?k", True),
         ("A; B", "; :k ?k ; :m ?m", "GROUP BY ?k", False),
-        ("A; B", "; :k ?k", "REPORT EVERY 1 MINUTE", False),
+        ("A; B", "; :k ?k", "REPORT EVERY 1 MINUTE", True),
+        ("A; B", "; :k ?k", "GROUP BY ?k REPORT EVERY 1 MINUTE", True),
+        ("A; B", "; :k ?k", "HAVING (RAND() < 2) REPORT EVERY 1 MINUTE", False),
         ("A; B", "; :k ?k", "GROUP BY ?k HAVING (RAND() < 2)", False),
     ],
 )

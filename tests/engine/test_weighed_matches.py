@@ -69,7 +69,7 @@ def told(
 ) -> Told:
     """The rows of a run, which is saved and restored before event `at`."""
     terms, rows, kb = TermDictionary(), [], StoreKb(Store())
-    plan: QueryPlan = compile_query(load(text), terms, listing=listing)
+    plan: QueryPlan = compile_query(load(text), terms, listing=listing, composing=False)
     assert listing or (plan.runner.folding is not None and plan.runner.folding.weighed) or plan.runner.listed is None
     run = QueryRun(plan, terms, kb, capacities=capacities)
     for low in range(0, len(events), size):

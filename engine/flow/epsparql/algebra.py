@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
@@ -217,6 +217,9 @@ Plan: TypeAlias = (
     | ClosurePlan
 )
 
+_ROW_BY_ROW: Final = (TriplePlan, FilterPlan, ExtendPlan, ProjectPlan, UnionPlan)
+"""Operators that make at most one row of a row."""
+
 
 def below(plan: Plan) -> tuple[Plan, ...]:
     """The operators directly below."""
@@ -255,6 +258,20 @@ def everything(plan: Plan) -> Iterator[Plan]:
 def looks(plan: Plan) -> bool:
     """Whether it depends on something that may be missing."""
     return any(isinstance(p, OptionalPlan | MinusPlan | TestPlan) for p in everything(plan))
+
+
+def triples(plan: Plan, kept: bool = False) -> Iterator[tuple[TriplePlan, bool]]:
+    """Its triple patterns, and whether their triples make no rows by themselves: they are only kept, one row or none
+    each, until something comes behind them in a SEQ."""
+    match plan:
+        case TriplePlan():
+            yield plan, kept
+        case JoinPlan(TimeOp.SEQ, left, right):
+            yield from triples(left, kept or all(isinstance(each, _ROW_BY_ROW) for each in everything(left)))
+            yield from triples(right, kept)
+        case _:
+            for each in below(plan):
+                yield from triples(each, kept)
 
 
 def is_timeless(plan: Plan) -> bool:

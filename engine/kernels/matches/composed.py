@@ -14,7 +14,8 @@ step is through, so the kernel may return what it needs, and repeats the step.
 
 Where all matches of the window are told of whenever some end, they are in a state of their own, SO_FAR, that no row
 leaves. Over several partitions `totals` adds them up, a tree, since nothing can be subtracted; a queue says whose rows
-leave the window next.
+leave the window next. Where they are told of at moments of *reports* instead, each with its place among the rows of the
+batch, ends are not told of, and SO_FAR is read then: of each partition, or of all together.
 """
 
 from __future__ import annotations
@@ -81,10 +82,15 @@ NEED_ENTRIES, NEED_TERMS, NEED_QUEUE = MATCH_NEEDS + 20, MATCH_NEEDS + 21, MATCH
 UNBOUNDED, BY_CLOCK, BY_COUNT, TUMBLING = range(4)
 """Kinds of windows: rows have clocks and cuts; the partition's steps are counted; what was before the cut is forgotten
 as a whole."""
-KIND, SIZE, LEAST, CONSUME, STATES, ONCE, MERGES, SO_FAR, SETTINGS = range(9)
+KIND, SIZE, LEAST, CONSUME, STATES, ONCE, MERGES, SO_FAR, REPORTS, SETTINGS = range(10)
 """Places in `settings`. SIZE: steps of a window; LEAST: fewer matches are not told of; ONCE: states (bits) that only
 the next instant leaves; MERGES: 1 if what ends at one instant is told of together, of whichever partitions; SO_FAR: the
-state of all matches of the window so far, where these are told of, before an instant and after it; 0: there is none."""
+state of all matches of the window so far, where these are told of, before an instant and after it; 0: there is none;
+REPORTS: how they are told of by reports instead."""
+NO_REPORTS, OF_ALL, OF_EACH = range(3)
+"""Of all partitions together, or of each that has some, with where its first end was since it had none."""
+NEXT, FROM, CURSOR = range(3)
+"""Places in `at`: the next report, and from which partition on it is still to be made."""
 HEAD, QUEUED, DIRTY, LATEST, TALLY = range(5)
 """Places in `tally`: the first of the queue, and how many there are; the partition whose total is old, -1: none; the
 clock of the last end, in a window that does not slide."""
@@ -110,6 +116,15 @@ class Steps(NamedTuple):
     moment: Array  # i64[n]: the same where what ends then is told of together, though partitions count their own
 
 
+class Reports(NamedTuple):
+    """The reports of a batch, in order; those at which nothing is told of are none."""
+
+    row: Array  # i64[n]: it comes before this row
+    cut: Array  # i64[n]: what it tells of starts at this clock or later
+    at: Array  # i64[CURSOR]
+    order: Array  # i64[rows]: their numbers in the batch; i64[0]: they are in order
+
+
 class Composed(NamedTuple):
     """The running state. N: states that there may be; a line of N weights, of one in a window that does not slide."""
 
@@ -125,11 +140,13 @@ class Composed(NamedTuple):
     masks: Array  # u64[places]: the same of flags
     work: Array  # u64[2 * N + 1, N weights, at least 3]
     terms: Array  # i64[n, 4]: of the step in work: source, target, place, row
-    out_at: Array  # i64: number of the row in the batch
+    out_at: Array  # i64: number of the row in the batch, or of the report
     out: Array  # u64[n, weight], with SO_FAR u64[n, 2 weights]: before the instant, and after it
+    out_of: Array  # i64[n, 2], with OF_EACH, else n = 0: partition, and as in `began`
     totals: Array  # u64[2 * 2^k, weight]: of partition p at 2^k + p, of n at 2 n and 2 n + 1; in all others k = 0
     queue: Array  # i64[n, 2]: a ring of steps that have not left: clock, partition
     tally: Array  # i64[TALLY]
+    began: Array  # i64[parts], with OF_EACH, else n = 0: number of the row that ended the first of the matches it has
 
 
 class Values(NamedTuple):
@@ -145,6 +162,10 @@ spans = view_of(Automaton, "spans", np.int32, 2)
 arcs = view_of(Automaton, "arcs", ARC)
 symbol = view_of(Steps, "symbol", np.int32)
 partition = view_of(Steps, "partition", np.int64)
+report_row = view_of(Reports, "row", np.int64)
+report_cut = view_of(Reports, "cut", np.int64)
+report_at = view_of(Reports, "at", np.int64)
+report_order = view_of(Reports, "order", np.int64)
 row_clock = view_of(Steps, "clock", np.int64)
 row_cut = view_of(Steps, "cut", np.int64)
 instant = view_of(Steps, "instant", np.int64)
@@ -163,19 +184,29 @@ work = view_of(Composed, "work", np.uint64, 2)
 terms = view_of(Composed, "terms", np.int64, 2)
 out_at = view_of(Composed, "out_at", np.int64)
 out = view_of(Composed, "out", np.uint64, 2)
+out_of = view_of(Composed, "out_of", np.int64, 2)
 totals = view_of(Composed, "totals", np.uint64, 2)
 queue = view_of(Composed, "queue", np.int64, 2)
 tally = view_of(Composed, "tally", np.int64)
+began = view_of(Composed, "began", np.int64)
 batch_values = view_of(Values, "values", np.int64, 2)
 batch_flags = view_of(Values, "flags", np.uint64)
 
 
 @kernel
-def compose(A: Ptr[Automaton], S: Ptr[Composed], E: Ptr[Steps], V: Ptr[Values]) -> int:
-    """Work through the rows from scalars[AT] on. DONE, or what is needed."""
-    state, partitions, instants = scalars(S), partition(E), instant(E)
-    count, several = state[COUNT], instants.shape[0] > 0
-    while state[AT] < count:
+def compose(A: Ptr[Automaton], S: Ptr[Composed], E: Ptr[Steps], V: Ptr[Values], R: Ptr[Reports]) -> int:
+    """Work through the rows from scalars[AT] on, and through the reports. DONE, or what is needed."""
+    state, partitions, instants, due = scalars(S), partition(E), instant(E), report_at(R)
+    count, several, reports = state[COUNT], instants.shape[0] > 0, report_row(R).shape[0]
+    while True:
+        while due[NEXT] < reports and report_row(R)[due[NEXT]] <= state[AT]:
+            need = _report(A, S, R)
+            if need != DONE:
+                return need
+            due[NEXT] += 1
+            due[FROM] = 0
+        if state[AT] >= count:
+            return DONE
         at = state[AT]
         p, end = partitions[at], at + 1
         if several:
@@ -183,7 +214,7 @@ def compose(A: Ptr[Automaton], S: Ptr[Composed], E: Ptr[Steps], V: Ptr[Values]) 
                 end += 1
         if p >= 0:
             if symbol(E)[at] >= 0:
-                need = _read(A, S, E, V, at, end, p)
+                need = _read(A, S, E, V, R, at, end, p)
                 if need != DONE:
                     return need
             if several:
@@ -191,11 +222,89 @@ def compose(A: Ptr[Automaton], S: Ptr[Composed], E: Ptr[Steps], V: Ptr[Values]) 
             else:
                 parts(S)[p].clock += 1
         state[AT] = end
+
+
+@inner
+def _report(A: Ptr[Automaton], S: Ptr[Composed], R: Ptr[Reports]) -> int:
+    """The next report: all matches of the window so far, into `out`. DONE, or what is needed: it goes on then with the
+    same partition; of all together it begins anew. A report of each is not cut by OUT_FULL: `out` has room for all."""
+    state, due, each = scalars(S), report_at(R), settings(A)[REPORTS] == OF_EACH
+    total, words, count = 2 * states_of(S), width(form(S)), parts(S).shape[0]
+    room = out_at(S).shape[0] - state[OUT]
+    if room == 0 or (each and due[FROM] == 0 and room < count and state[OUT] > 0):
+        return OUT_FULL
+    for p in range(due[FROM] if each else i64(0), count):
+        if each or p == 0:
+            for w in range(words):
+                work(S)[total, w] = np.uint64(0)
+        need = _so_far(A, S, p, report_cut(R)[due[NEXT]])
+        if need != DONE:
+            due[FROM] = p
+            return need
+        if each and present(work(S), total, 0):
+            out_of(S)[state[OUT], 0] = p
+            out_of(S)[state[OUT], 1] = began(S)[p]
+            _put_report(S, due[NEXT])
+    if not each:
+        _put_report(S, due[NEXT])
     return DONE
 
 
 @inner
-def _read(A: Ptr[Automaton], S: Ptr[Composed], E: Ptr[Steps], V: Ptr[Values], at: int, end: int, p: int) -> int:
+def _so_far(A: Ptr[Automaton], S: Ptr[Composed], p: int, cut: int) -> int:
+    """The matches of a partition in the window from `cut` on are added to the last line of `work`. DONE, or what is
+    needed."""
+    part = parts(S)[p]
+    if not part.begun or part.epoch != scalars(S)[EPOCH]:
+        return DONE
+    if settings(A)[KIND] == TUMBLING and part.newest < cut:
+        return DONE
+    if _slides(A):
+        need = expire(A, S, p, cut)
+        if need != DONE:
+            return need
+    return DONE if _reached(A, S, p, settings(A)[SO_FAR], 2 * states_of(S), 0) else i64(NEED_LIMBS)
+
+
+@inner
+def _put_report(S: Ptr[Composed], number: int) -> None:
+    row = scalars(S)[OUT]
+    out_at(S)[row] = number
+    for w in range(width(form(S))):
+        out(S)[row, w] = work(S)[2 * states_of(S), w]
+    scalars(S)[OUT] = row + 1
+
+
+@inner
+def _begins(A: Ptr[Automaton], S: Ptr[Composed], R: Ptr[Reports], p: int) -> None:
+    """Note the row with which a partition has matches that had none, if the step in work does that."""
+    found, state, order = terms(S), scalars(S), report_order(R)
+    if _is_there(A, S, p, settings(A)[SO_FAR]):
+        return
+    for t in range(state[TERMS]):
+        if found[t, 1] == END and _is_there(A, S, p, found[t, 0]):
+            row = found[t, 3]
+            began(S)[p] = state[BASE] + (order[row] if order.shape[0] > 0 else row)
+            return
+
+
+@inner
+def _is_there(A: Ptr[Automaton], S: Ptr[Composed], p: int, s: int) -> bool:
+    """Whether state `s` of a partition has something."""
+    states, words = states_of(S), width(form(S))
+    line, front = p * states + s, i64(parts(S)[p].front)
+    if not _slides(A) or front < 0:
+        return present(maps(S), line, 0)
+    for x in range(0, settings(A)[STATES] * words, words):
+        if present(maps(S), line, x) and present(vectors(S), front, x):
+            return True
+    return False
+
+
+@inner
+def _read(
+    A: Ptr[Automaton], S: Ptr[Composed], E: Ptr[Steps], V: Ptr[Values], R: Ptr[Reports], at: int, end: int, p: int
+) -> int:
     """One step of partition `p`."""
     state, part, kind = scalars(S), parts(S)[p], settings(A)[KIND]
     if part.epoch != state[EPOCH]:
@@ -222,6 +331,10 @@ def _read(A: Ptr[Automaton], S: Ptr[Composed], E: Ptr[Steps], V: Ptr[Values], at
         return NEED_TERMS
     if not part.begun and not begins:
         return DONE
+    if settings(A)[REPORTS] != NO_REPORTS:
+        if settings(A)[REPORTS] == OF_EACH:
+            _begins(A, S, R, p)
+        return _move(A, S, E, V, at, end, p, clock, gap)
     total, words = 2 * states_of(S), width(form(S))
     first = _end(A, S, V, at, p)
     if first == _NO_LIMBS:

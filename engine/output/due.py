@@ -1,0 +1,150 @@
+"""When the groups of an extent are reported: when a tumbling window closes, or every so often (semantics.md 2.6b).
+
+In the flow: instants and the clock's progress → **reports that are due** → rows of groups.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.terms.saved import State
+from oxiseq.engine.windows.window import closed_at, end_of, number_of
+from oxiseq.grammar.algebra import Every, OnClose, When, Window
+
+I64 = NDArray[np.int64]
+MOST_TICKS: Final = 1_000_000
+"""Moments of REPORT EVERY between two instants, past which LimitError is raised."""
+_NEVER: Final = 1 << 62
+
+
+class Report(NamedTuple):
+    """`time`: of its rows (µs); `clock`: what comes at this clock or later is not in it, of a moment of REPORT EVERY
+    what comes later than it; `window`: the number of the window that closes, -1: none does."""
+
+    time: int
+    clock: int
+    window: int
+
+
+class DueReports:
+    """Of one query; nothing where groups are reported with the instants at which matches end."""
+
+    def __init__(self, report: When, window: Window | None, *, instantly: bool) -> None:
+        self._period = report.period if isinstance(report, Every) else 0
+        self._window = window
+        self._closes = isinstance(report, OnClose) and window is not None and not instantly
+        self._closing: deque[tuple[int, int]] = deque()
+        """Windows in which an instant lies and that have not closed: number, time of the last such instant."""
+        self._last = -_NEVER
+        """The time of the last instant seen."""
+        self._tick = _NEVER
+        """The next moment of REPORT EVERY."""
+        self._skipped = 0
+        """Moments of REPORT EVERY that were too many; 0 between batches."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether the clock alone may make a report due."""
+        return bool(self._closing) or self._tick != _NEVER
+
+    def deadline(self, start: int) -> int | None:
+        """The time (µs) that has to have passed for the next report that waits for time alone; `start`: the window's
+        t. Not for windows that count instants."""
+        due = [self._tick] if self._tick != _NEVER else []
+        if self._closing and self._window is not None:
+            due.append(end_of(self._window, self._closing[0][0], start) - 1)
+        return min(due, default=None)
+
+    def see(self, times: I64, clocks: I64, start: int) -> None:
+        """Instants of the query's streams, with matches or not, in order. `start`: the window's t."""
+        if not len(times):
+            return
+        self._last = int(times[-1])
+        if self._period and self._tick == _NEVER:
+            self._tick = start + max(1, -(-(int(times[0]) - start) // self._period)) * self._period
+        if self._closes and self._window is not None:
+            numbers = number_of(self._window, clocks, start)
+            ends = np.flatnonzero(np.append(np.diff(numbers) != 0, True))
+            for at in ends.tolist():
+                number, time = int(numbers[at]), int(times[at])
+                if self._closing and self._closing[-1][0] == number:
+                    self._closing.pop()
+                self._closing.append((number, time))
+
+    def due(self, clock: int, time: int, start: int, *, over: bool = False) -> Sequence[Report]:
+        """Windows that have closed before `clock`, and moments before `time`, in order, each once. `over`: nothing
+        before these may still come."""
+        found: list[Report] = []
+        window = self._window
+        while self._closing and window is not None:
+            number, last = self._closing[0]
+            end = end_of(window, number, start)
+            if end > clock:
+                break
+            self._closing.popleft()
+            found.append(Report(last if window.events else end - 1, end, number))
+        if self._tick != _NEVER and self._tick < time:
+            self._skip(time, start)
+            end = self._end_of_ticks(time, start, over)
+            ticks = range(self._tick, end, self._period)
+            found += [Report(tick, tick, -1) for tick in ticks]
+            self._tick += len(ticks) * self._period
+            if end < time:
+                self._tick = _NEVER
+        return found
+
+    def due_among(self, times: I64, until: int, start: int) -> Sequence[Report]:
+        """What is due among these instants, which have been seen, and before `until`, the smallest clock that may
+        still come."""
+        last = until if until < _NEVER else self._last_tick(start)
+        if self._tick == _NEVER or (last - self._tick) // self._period < MOST_TICKS:
+            return self.due(until, until, start, over=True)
+        between = [report for time in times.tolist() for report in self.due(time, time, start)]
+        return [*between, *self.due(until, until, start, over=True)]
+
+    def take_error(self) -> LimitError | None:
+        """If there were too many moments between two instants, since the last call."""
+        count, self._skipped = self._skipped, 0
+        what = "moments of REPORT EVERY between two instants (write a longer EVERY)"
+        return LimitError(count, MOST_TICKS, what) if count else None
+
+    def _skip(self, time: int, start: int) -> None:
+        """Where an instant is very far from the one before, the moments between are left out, and reported."""
+        end = time if time < _NEVER else self._last_tick(start) + self._period
+        count = -((self._tick - end) // self._period)
+        if count > MOST_TICKS:
+            self._tick += count * self._period
+            self._skipped = max(self._skipped, count)
+
+    def _end_of_ticks(self, time: int, start: int, over: bool) -> int:
+        """Before which moments are still due."""
+        if over and time >= _NEVER:
+            return min(time, self._last_tick(start) + self._period)
+        return time
+
+    def _last_tick(self, start: int) -> int:
+        """Where the last instant's window ends, or else the instant itself: no tick comes a period after it. What comes
+        at the very start is emitted at the first tick, a period later."""
+        window = self._window
+        if window is None or window.sliding:
+            return max(self._last, start + 1)
+        return closed_at(window, self._last, start) - 1
+
+    # --- its saved state --------------------------------------------------------------------------------
+
+    def save(self) -> State:
+        """Its state between batches."""
+        closing = np.array(self._closing, np.int64).reshape(len(self._closing), 2)
+        return {"closing": closing, "last": self._last, "tick": self._tick}
+
+    def restore(self, state: State) -> None:
+        """Continue with a saved state."""
+        closing = state["closing"].tolist() if self._closes else []  # earlier versions kept them all the same
+        self._closing = deque((number, time) for number, time in closing)
+        self._last, self._tick = int(state["last"]), int(state["tick"])
