@@ -22,17 +22,17 @@ class AtOnce:
     and perhaps further rows."""
 
     def __init__(self, marker: TableMarker, runner: CeaRun) -> None:
-        self._marker, self._runner = marker, runner
+        self._marker, self._few = marker, runner.few
+        self._room = marker.room_in(self._few.symbol, self._few.attribute)
         self.time: NDArray[np.int64] | None = None
         self.values = np.zeros((0, 0), np.int64)
 
     def mark(self, batch: TupleRows) -> bool:
         """Mark a batch that comes in order; False: it is not one for this, and nothing has happened. Raises EventError
         as `TableMarker.mark`."""
-        few = self._runner.few
         if not batch.rising or len(batch.time) > FEW:
             return False
-        values = self._marker.mark_few(batch, few.symbol, few.attribute)
+        values = self._marker.mark_few(batch, self._room)
         if values is None:
             return False
         self.time, self.values = batch.time, values
@@ -43,6 +43,6 @@ class AtOnce:
         time, self.time = self.time, None
         if time is None:
             return None
-        few, count = self._runner.few, len(time)
+        few, count = self._few, len(time)
         attribute = few.attribute[:count].copy() if len(few.attribute) else None
         return Marks(few.symbol[:count].copy(), time, attribute, self.values[:count])

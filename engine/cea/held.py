@@ -19,7 +19,7 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, Ptr, call
 from oxiseq.engine.terms.saved import State
 
-_NO_HISTORY: Final = Ptr[kernels.Letters](0), np.zeros(0, np.int64), -1
+_NO_HISTORY: Final = Ptr[kernels.Letters](0), -1
 
 
 class Holders:
@@ -35,16 +35,13 @@ class Holders:
     def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64], count: int, partitions: int) -> None:
         """So many events come in, the first of these, of so many partitions."""
         if self._history is not None:
-            table, last, low = self.room(count, partitions)
-            kernels.append(table, symbol, partition, count, low, last)
+            table, low = self.room(count, partitions)
+            kernels.append(table, symbol, partition, count, low)
 
-    def room(self, count: int, partitions: int) -> tuple[Ptr[kernels.Letters], NDArray[np.int64], int]:
-        """Where so many events of so many partitions come in: the history, the last position in each of them, their
-        place there; −1: none is kept. The caller enters them."""
-        if self._history is None:
-            return _NO_HISTORY
-        self._history.know(partitions)
-        return self._history.room(count)
+    def room(self, count: int, partitions: int) -> tuple[Ptr[kernels.Letters], int]:
+        """Where so many events of so many partitions come in: the history, their place there; −1: none is kept. The
+        caller enters them."""
+        return _NO_HISTORY if self._history is None else self._history.room(count, partitions)
 
     def forget(self, oldest: int) -> None:
         """No run refers to an earlier position."""
@@ -103,29 +100,32 @@ class _History:
             symbol=np.zeros((0, sets.words), np.uint64),
             before=np.zeros(0, np.int64),
             sizes=np.array([0, not all(sets.masks)], np.int64),
+            last=np.full(1, -1, np.int64),
         )
         self._tables = PointerTables()
-        self._last = np.full(1, -1, np.int64)
         self._count = 0
         self._scratch = _scratch(64, count)
 
-    def room(self, count: int) -> tuple[Ptr[kernels.Letters], NDArray[np.int64], int]:
+    def room(self, count: int, partitions: int) -> tuple[Ptr[kernels.Letters], int]:
         """As of Holders."""
         low, high = self._count, self._count + count
         letters = self._letters
+        if partitions > len(letters.last):
+            letters = self._know(partitions)
         if high > len(letters.before):
             room = max(high, 2 * len(letters.before))
             letters = letters._replace(symbol=longer(letters.symbol, room), before=longer(letters.before, room))
             self._letters = letters
         self._count = high
-        return self._tables.of(letters).address, self._last, low
+        return self._tables.of(letters).address, low
 
-    def know(self, partitions: int) -> None:
-        """There are at most so many."""
-        known = len(self._last)
-        if partitions > known:
-            self._last = longer(self._last, partitions)
-            self._last[known:] = -1
+    def _know(self, partitions: int) -> kernels.Letters:
+        """There are so many, more than before."""
+        last = self._letters.last
+        more = longer(last, partitions)
+        more[len(last) :] = -1
+        self._letters = self._letters._replace(last=more)
+        return self._letters
 
     def forget(self, oldest: int) -> None:
         """Moves what remains to the front, once that is less than half."""
@@ -139,7 +139,8 @@ class _History:
             self._count = left
 
     def begin_partitions(self, fresh: NDArray[np.int64]) -> None:
-        self._last[fresh[fresh < len(self._last)]] = -1
+        last = self._letters.last
+        last[fresh[fresh < len(last)]] = -1
 
     def save(self) -> State:
         letters, count = self._letters, self._count
@@ -148,14 +149,14 @@ class _History:
             "symbol": letters.symbol[:count],
             "before": letters.before[:count],
             "oldest": oldest,
-            "last": self._last,
+            "last": letters.last,
         }
 
     def restore(self, state: State) -> None:
-        self._letters = self._letters._replace(symbol=state["symbol"].copy(), before=state["before"].copy())
+        symbol, before, last = (state[name].copy() for name in ("symbol", "before", "last"))
+        self._letters = self._letters._replace(symbol=symbol, before=before, last=last)
         self._letters.sizes[kernels.OLDEST] = int(state["oldest"])
-        self._last, self._count = state["last"].copy(), len(state["before"])
-        self.know(1)
+        self._count = len(before)
 
     def resolve(self, found: kernels.Matches, matches: NDArray[np.int64]) -> None:
         """Write `found.held` of some matches."""
@@ -169,7 +170,7 @@ class _History:
 
     @property
     def bytes(self) -> int:
-        return sum(int(a.nbytes) for a in (*self._letters, *self._scratch, self._last))
+        return sum(int(a.nbytes) for a in (*self._letters, *self._scratch))
 
 
 def _scratch(events: int, letters: int) -> kernels.Scratch:

@@ -142,22 +142,10 @@ class RowProgram:
                 record["stored"] = arrow.I64 if given.kind == kinds.INTEGER else arrow.F64
                 record["valid"] = address_of(bits) if len(bits) else 0
 
-    def mark(
-        self,
-        batch: TupleRows,
-        facts: NDArray[np.uint64],
-        type_of: NDArray[np.int64],
-        window: NDArray[np.float64],
-        symbol: NDArray[np.uint64],
-        *,
-        whole: bool,
-    ) -> None:
+    def mark(self, batch: TupleRows, room: Pointers[k.Room], *, whole: bool) -> None:
         """As `kernels.cea.rows.mark_rows`."""
         array, count, leaves = batch.exported.address, len(batch.time), len(self.facts.leaves)
-        while True:
-            new = k.mark_rows(array, self.pointers.address, leaves, facts, type_of, window, symbol, count, whole)
-            if new == k.DONE:
-                return
+        while (new := k.mark_rows(array, self.pointers.address, room.address, leaves, count, whole)) != k.DONE:
             self._learn(new, batch)
 
     def _learn(self, number: int, batch: TupleRows) -> None:

@@ -123,6 +123,8 @@ class CeaRun(MatchRunner[k.Memory]):
         self._rebuilt = -1
         self._by_time = self._sizes[k.KIND] == k.BY_TIME
         self._tau = k.BEFORE_ALL
+        self._newest: int | None = None
+        """See `_begin`."""
         self._forgotten = 0
         """`oldest` when memory of events was freed last."""
 
@@ -144,15 +146,15 @@ class CeaRun(MatchRunner[k.Memory]):
     def feed_few(self, time: I64, log: I64, low: int) -> FoundEvents:
         """As `feed`, of the events in `few`, at these times. The times are copied to `log` from place `low` on."""
         placed, memory = self._placed, self._tables.of(self._memory)
-        history, last, held = self._holders.room(len(time), len(self._memory.parts))
-        enter_few(memory.address, placed.few_address, time, log, low, history, last, held)
+        history, held = self._holders.room(len(time), len(self._memory.parts))
+        enter_few(memory.address, placed.few_address, time, log, low, history, held)
         return self._fed(placed.placed_few, placed.few.partition, time)
 
     def _fed(self, E: Pointers[k.Events], partition: I64, time: I64) -> FoundEvents:
         """What ends in a batch that has been placed: the first events of `partition`."""
         self._times, count = time, len(time)
         if self._by_time and count:
-            self._tau = self._placed.cut(time.item(-1))
+            self._newest = time.item(-1)
         scalars = self._memory.scalars
         failed, table = -1, self._tables.of
         while True:
@@ -187,6 +189,13 @@ class CeaRun(MatchRunner[k.Memory]):
             self._holders.forget(self.oldest)
         return found
 
+    @property
+    def _begin(self) -> int:
+        """The cut of the newest event, whose time has waited here until somebody wants to know."""
+        if self._newest is not None:
+            self._tau, self._newest = self._placed.cut(self._newest), None
+        return self._tau
+
     def collect(self) -> None:
         """Free dead memory, to learn `oldest`."""
         self._times = self._times[:0]
@@ -220,7 +229,7 @@ class CeaRun(MatchRunner[k.Memory]):
         self._memory.scalars[k.BASE] += count
         self._memory.parts[0]["clock"] += count
         if self._by_time:
-            self._tau = self._placed.cut(last)
+            self._newest = last
         self.oldest = self.position
         self._holders.forget(self.position)
 
@@ -288,7 +297,7 @@ class CeaRun(MatchRunner[k.Memory]):
             "holders": self._holders.save(),
             "oldest": self.oldest,
             "collected": self._collected,
-            "tau": self._tau,
+            "tau": self._begin,
         }
 
     def restore(self, state: State, _terms: KnownTerms) -> None:
@@ -314,7 +323,7 @@ class CeaRun(MatchRunner[k.Memory]):
     def _free(self, again: bool, *, full: bool = False) -> None:
         """Free dead nodes in the midst of a batch or at its end; `full`: there was no room for more."""
         scalars = self._memory.scalars
-        at, tau = int(scalars[k.AT]), self._tau
+        at, tau = int(scalars[k.AT]), self._begin
         if self._by_time and at < len(self._times):
             tau = self._placed.cut(int(self._times[at]))
         self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, tau, again, full=full)

@@ -31,6 +31,8 @@ from oxiseq.engine.events.cells import Cells, Coded, Numbers, is_text, read_cell
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.expressions.values import read
 from oxiseq.engine.extras import needed
+from oxiseq.engine.kernels.cea.rows import Room
+from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
@@ -76,7 +78,8 @@ class TableMarker:
         self._columns = ColumnNotes(facts, window)
         self._asked = tuple(dict.fromkeys((*facts.attributes, *by, *([window] if window else ()), *summed)))
         self._layouts: list[_Layout] = []
-        self._few = self._room(0)
+        self._few = self._room(FEW)
+        """Where a batch of at most so many rows is marked."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -101,32 +104,38 @@ class TableMarker:
             layout.program.give(cells, types)
         elif cells:
             layout.program.give(cells)
-        facts, type_of = self._few if count <= len(self._few[1]) else self._room(count)
-        window = _NO_WINDOW if self._window is None else np.empty(count, np.float64)
-        symbol = np.zeros((count, words_of(self._facts.atoms)), np.uint64)
-        layout.program.mark(batch, facts, type_of, window, symbol, whole=layout.whole)
+        room = self._few if count <= FEW else self._room(count)
+        layout.program.mark(batch, room, whole=layout.whole)
+        facts, type_of, window, symbol = room.arrays
         if not layout.whole:
             symbol = self._finished(layout.program, cells, facts[:count], type_of[:count])
-        if self._window is not None and isinstance(coded := cells.get(self._window), Coded):
-            window = _numbers(coded)
-        return Marks(symbol, batch.time, None if self._window is None else window, self._values(cells, symbol))
+        elif count <= FEW:
+            symbol = symbol[:count].copy()
+        if self._window is None:
+            return Marks(symbol, batch.time, None, self._values(cells, symbol))
+        coded = cells.get(self._window)
+        window = _numbers(coded) if isinstance(coded, Coded) else window[:count].copy()
+        return Marks(symbol, batch.time, window, self._values(cells, symbol))
 
-    def mark_few(
-        self, batch: TupleRows, symbol: NDArray[np.uint64], window: NDArray[np.float64]
-    ) -> NDArray[np.int64] | None:
-        """Write what `mark` would say of at most FEW rows to the first rows of these; the values of PARTITION BY. None
-        where one call of the kernel does not find all of it, or aggregates need values: nothing has happened then.
-        Raises EventError as `mark`."""
+    def room_in(self, symbol: NDArray[np.uint64], window: NDArray[np.float64]) -> Pointers[Room]:
+        """To mark as many rows as these have, in them. `window`: empty where no attribute is WITHIN's."""
+        count = len(symbol)
+        facts = np.empty((count, self._facts.words), np.uint64)
+        return Pointers(Room(facts, np.empty(count, np.int64), window, symbol))
+
+    def mark_few(self, batch: TupleRows, room: Pointers[Room]) -> NDArray[np.int64] | None:
+        """Write what `mark` would say of a few rows to `room`; the values of PARTITION BY. None where one call of the
+        kernel does not find all of it, or aggregates need values: nothing has happened then. Raises EventError as
+        `mark`."""
         layout = self._layout_of(batch)
-        if not layout.whole or layout.reads_types or layout.program.given or self._summed:
+        if not layout.at_once:
             return None
         if not layout.noted:
             layout.noted = self._columns.look(batch)
-        facts, type_of = self._few if len(self._few[1]) else self._room(1)
         values = _NO_VALUES
         if self._by:
-            values = self._values(self._cells(batch, layout), symbol[: len(batch)])
-        layout.program.mark(batch, facts, type_of, window, symbol, whole=True)
+            values = self._values(self._cells(batch, layout), room.arrays.symbol[: len(batch)])
+        layout.program.mark(batch, room, whole=True)
         return values
 
     def _cells(self, batch: TupleRows, layout: _Layout) -> dict[Variable, Cells]:
@@ -160,13 +169,10 @@ class TableMarker:
                 values[rows, i] = self._ids[attribute].of(cells[attribute], rows)
         return values
 
-    def _room(self, count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """For the facts and types of so many rows; of few it is used again."""
-        size = FEW if 0 < count < FEW else count
-        made = np.empty((size, self._facts.words), np.uint64), np.empty(size, np.int64)
-        if 0 < size <= FEW:
-            self._few = made
-        return made
+    def _room(self, count: int) -> Pointers[Room]:
+        """For so many rows."""
+        symbol = np.empty((count, words_of(self._facts.atoms)), np.uint64)
+        return self.room_in(symbol, _NO_WINDOW if self._window is None else np.empty(count, np.float64))
 
     def _of_types(self, names: pa.Array) -> NDArray[np.int64]:
         """i64[1 + names]: their numbers, that of no type first."""
@@ -190,7 +196,8 @@ class TableMarker:
         read = {*program.given, *program.others, *self._by, *self._summed, *joint}
         cells = {a: place for a, place in places.items() if a in read}
         whole = self._joint is None and not program.others
-        layout = _Layout(schema, name, type_place, program, cells, program.gives_types, whole)
+        at_once = whole and not (program.gives_types or program.given or self._summed)
+        layout = _Layout(schema, name, type_place, program, cells, program.gives_types, whole, at_once)
         self._layouts = [layout, *self._layouts[: _MOST_LAYOUTS - 1]]
         return layout
 
@@ -198,7 +205,8 @@ class TableMarker:
 @dataclass(slots=True)
 class _Layout:
     """How tables of one schema are read. `cells`: the places of attributes that are read as cells; `reads_types`: so is
-    the type; `whole`: the program does all; `noted`: every note on its columns has been made."""
+    the type; `whole`: the program does all; `at_once`: of few rows in one call, and nothing is summed; `noted`: every
+    note on its columns has been made."""
 
     schema: pa.Schema
     type: str
@@ -207,6 +215,7 @@ class _Layout:
     cells: dict[Variable, int]
     reads_types: bool
     whole: bool
+    at_once: bool
     noted: bool = False
 
 

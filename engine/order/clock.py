@@ -99,12 +99,13 @@ class Clock(EventOrder):
         """
         passed = self.passed
         if len(self._streams) == 1:
-            passed = _up_to_large(self._streams[0], passed)
-        merged = tuple([merge_instants(EventBatch.concat(waiting.up_to(passed))) for waiting in self._streams])
-        if len(merged) == 1:
+            (waiting,) = self._streams
+            passed = _up_to_large(waiting, passed)
+            merged: tuple[EventBatch, ...] = (merge_instants(EventBatch.concat(waiting.up_to(passed))),)
             times = merged[0].time
             where: tuple[NDArray[np.int64], ...] = _SHORT[len(times)] if len(times) < 2 else (np.arange(len(times)),)
         else:
+            merged = tuple([merge_instants(EventBatch.concat(waiting.up_to(passed))) for waiting in self._streams])
             times = np.unique(np.concatenate([batch.time for batch in merged]))
             where = tuple(np.searchsorted(times, batch.time) for batch in merged)
         instants = Instants(times, merged, where, self.instants, passed)

@@ -160,15 +160,9 @@ class StreamMatcher:
         """The same, in the matcher's own buffers: valid until its next batch, with further columns behind, and further
         rows, those of leaves, behind those of the requests.
 
-        `found`: what another matcher has found for the kernel's GPMs; `nothing` where it has found nothing.
+        `found`: what `native` or another matcher has found for the kernel's GPMs.
         """
-        if found is None:
-            found = list(self.nothing)
-            if self.plan.kernel and len(batch):
-                numbers = self.find(batch)
-                if len(numbers):
-                    for request, rows in self.rows_of(numbers.tolist()).items():
-                        found[request] = rows
+        found = list(self.native(batch) if found is None else found)
         for request, conditions in self.plan.everywhere:
             n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0
             found[request] = Rows.of(np.arange(n, dtype=np.int64), np.zeros((n, 1), np.uint32))
@@ -182,6 +176,16 @@ class StreamMatcher:
                     ],
                 )
             )
+        return found
+
+    def native(self, batch: EventBatch) -> list[Rows]:
+        """The rows of the kernel's GPMs, for `rows`; `nothing` itself where there are none."""
+        numbers = self.find(batch) if self.plan.kernel and len(batch) else _NONE
+        if not len(numbers):
+            return self.nothing
+        found = list(self.nothing)
+        for request, rows in self.rows_of(numbers.tolist()).items():
+            found[request] = rows
         return found
 
     def want(self, wanted: NDArray[np.bool_]) -> None:

@@ -252,6 +252,16 @@ class Finder:
             for matcher, batch, rows in zip(matchers, instants.batches, found, strict=True)
         ]
 
+    def native(self, instants: Instants) -> list[list[Rows]] | None:
+        """Per stream the rows of each request, as far as the kernel matches; None: there are none."""
+        found: list[list[Rows]] = []
+        nothing = True
+        for matcher, batch in zip(self.answers.matchers, instants.batches, strict=True):
+            rows = [] if matcher is None else matcher.native(batch)
+            nothing = nothing and (matcher is None or rows is matcher.nothing)
+            found.append(rows)
+        return None if nothing else found
+
     def match_no_more(self) -> None:
         """Releases the memory that it needs to match alone; it is rebuilt when it does."""
         for matcher in self.answers.matchers:
@@ -326,7 +336,7 @@ class Finder:
         plan, instants, number, last = self.plan, part.instants, part.number, part.last
         clocks, count = instants.clocks, len(instants.time)
         if count and self.start is None:
-            self.start = int(clocks[0])
+            self.start = clocks.item(0)
         split: Split | None = None
         sources: list[Source] = []
         if count and self.partitions is None:
@@ -335,7 +345,7 @@ class Finder:
             split = self.partitions.split(rows, instants.where, clocks, self.window_start)
             if split is not None:
                 sources = self._letters.sources(rows, instants.where, instants.time, answers, split)
-        newest = int(clocks[-1]) if count else None
+        newest = clocks.item(-1) if count else None
         if newest is not None and instants.clock is not None:
             newest -= 1  # the next position may be at the same time
         until = self._until(newest, number + count, last, instants.passed)
@@ -512,8 +522,9 @@ class Finder:
         part = self._part
         if part is None:
             return
-        if len(part.instants.time):
-            self.forget(int(part.instants.clocks[-1]), part.number + len(part.instants.time) - 1)
+        count = len(part.instants.time)
+        if count and self.rows.held:
+            self.forget(part.instants.clocks.item(-1), part.number + count - 1)
         self._part = self._findings = self._cuts = None
         self._narrowed.clear()
         self.joint.forget()
@@ -525,7 +536,7 @@ class Finder:
             if self.rows.held > 4 * max(self._kept_rows, 1024):
                 self.sequence.collect()
                 self._forget_unnamed()
-        elif window is not None and self.rows.held:
+        elif window is not None:
             floor = cut_of(window, number if window.events else time, self.window_start)
             if self._deferred is not None and window.sliding:
                 floor -= window.size  # a match is held for a window's length after its end

@@ -248,7 +248,10 @@ class QueryRun(Run):
         while low < total or low == 0:
             answers, high = self.finder.answers.at(instants, low)
             high = min(low + CHUNK, high)
-            found += self._work(instants.slice(low, high), None, high >= total, answers)
+            part = instants.slice(low, high)
+            rows = self.finder.native(part)
+            if rows is not None or self.watchful or self.others:
+                found += self._work(part, rows or self.finder.nothing, high >= total, answers)
             low = max(high, 1)
         return found
 
@@ -269,7 +272,7 @@ class QueryRun(Run):
         batches = self.teller.tell(part, findings, self.finder)
         if findings.error is not None:
             self._too_much = self._too_much or findings.error
-        self.matches += sum([len(batch) for batch in batches])
+        self.matches += sum(map(len, batches))
         if not self.others:
             self.finder.forget_due()
             self.teller.forget_told()

@@ -83,6 +83,8 @@ class TermDictionary:
         self._objects: dict[TermId, Term] = {}
         self._kb_blanks: dict[str, TermId] = {}
         self._set_scratch(1 << 12)
+        self._labels = np.zeros((_LABELS + 1, 4), np.int64)
+        """For the blank nodes of a graph, unless it has many."""
         self._pinned = np.zeros(0, np.uint8)
         self._held: list[ref[AnyIds]] = []
         self._purge_at = _PURGE_FROM
@@ -186,8 +188,7 @@ class TermDictionary:
     def intern_triples(self, text: bytes) -> NDArray[np.uint32]:
         """The ids of the terms of a graph as pyoxigraph writes it in N-Triples: u32[3, n], the subjects, predicates and
         objects of n lines. Blank nodes are fresh. Raises ValueError for a triple term that holds a blank node."""
-        ids = np.empty((3, text.count(b"\n")), np.uint32)
-        labels = np.zeros((_LABELS + 1, 4), np.int64)
+        ids, labels = np.empty((3, text.count(b"\n")), np.uint32), self._labels
         while True:
             data = self._copied(text)
             scratch = data + len(text) + table.PADDING
@@ -199,10 +200,8 @@ class TermDictionary:
                 self.intern_written(text[start : start + size])
             elif done == triples.MANY_LABELS:
                 labels = np.zeros((2 * len(labels) - 1, 4), np.int64)
-                continue
             else:
                 self.reserve(ids.size, len(text) + SCRATCH_SPARE)
-            labels[:] = 0
 
     def blank(self) -> TermId:
         """The id of a fresh blank node."""

@@ -17,9 +17,7 @@ _partition = view_of(Few, "partition", np.int64)
 
 
 @kernel
-def enter_few(
-    S: Ptr[Memory], F: Ptr[Few], time: Array, log: Array, low: int, L: Ptr[Letters], last: Array, held: int
-) -> None:
+def enter_few(S: Ptr[Memory], F: Ptr[Few], time: Array, log: Array, low: int, L: Ptr[Letters], held: int) -> None:
     """n events at `time`, i64[n], µs. They get clocks and cuts in `F`, their times go to `log` from place `low` on, and
     if `held` is not negative they are entered into the history `L` from that place on (held.py). The runner of `S` is
     to begin at the first. There is room for all that."""
@@ -29,4 +27,4 @@ def enter_few(
     for row in range(count):
         log[low + row] = time[row]
     if held >= 0:
-        enter(L, _symbol(F), _partition(F), count, held, last)
+        enter(L, _symbol(F), _partition(F), count, held)

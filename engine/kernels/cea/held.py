@@ -26,6 +26,7 @@ class Letters(NamedTuple):
     symbol: Array  # u64[events, words]
     before: Array  # i64[events]: the position before in its partition
     sizes: Array  # i64: OLDEST, the position of the first event here; SILENT, whether some letter is silent
+    last: Array  # i64[partitions]: the last position in each so far, -1 if there is none
 
 
 class Scratch(NamedTuple):
@@ -59,6 +60,7 @@ _later = view_of(Letters, "later", np.uint8, 2)
 _symbol = view_of(Letters, "symbol", np.uint64, 2)
 _before = view_of(Letters, "before", np.int64)
 _sizes = view_of(Letters, "sizes", np.int64)
+_last = view_of(Letters, "last", np.int64)
 _chain = view_of(Scratch, "chain", np.int64)
 _flags = view_of(Scratch, "flags", np.uint8, 2)
 _reach = view_of(Scratch, "reach", np.uint8, 2)
@@ -71,18 +73,15 @@ _held = view_of(Matches, "held", np.uint64, 2)
 
 
 @kernel
-def append(L: Ptr[Letters], symbol: Array, partition: Array, count: int, low: int, last: Array) -> None:
+def append(L: Ptr[Letters], symbol: Array, partition: Array, count: int, low: int) -> None:
     """`enter` from Python."""
-    enter(L, symbol, partition, count, low, last)
+    enter(L, symbol, partition, count, low)
 
 
 @inner
-def enter(L: Ptr[Letters], symbol: Array, partition: Array, count: int, low: int, last: Array) -> None:
-    """Enter the first `count` events from place `low` on; there is room.
-
-    `last[p]` is the last position of partition p so far, -1 if there is none.
-    """
-    symbols, before, base = _symbol(L), _before(L), _sizes(L)[OLDEST] + low
+def enter(L: Ptr[Letters], symbol: Array, partition: Array, count: int, low: int) -> None:
+    """Enter the first `count` events from place `low` on; there is room."""
+    symbols, before, last, base = _symbol(L), _before(L), _last(L), _sizes(L)[OLDEST] + low
     for i in range(count):
         for w in range(symbol.shape[1]):
             symbols[low + i, w] = symbol[i, w]

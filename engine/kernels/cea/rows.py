@@ -70,6 +70,15 @@ class Program(NamedTuple):
     masks: Array
 
 
+class Room(NamedTuple):
+    """Where rows are marked."""
+
+    facts: Array  # u64[rows, words]: of leaves of one attribute
+    type_of: Array  # i64[rows]; -1: none of the query's
+    window: Array  # f64[rows], NaN: none; or empty
+    symbol: Array  # u64[rows, words of atoms]
+
+
 _columns = view_of(Program, "columns", COLUMN)
 _ranges = view_of(Program, "ranges", RANGE)
 _gates = view_of(Program, "gates", np.uint64, 2)
@@ -77,25 +86,18 @@ _any_of = view_of(Program, "any_of", np.uint8)
 _first_atom = view_of(Program, "first_atom", np.int64)
 _atom_of = view_of(Program, "atom_of", np.int64)
 _masks = view_of(Program, "masks", np.uint64, 2)
+_facts = view_of(Room, "facts", np.uint64, 2)
+_type_of = view_of(Room, "type_of", np.int64)
+_window = view_of(Room, "window", np.float64)
+_symbol = view_of(Room, "symbol", np.uint64, 2)
 
 
 @kernel
-def mark_rows(
-    array: int,
-    P: Ptr[Program],
-    leaves: int,
-    facts: Array,
-    type_of: Array,
-    window: Array,
-    symbol: Array,
-    count: int,
-    whole: bool,
-) -> int:
-    """Mark `count` rows. DONE, or the number of the column whose dictionary is new: the caller makes its table.
+def mark_rows(array: int, P: Ptr[Program], R: Ptr[Room], leaves: int, count: int, whole: bool) -> int:
+    """Mark `count` rows in `R`, which has room for them: where `whole` is set with their symbols. DONE, or the number
+    of the column whose dictionary is new: the caller makes its table.
 
-    array: the address of the record batch's struct. Written: facts u64[>= count, words] (of leaves of one attribute),
-    type_of i64[>= count] (-1: none of the query's), window f64[>= count] (NaN: none; or empty); and where `whole` is
-    set, symbol u64[>= count, words of atoms].
+    array: the address of the record batch's struct.
     """
     columns = _columns(P)
     for at in range(columns.shape[0]):
@@ -104,12 +106,13 @@ def mark_rows(
                 return at
         elif columns[at].use != NUMBERS and columns[at].table == 0:
             return at
+    facts, type_of, window, symbol = _facts(R), _type_of(R), _window(R), _symbol(R)
     words = facts.shape[1]
     for row in range(count):
         type_of[row] = -1
         for word in range(words):
             facts[row, word] = 0
-    for row in range(min(count, i64(len(window)))):
+    for row in range(min(count, window.shape[0])):
         window[row] = np.nan
     for at in range(columns.shape[0]):
         column = columns[at]

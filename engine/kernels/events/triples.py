@@ -31,9 +31,11 @@ def read_triples(D: Terms, text: int, size: int, ids: Array, labels: Array, scra
     """Fill `ids` u32[3, n] with the subjects, predicates and objects of n lines; n, or why not (nothing but new terms
     has come of it then).
 
-    `labels` i64[2^b + 1, 4], all 0, is the table of blank nodes after row 0. `scratch`: the address of as many bytes
-    as the text has, and SCRATCH_SPARE.
+    `labels` i64[2^b + 1, 4] is the table of blank nodes after row 0, emptied first. `scratch`: the address of as many
+    bytes as the text has, and SCRATCH_SPARE.
     """
+    for slot in range(labels.shape[0]):
+        labels[slot, _ID] = 0
     at, stop = text, text + size
     column, row, blanks = 0, 0, 0
     while at < stop:

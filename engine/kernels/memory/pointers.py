@@ -43,7 +43,7 @@ class Pointers(Generic[Group]):
     """The pointer table of arrays of one or two dimensions, C-contiguous and writable; keeps them alive."""
 
     def __init__(self, arrays: Group) -> None:
-        self._arrays: Sequence[Array] = tuple(arrays)
+        self.arrays = arrays
         words = [word for i, array in enumerate(arrays) for word in _words(i, array)]
         self._table = np.array(words, np.int64)
         self.address = _pointer(self._table, arrays)
@@ -52,9 +52,9 @@ class Pointers(Generic[Group]):
     def of(self, arrays: Group) -> Pointers[Group]:
         """The table of these arrays. Those that this one has in the same places are not looked at again."""
         made = copy(self)
-        made._arrays, made._table = tuple(arrays), self._table.copy()
+        made.arrays, made._table = arrays, self._table.copy()
         made.address = _pointer(made._table, arrays)
-        for i, (array, known) in enumerate(zip(arrays, self._arrays, strict=True)):
+        for i, (array, known) in enumerate(zip(arrays, self.arrays, strict=True)):
             if array is not known:
                 made._table[WORDS * i : WORDS * (i + 1)] = _words(i, array)
         return made
