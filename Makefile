@@ -16,7 +16,7 @@ quick:
 test:
 	python -m pytest -n auto
 
-# lines and branches; compiled kernels and processes that tests start are not seen
+# lines and branches (pip install --group coverage); compiled kernels and processes that tests start are not seen
 coverage:
 	python -m pytest -n auto --cov=oxiseq --cov-branch --cov-report=term:skip-covered --cov-report=html
 
