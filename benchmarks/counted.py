@@ -63,6 +63,16 @@ SPASEQ: Final = {
     "sum every 10 ms": ("SELECT (SUM(?av) AS ?s)", "REPORT EVERY PT0.01S"),
     "sum every second by key": ("SELECT ?k (SUM(?av) AS ?s)", "GROUP BY ?k REPORT EVERY 1 SECOND"),
     "sum at close": ("SELECT (SUM(?av) AS ?s)", "REPORT ON WINDOW CLOSE"),
+    "best at each end": ("SELECT ?k (SUM(?av) AS ?s)", "GROUP BY ?k (ENDTIME()) ORDER BY DESC(?s) LIMIT 1"),
+    "best on change": ("SELECT ?k (SUM(?av) AS ?s)", "GROUP BY ?k ORDER BY DESC(?s) LIMIT 1 REPORT ON CONTENT CHANGE"),
+    "best ten every second": (
+        "SELECT ?k (SUM(?av) AS ?s)",
+        "GROUP BY ?k ORDER BY DESC(?s) LIMIT 10 REPORT EVERY 1 SECOND",
+    ),
+    "best ten at close": (
+        "SELECT ?k (SUM(?av) AS ?s)",
+        "GROUP BY ?k ORDER BY DESC(?s) LIMIT 10 REPORT ON WINDOW CLOSE",
+    ),
     "sum at close by key": ("SELECT ?k (SUM(?av) AS ?s)", "GROUP BY ?k REPORT ON WINDOW CLOSE"),
 }
 SPANS: Final = {

@@ -16,6 +16,7 @@ from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.kernels.matches.composed import NO_REPORTS, OF_ALL, OF_EACH
 from oxiseq.engine.kernels.matches.weights import PRESENT
 from oxiseq.engine.matches.measures import Measure, Measures, words_of
+from oxiseq.engine.output.arranging import Arrangement
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.due import DueReports, Report
 from oxiseq.engine.output.news import Side, news
@@ -139,14 +140,16 @@ class MatchComposer:
 
 
 class ComposedRows:
-    """Makes the rows of one query's groups."""
+    """Makes the rows of one query's groups. `arrangement`: of those of each report."""
 
-    def __init__(self, plan: SummaryPlan, composing: Composing, terms: TermDictionary) -> None:
-        self._terms, self._composing = terms, composing
+    def __init__(
+        self, plan: SummaryPlan, composing: Composing, arrangement: Arrangement, terms: TermDictionary
+    ) -> None:
+        self._terms, self._composing, self._arrangement = terms, composing, arrangement
         numbers = {m: i for i, m in enumerate(composing.distinct)}
         measured = [None if m is None else numbers[m] for m in composing.measures]
-        self._rows = WeightRows(plan, measured, plan.having, terms)
-        self._read = keys_read(plan)
+        self._rows = WeightRows(arrangement.wide, measured, plan.having, terms)
+        self._read = keys_read(arrangement.wide)
         self._apart = not composing.merges and all(map(plan.columns.__contains__, plan.keys))
         """Whether groups of an instant have different rows."""
 
@@ -161,7 +164,8 @@ class ComposedRows:
             made = [*self._made(found, times)]
         if not made:
             return None
-        return MatchBatch.of_groups(*(np.concatenate(column) for column in zip(*made, strict=True)))
+        told = self._arrangement.of(*(np.concatenate(column) for column in zip(*made, strict=True)))
+        return told if len(told) else None
 
     def _made(self, found: Sequence[GroupEnds], times: dict[int, int]) -> Iterator[tuple[I64, Ids]]:
         for ends in found:
@@ -190,7 +194,8 @@ class ComposedRows:
         made = [self._both(ends, times, first) for ends, first in zip(found, firsts, strict=False)]
         if made:
             sides = [Side(*map(np.concatenate, zip(*side, strict=True))) for side in zip(*made, strict=True)]
-            new = news(*sides, apart=self._apart)
+            shown = [side._replace(rows=side.rows[:, : self._arrangement.shown]) for side in sides]
+            new = news(*shown, apart=self._apart)
             if len(new):
                 yield sides[1].time[new], sides[1].rows[new]
 

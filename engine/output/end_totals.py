@@ -78,8 +78,7 @@ class EndTotals:
         for each, key, time in zip(number.tolist(), keys, times, strict=True):
             known = each, *key
             if known not in rows:
-                row = self._group.row(tuple(key), [self._counted(a, each) for a in self._plan.aggregates])
-                rows[known] = None if row is None else row[0]
+                rows[known] = self._group.row(tuple(key), [self._counted(a, each) for a in self._plan.aggregates])
             if (told := rows[known]) is not None:
                 self._rows.append((time, told))
 
@@ -95,7 +94,7 @@ class EndTotals:
         key = self._values(np.array([at], np.int64))[0, list(self._plan.key_columns)]
         row = self._group.row(tuple(key.tolist()), self._totals(found, holders, at))
         if row is not None:
-            self._rows.append((time, row[0]))
+            self._rows.append((time, row))
 
     def take(self) -> MatchBatch | None:
         """The rows since the last time; None: there are none."""

@@ -6,20 +6,17 @@ In the flow: totals of a group → **row** → answers. Groups of matches of SPA
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.expressions.exact import ExpressionError, Leaf, evaluate, holds
 from oxiseq.engine.expressions.totals import CountTotal, Total
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.order import order_key
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Expression
 
 Row = tuple[int, ...]
-Ranked = tuple[Row, tuple[Any, ...]]
-"""A row, and what ORDER BY compares."""
 
 
 class RowPlan(Protocol):
@@ -42,9 +39,6 @@ class RowPlan(Protocol):
     @property
     def having(self) -> tuple[Expression, ...]: ...
 
-    @property
-    def order_by(self) -> tuple[tuple[Expression, bool], ...]: ...
-
 
 class GroupRows:
     """Makes the rows of one query's groups."""
@@ -54,7 +48,7 @@ class GroupRows:
         self._terms = terms
         self._aggregates = plan.aggregates
 
-    def row(self, key: Row, totals: Sequence[Total]) -> Ranked | None:
+    def row(self, key: Row, totals: Sequence[Total]) -> Row | None:
         """The row of the group with these ids as keys; None if HAVING drops it."""
         plan = self._plan
         leaves: dict[Leaf, Term] = {name: self._terms.term(i) for name, i in zip(plan.keys, key, strict=True) if i}
@@ -77,7 +71,7 @@ class GroupRows:
             row.append(i)
             if i and name not in plan.keys:
                 leaves[name] = self._terms.term(i)
-        return tuple(row), tuple(self._ranked(e, leaves) for e, _ in plan.order_by)
+        return tuple(row)
 
     def _value(self, expression: Expression, leaves: Mapping[Leaf, Term]) -> Term | None:
         if isinstance(expression, Aggregate):
@@ -93,9 +87,3 @@ class GroupRows:
             return self._terms.intern(term)
         same = (i for i in (*key, *(i for total in totals for i in total.held)) if i and self._terms.term(i) == term)
         return next(same, None) or self._terms.blank()
-
-    def _ranked(self, expression: Expression, leaves: Mapping[Leaf, Term]) -> Any:
-        try:
-            return order_key(evaluate(expression, leaves))
-        except ExpressionError:
-            return order_key(None)

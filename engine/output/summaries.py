@@ -8,20 +8,19 @@ matches come and go. Nothing here reads events, so matches that a kernel has cou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
-from operator import itemgetter
 
 import numpy as np
 
 from oxiseq.engine.expressions.totals import Total, add_all, total_of
+from oxiseq.engine.output.arranging import Arrangement
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.due import DueReports
 from oxiseq.engine.output.entries import Bundle, Entry, Instant, Key, Weighed
-from oxiseq.engine.output.group_rows import GroupRows, Ranked, Row
+from oxiseq.engine.output.group_rows import GroupRows, Row
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.order import sort_by
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows.window import number_of
 from oxiseq.grammar.algebra import OnChange
@@ -34,7 +33,7 @@ class _Group:
 
     matches: int
     totals: tuple[Total, ...]
-    row: Ranked | None = None
+    row: Row | None = None
     """Its row, once it has been made, until the group changes; None also where HAVING drops it."""
     known: bool = False
 
@@ -54,7 +53,9 @@ class Summaries:
         self.due = DueReports(plan.report, plan.window, instantly=plan.instantly)
         """It is to be told of all instants of the query's streams."""
         self._rows: list[tuple[int, Row]] = []
-        self._rows_made = GroupRows(plan, terms)
+        self.arrangement = Arrangement(plan, terms)
+        """Of the rows of reports."""
+        self._rows_made = GroupRows(self.arrangement.wide, terms)
 
     @property
     def records(self) -> int:
@@ -114,7 +115,7 @@ class Summaries:
         self._enter(instant.clock, start)
         touched = dict.fromkeys(entry.key for entry in instant.entries)
         changes = isinstance(plan.report, OnChange)
-        before = Counter(row for row, _ in self._rows_of(self._groups, touched)) if changes else Counter()
+        before = Counter(self._shown(row) for row in self._rows_of(self._groups, touched)) if changes else Counter()
         sliding = plan.window is not None and plan.window.sliding
         for entry in instant.entries:
             self._add(self._groups, entry, 1)
@@ -122,7 +123,7 @@ class Summaries:
                 self._entered += 1
                 heappush(self._leaving, (entry.start, self._entered, entry))
         if changes:
-            self._report(instant.time, list(_less(self._rows_of(self._groups, touched), before)))
+            self._report(instant.time, self._less(self._rows_of(self._groups, touched), before))
 
     def _add(self, groups: dict[Key, _Group], entry: Entry | Bundle | Weighed, sign: int) -> None:
         group = groups.get(entry.key)
@@ -147,7 +148,7 @@ class Summaries:
 
     # --- rows -----------------------------------------------------------------------------------------
 
-    def _rows_of(self, groups: Mapping[Key, _Group], keys: Iterable[Key], *, empty: bool = False) -> list[Ranked]:
+    def _rows_of(self, groups: Mapping[Key, _Group], keys: Iterable[Key], *, empty: bool = False) -> list[Row]:
         """The rows of these groups, each with what ORDER BY compares; those that HAVING drops, and groups without
         matches, have none. `empty`: without GROUP BY there is one all the same."""
         found = [(key, groups[key]) for key in keys if key in groups]
@@ -155,31 +156,39 @@ class Summaries:
             found = [((), _Group(0, tuple(total_of(m.aggregate, self._terms) for m in self._plan.measures)))]
         return [row for key, group in found if (row := self._row(key, group)) is not None]
 
-    def _row(self, key: Key, group: _Group) -> Ranked | None:
+    def _row(self, key: Key, group: _Group) -> Row | None:
         if not group.known:
             group.row, group.known = self._rows_made.row(key, group.totals), True
         return group.row
 
-    def _report(self, time: int, rows: list[Ranked]) -> None:
-        """The rows of one report: in order, each once with DISTINCT, those that LIMIT and OFFSET leave."""
-        sort_by(rows, itemgetter(1), [descending for _, descending in self._plan.order_by])
-        shown: Sequence[Row] = [row for row, _ in rows]
-        if self._plan.distinct:
-            shown = list(dict.fromkeys(shown))
-        first, limit = self._plan.offset, self._plan.limit
-        self._rows += [(time, row) for row in shown[first : None if limit is None else first + limit]]
+    def _shown(self, row: Row) -> Row:
+        """Without what only ORDER BY compares."""
+        return row[: self.arrangement.shown]
+
+    def _less(self, rows: Iterable[Row], others: Counter[Row]) -> Iterator[Row]:
+        """The rows without as many of each as `others` has."""
+        for row in rows:
+            shown = self._shown(row)
+            if others[shown]:
+                others[shown] -= 1
+            else:
+                yield row
+
+    def _report(self, time: int, rows: Iterable[Row]) -> None:
+        """The rows of one report."""
+        self._rows += [(time, row) for row in rows]
 
     def _batch(self) -> MatchBatch:
         rows, self._rows = self._rows, []
-        values = np.array([row for _, row in rows], np.uint32).reshape(len(rows), len(self._plan.names))
-        return MatchBatch.of_groups(np.array([time for time, _ in rows], np.int64), values)
+        values = np.array([row for _, row in rows], np.uint32).reshape(len(rows), len(self.arrangement.wide.names))
+        return self.arrangement.of(np.array([time for time, _ in rows], np.int64), values)
 
     # --- its saved state --------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of groups and of matches that have not left."""
         for key, group in self._groups.items():
-            row = group.row[0] if group.known and group.row is not None else ()
+            row = group.row if group.known and group.row is not None else ()
             yield np.array([*key, *_held(group), *row], np.int64)
         for _, _, entry in self._leaving:
             yield np.array([*entry.key, *entry.values], np.int64)
@@ -227,12 +236,3 @@ class Summaries:
 def _held(group: _Group) -> Iterator[int]:
     for total in group.totals:
         yield from total.held
-
-
-def _less(rows: list[Ranked], others: Counter[Row]) -> Iterator[Ranked]:
-    """The rows without as many of each as `others` has."""
-    for row in rows:
-        if others[row[0]]:
-            others[row[0]] -= 1
-        else:
-            yield row

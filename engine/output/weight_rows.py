@@ -90,7 +90,7 @@ class WeightRows:
             same = weights[i].tobytes(), keys[i].tobytes(), 0 if self._repeats else i
             if same not in made:
                 row = self._group.row(tuple(keys[i].tolist()), self._totals(weights[i], form, measures))
-                made[same] = None if row is None else row[0]
+                made[same] = row
             row_of = made[same]
             stays[i] = row_of is not None
             values[i] = 0 if row_of is None else row_of
@@ -98,8 +98,7 @@ class WeightRows:
 
     def of_nothing(self) -> Row | None:
         """The row of no match, if it has one."""
-        row = self._group.row((), [total_of(aggregate, self._terms) for aggregate in self._plan.aggregates])
-        return None if row is None else row[0]
+        return self._group.row((), [total_of(aggregate, self._terms) for aggregate in self._plan.aggregates])
 
     # --- as columns -------------------------------------------------------------------------------------
 

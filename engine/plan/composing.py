@@ -96,17 +96,13 @@ def composing_of(
 
 
 def in_columns(plan: SummaryPlan) -> bool:
-    """Whether each group is of one instant, and its row is emitted whatever others there are."""
-    return plan.instantly and not isinstance(plan.report, Every) and _plain(plan)
+    """Whether each group is of one instant."""
+    return plan.instantly and not isinstance(plan.report, Every)
 
 
 def _repeats(plan: SummaryPlan) -> bool:
-    """Whether rows of groups that have not changed are the same, and emitted whatever others there are."""
-    return _plain(plan) and all(map(is_pure, (*plan.columns, *plan.having)))
-
-
-def _plain(plan: SummaryPlan) -> bool:
-    return not plan.order_by and not plan.distinct and plan.limit is None and not plan.offset
+    """Whether rows of groups that have not changed are the same."""
+    return all(map(is_pure, (*plan.columns, *plan.having, *(e for e, _ in plan.order_by))))
 
 
 def _key(e: Expression, values: Key) -> int | None:

@@ -46,12 +46,14 @@ class Teller:
         self._summaries = None if plan.summary is None else Summaries(plan.summary, terms)
         self._counted = self._counted_rows = self._composed = None
         sequence = plan.runner.sequence
-        if plan.summary is not None and sequence.counted:
-            self._counted = CountedEntries(plan.summary, sequence, terms)
-            if counted_rows.in_columns(plan.summary):
-                self._counted_rows = counted_rows.CountedRows(plan.summary, sequence.keys, terms)
-        if plan.summary is not None and plan.runner.composing is not None:
-            self._composed = composing.ComposedRows(plan.summary, plan.runner.composing, terms)
+        if plan.summary is not None and self._summaries is not None:
+            arrangement = self._summaries.arrangement
+            if sequence.counted:
+                self._counted = CountedEntries(plan.summary, sequence, terms)
+                if counted_rows.in_columns(plan.summary):
+                    self._counted_rows = counted_rows.CountedRows(arrangement.wide, sequence.keys, terms)
+            if plan.runner.composing is not None:
+                self._composed = composing.ComposedRows(plan.summary, plan.runner.composing, arrangement, terms)
         window = plan.window
         self._ranks = self._writer.ranks
         self._numbers = InstantNumbers(2 * window.size) if window is not None and window.events else None
@@ -132,6 +134,7 @@ class Teller:
         if self._counted_rows is not None and self._numbers is None and counted is not None:
             told = joint.rows(counted, self._counted_rows, case)
             if told is not None:
+                told = summaries.arrangement.of(told.time, told.values)
                 self._terms.hold(told.values)
                 return [told] if len(told) else []
         if self._counted is not None and counted is not None:

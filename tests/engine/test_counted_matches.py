@@ -228,7 +228,7 @@ def test_explain_says_how() -> None:
     for window, inner, tail, how in (
         ("", "MIN", "", "lists every match"),
         ("WITHIN PT1M SLIDING", "SUM", "HAVING (RAND() < 2)", "lists every match"),
-        ("WITHIN PT1M SLIDING", "SUM", "GROUP BY (ENDTIME()) ORDER BY ?n", visits),
+        ("WITHIN PT1M SLIDING", "SUM", "GROUP BY (ENDTIME()) REPORT EVERY 1 HOUR", visits),
         ("WITHIN PT1M SLIDING", "SUM", "GROUP BY (ENDTIME())", composed),
         ("WITHIN PT1M SLIDING", "SUM", "", composed),
         ("", "SUM", "", composed),
