@@ -12,12 +12,13 @@ T = TypeVar("T")
 
 def parts(value: object, kind: type[T]) -> Iterator[T]:
     """`value` and all in it that is of this kind, each before what is in it."""
-    waiting: list[Any] = [value]
+    waiting = [value]
     while waiting:
         each = waiting.pop()
         if isinstance(each, kind):
             yield each
-        if (inside := _inside(type(each))) is not None:
+        its: Any = type(each)
+        if (inside := _inside(its)) is not None:
             waiting.extend(reversed(inside(each)))
 
 
