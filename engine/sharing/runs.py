@@ -93,6 +93,13 @@ class Runs(Dispatcher[Run]):
         runs = self.registered if run is None else (run,)
         return [outcome for each in runs if each in self._of for outcome in self._of[each].catch_up(each)]
 
+    def tells_steps(self, run: Run) -> bool:
+        """Whether `stepped` tells of it: not of those that share the state of windows."""
+        return self._of[run] is not self._together
+
+    def sleeps(self, run: Run) -> bool:
+        return self._of[run].sleeps(run)
+
     def stepped(self) -> set[Run]:
         return {*self._shared.stepped(), *self._apart.stepped()}
 
