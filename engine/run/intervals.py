@@ -467,8 +467,8 @@ class IntervalRun(KbRun):
 
     @property
     def bytes(self) -> int:
-        """The size of its memory."""
-        return sum(part.flow.bytes for part in self._parts)
+        """The size of its memory, or its part of it."""
+        return -(-sum(part.flow.bytes for part in self._parts) // len(self._family))
 
 
 class _Operators:

@@ -152,7 +152,7 @@ class Run(ABC):
 
     @property
     def bytes(self) -> int:
-        """How large its arrays are, as far as it knows."""
+        """How large its arrays are, as far as it knows; of those that several queries share its part."""
         return self.state.get("bytes", 0)
 
     @property

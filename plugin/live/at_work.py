@@ -49,8 +49,8 @@ class AtWork:
     def add(self, query: LiveQuery) -> None:
         """One more."""
         self._queries[query.run] = query
-        budget = query.watch.budget
-        self.runs.add(query.run, query.origin, bounds=budget if budget.bounds else None)
+        budget = query.watch.budget  # of bytes each query that shares a state has its part
+        self.runs.add(query.run, query.origin, bounds=None if budget.records is None else budget)
         for stream in query.shape.reads:
             self._readers[stream] = (*self._readers.get(stream, ()), query)
         if query.run.reads_kb:

@@ -220,7 +220,7 @@ class Streams:
                 unfit = queries[0].run.unfit(iri, batch, terms)
                 if unfit is not None:
                     faulty |= unfit.wrong
-                    named = unfit.named()
+                    named = [*unfit.named()]
                     told += [Reason(f"skipped by the query {q.name}: {each}") for q in queries for each in named]
         return int(np.count_nonzero(faulty)), tuple(told[:_REASONS])
 
