@@ -14,7 +14,7 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, parse, serialize
 
 from benchmarks.data import NS, integer, iri
 from benchmarks.measure import measure
-from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.encode import encode_event
 from oxiseq.engine.events.messages.announced import MessageFormat
 from oxiseq.engine.events.messages.reading import read_messages
 from oxiseq.engine.events.quads import GENERATED_AT
@@ -42,9 +42,9 @@ def _encoding(text: bytes, format: RdfFormat, times: int) -> Callable[[], int]:
     def run() -> int:
         terms = TermDictionary()
         if format == RdfFormat.TURTLE:
-            return sum(encode_events([(0, text)], terms).triples for _ in range(times))
+            return sum(encode_event(0, text, terms).triples for _ in range(times))
         graphs = ([quad.triple for quad in parse(text, format=format)] for _ in range(times))
-        return sum(encode_events([(0, graph)], terms).triples for graph in graphs)
+        return sum(encode_event(0, graph, terms).triples for graph in graphs)
 
     return run
 

@@ -78,8 +78,9 @@ def checked(function: T) -> T:
     if inspect.iscoroutinefunction(function) or isinstance(function, types.BuiltinFunctionType):
         return function
     parameters = inspect.signature(function).parameters
-    order = tuple(p.name for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+    order = [p.name for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     checks: dict[str, Callable[[Any], None]] = {}
+    by_place: list[Callable[[Any], None] | None] = []
     ready = False
 
     @wraps(function)
@@ -87,10 +88,11 @@ def checked(function: T) -> T:
         nonlocal ready
         if not ready:
             checks.update(_checks(function, parameters))
+            by_place.extend(map(checks.get, order))
             ready = True
-        for name, value in zip(order, given, strict=False):
-            if name in checks:
-                checks[name](value)
+        for check, value in zip(by_place, given, strict=False):
+            if check is not None:
+                check(value)
         for name, value in named.items():
             if name in checks:
                 checks[name](value)

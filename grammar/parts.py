@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
 def parts(value: object, kind: type[T]) -> Iterator[T]:
     """`value` and all in it that is of this kind, each before what is in it."""
-    if isinstance(value, kind):
-        yield value
-    inner: Iterable[object] = ()
-    if is_dataclass(value):
-        inner = [getattr(value, each.name) for each in fields(value)]
-    elif isinstance(value, Mapping):
-        inner = value.values()
-    elif isinstance(value, tuple | list | frozenset):
-        inner = value
-    for each in inner:
-        yield from parts(each, kind)
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, kind):
+            yield each
+        its: Any = type(each)
+        if (inside := _inside(its)) is not None:
+            waiting.extend(reversed(inside(each)))
+
+
+@cache
+def _inside(kind: type) -> Callable[[Any], list[object]] | None:
+    """What a value of this type consists of; None: it has no parts."""
+    if is_dataclass(kind):
+        names = [each.name for each in fields(kind)]
+        return lambda value: [getattr(value, name) for name in names]
+    if issubclass(kind, Mapping):
+        return lambda value: list(value.values())
+    return list if issubclass(kind, tuple | list | frozenset) else None

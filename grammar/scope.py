@@ -8,7 +8,7 @@ patterns are SPARQL 1.1's (section 18.2.1, variable scope).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import field, replace
 
 from pyoxigraph import Variable
 
@@ -226,15 +226,10 @@ class GpmParts:
     """All that a mapping may bind: the pattern's, then the KB's."""
     certain: frozenset[Variable]
     """Those of them that every mapping binds."""
-
-    @property
-    def pattern_variables(self) -> tuple[Variable, ...]:
-        return visible_variables(self.pattern)
-
-    @property
-    def kb_variables(self) -> tuple[Variable, ...]:
-        """Variables of the KB pattern, the shared ones included."""
-        return visible_variables(self.kb) if self.kb is not None else ()
+    pattern_variables: tuple[Variable, ...] = field(repr=False, compare=False)
+    """The pattern's."""
+    kb_variables: tuple[Variable, ...] = field(repr=False, compare=False)
+    """The KB pattern's, the shared ones included."""
 
 
 def split_gpm(gpm: Gpm, others: frozenset[Variable] = frozenset()) -> GpmParts:
@@ -247,10 +242,11 @@ def split_gpm(gpm: Gpm, others: frozenset[Variable] = frozenset()) -> GpmParts:
         rest, graphs = list(body), []
     pattern = Group(tuple(rest), span=gpm.pattern.span)
     kb = Group(tuple(graphs), span=gpm.pattern.span) if graphs else None
-    own = frozenset(visible_variables(pattern))
-    from_kb = frozenset(visible_variables(kb)) if kb else frozenset()
-    both = own | from_kb
-    open_to_kb = from_kb - certain_variables(pattern)  # where the event leaves them unbound, the KB may bind them
+    pattern_variables = visible_variables(pattern)
+    kb_variables = visible_variables(kb) if kb is not None else ()
+    own, from_kb = frozenset(pattern_variables), frozenset(kb_variables)
+    both, certain = own | from_kb, certain_variables(pattern)
+    open_to_kb = from_kb - certain  # where the event leaves them unbound, the KB may bind them
     filters, kb_filters, stateful = [], [], []
     for condition in conditions:
         used = expression_variables(condition)
@@ -260,7 +256,6 @@ def split_gpm(gpm: Gpm, others: frozenset[Variable] = frozenset()) -> GpmParts:
             filters.append(condition)
         else:
             kb_filters.append(condition)
-    kb_only = tuple(v for v in visible_variables(kb) if v not in own) if kb else ()
     return GpmParts(
         gpm,
         pattern,
@@ -269,8 +264,10 @@ def split_gpm(gpm: Gpm, others: frozenset[Variable] = frozenset()) -> GpmParts:
         tuple(kb_filters),
         tuple(stateful),
         in_place,
-        visible_variables(pattern) + kb_only,
-        certain_variables(pattern) | (certain_variables(kb) if kb else frozenset()),
+        pattern_variables + tuple(v for v in kb_variables if v not in own),
+        certain | (certain_variables(kb) if kb is not None else frozenset()),
+        pattern_variables,
+        kb_variables,
     )
 
 
@@ -279,7 +276,6 @@ def _take_filters(gpm: Gpm, others: frozenset[Variable]) -> tuple[list[Expressio
     alone stays with its pattern."""
     conditions: list[Expression] = []
     rest: list[PatternElement] = []
-    own = frozenset(visible_variables(gpm.pattern))
     for element in gpm.pattern.elements:
         if not isinstance(element, Filter):
             rest.append(element)
@@ -287,7 +283,9 @@ def _take_filters(gpm: Gpm, others: frozenset[Variable]) -> tuple[list[Expressio
         for condition in conjuncts(element.condition):
             if not holds_exists(condition):
                 conditions.append(condition)
-            elif reads_others(condition, own, others):
+                continue
+            own = frozenset(visible_variables(gpm.pattern))
+            if reads_others(condition, own, others):
                 conditions.append(_given(condition, own | others, gpm.name))
             else:
                 rest.append(Filter(condition, span=element.span))
@@ -317,6 +315,8 @@ def _needs_kb_inside(rest: Iterable[PatternElement], graphs: list[PatternElement
     own = Group(tuple(rest))
     if any(isinstance(e, GraphPattern) for e in nested_elements(own)):
         return True
+    if not graphs:
+        return False
     kb_only = frozenset(visible_variables(Group(tuple(graphs)))) - frozenset(visible_variables(own))
     return any(expression_variables(e) & kb_only for e in inner_expressions(own))
 

@@ -14,6 +14,8 @@ from oxiseq.engine import kinds
 from oxiseq.engine.events.cells import Cells, Coded, cell_terms, is_text
 from oxiseq.engine.events.number_ids import number_ids
 from oxiseq.engine.extras import needed
+from oxiseq.engine.kernels.cea.cells import find_cells
+from oxiseq.engine.kernels.events.arrow import F64
 from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
@@ -78,6 +80,14 @@ class ColumnIds:
             found[~cells.valid[rows]] = 0
         return found
 
+    def find(self, array: int, place: int, stored: int, values: I64, at: int) -> bool:
+        """Whether all numbers of a column are known: then their ids are in `values[:, at]`. The column: as of
+        `find_cells`."""
+        known = self._numbers.get(kinds.INTEGER if stored < F64 else kinds.DOUBLE)
+        if known is None or self._generation != self._terms.generation:
+            return False
+        return known.find(array, place, stored, values, at)
+
     def _by_code(self, values: pa.Array) -> I64:
         """i64[values + 1]: their ids; the last one, that of the code -1, is 0."""
         ids = self._of_texts(values.to_pylist()) if is_text(values.type) else self._terms.intern_all(cell_terms(values))
@@ -101,6 +111,7 @@ class _NumberIds:
         self._count = 0
         self._known, self._ids = np.zeros((_FEW, 2), np.uint32), np.zeros(_FEW, np.int64)
         self._slots = np.zeros(slots_for(_FEW), SLOT)
+        self._key = np.zeros((1, 2), np.uint32)
 
     @property
     def full(self) -> bool:
@@ -118,12 +129,14 @@ class _NumberIds:
             values = np.where(np.isnan(values), np.nan, values)  # one of them
         rows = np.ascontiguousarray(values).view(np.uint32).reshape(-1, 2)
         numbers = np.empty(len(rows), np.int64)
-        find_rows(rows, self._slots, self._known, numbers)
-        missing = np.flatnonzero(numbers < 0)
-        if len(missing):
-            self._learn(np.unique(values[missing].view(np.int64)))
+        if find_rows(rows, self._slots, self._known, numbers):
+            self._learn(np.unique(values[numbers < 0].view(np.int64)))
             find_rows(rows, self._slots, self._known, numbers)
         return self._ids[numbers]
+
+    def find(self, array: int, place: int, stored: int, values: I64, at: int) -> bool:
+        """As of ColumnIds."""
+        return not find_cells(array, place, stored, self._slots, self._known, self._ids, self._key, values, at)
 
     def _learn(self, keys: I64) -> None:
         """Numbers that are different and new, by their bits."""

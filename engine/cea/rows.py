@@ -183,6 +183,12 @@ def _column(
     return _Column(place, _kind_of(name), use, 0, True, table_of, attribute)
 
 
+def stored_numbers(kind: pa.DataType) -> int | None:
+    """How a column of this type stores integers or doubles; None: it holds something else, or they have to be read as
+    cells."""
+    return arrow.F64 if str(kind) == "double" else _INTEGERS.get(str(kind))
+
+
 def _kind_of(name: str) -> int | None:
     """Of the numbers of a type."""
     if name in _INTEGERS:

@@ -24,7 +24,7 @@ from oxiseq.engine.cea.facts import FactPlan
 from oxiseq.engine.cea.machine import LeafMachine
 from oxiseq.engine.cea.marks import Marks, symbols
 from oxiseq.engine.cea.plan import words_of
-from oxiseq.engine.cea.rows import RowProgram
+from oxiseq.engine.cea.rows import RowProgram, stored_numbers
 from oxiseq.engine.cea.windows import FEW
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.cells import Cells, Coded, Numbers, is_text, read_cells
@@ -117,6 +117,15 @@ class TableMarker:
         window = _numbers(coded) if isinstance(coded, Coded) else window[:count].copy()
         return Marks(symbol, batch.time, window, self._values(cells, symbol))
 
+    def _values_of_few(self, batch: TupleRows, layout: _Layout) -> NDArray[np.int64]:
+        """Those of PARTITION BY."""
+        values = np.zeros((len(batch.time), len(self._by)), np.int64)
+        for i, attribute, place, stored in layout.keys:
+            ids = self._ids[attribute]
+            if stored is None or not ids.find(batch.exported.address, place, stored, values, i):
+                values[:, i] = ids.of(read_cells(batch.rows.column(place), attribute.value), slice(None))
+        return values
+
     def room_in(self, symbol: NDArray[np.uint64], window: NDArray[np.float64]) -> Pointers[Room]:
         """To mark as many rows as these have, in them. `window`: empty where no attribute is WITHIN's."""
         count = len(symbol)
@@ -132,9 +141,7 @@ class TableMarker:
             return None
         if not layout.noted:
             layout.noted = self._columns.look(batch)
-        values = _NO_VALUES
-        if self._by:
-            values = self._values(self._cells(batch, layout), room.arrays.symbol[: len(batch)])
+        values = self._values_of_few(batch, layout) if self._by else _NO_VALUES
         layout.program.mark(batch, room, whole=True)
         return values
 
@@ -197,7 +204,12 @@ class TableMarker:
         cells = {a: place for a, place in places.items() if a in read}
         whole = self._joint is None and not program.others
         at_once = whole and not (program.gives_types or program.given or self._summed)
-        layout = _Layout(schema, name, type_place, program, cells, program.gives_types, whole, at_once)
+        keys = [
+            (i, a, places[a], stored_numbers(schema.field(places[a]).type))
+            for i, a in enumerate(self._by)
+            if a in places
+        ]
+        layout = _Layout(schema, name, type_place, program, cells, program.gives_types, whole, at_once, keys)
         self._layouts = [layout, *self._layouts[: _MOST_LAYOUTS - 1]]
         return layout
 
@@ -206,7 +218,8 @@ class TableMarker:
 class _Layout:
     """How tables of one schema are read. `cells`: the places of attributes that are read as cells; `reads_types`: so is
     the type; `whole`: the program does all; `at_once`: of few rows in one call, and nothing is summed; `noted`: every
-    note on its columns has been made."""
+    note on its columns has been made. `keys`: of PARTITION BY the number, attribute, place and form (`stored_numbers`)
+    of those that there are."""
 
     schema: pa.Schema
     type: str
@@ -216,6 +229,7 @@ class _Layout:
     reads_types: bool
     whole: bool
     at_once: bool
+    keys: list[tuple[int, Variable, int, int | None]]
     noted: bool = False
 
 

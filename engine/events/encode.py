@@ -46,6 +46,8 @@ def encode_events(events: Iterable[TimedGraph], terms: TermDictionary) -> EventB
     for time, graph in _pairs(events):
         times.append(to_microseconds(time))
         graphs.append(_encode(graph, terms))
+    if len(graphs) == 1:
+        return _event(times[0], graphs[0])
     sizes = np.array([graph.shape[1] for graph in graphs], np.int64)
     columns = np.concatenate(graphs, axis=1) if graphs else np.zeros((3, 0), np.uint32)
     return EventBatch(np.array(times, np.int64), offsets(sizes), *columns)
@@ -56,8 +58,12 @@ def encode_event(
 ) -> EventBatch:
     """A batch of one event, as `encode_events` makes one of its time and its graph, in either order."""
     time, graph = _in_order(first, second)
-    ids = _encode(graph, terms)
-    numbers = np.array((to_microseconds(time), 0, ids.shape[1]))
+    return _event(to_microseconds(time), _encode(graph, terms))
+
+
+def _event(time: int, ids: NDArray[np.uint32]) -> EventBatch:
+    """At this time (µs), with a triple for each column of ids."""
+    numbers = np.array((time, 0, ids.shape[1]))
     return EventBatch(numbers[:1], numbers[1:], ids[0], ids[1], ids[2])
 
 

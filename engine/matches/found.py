@@ -12,7 +12,7 @@ from oxiseq.grammar.records import dataclass
 I64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Found:
     """Match i is `rows[ends[i]:ends[i + 1]]`, ascending: row ids << PLACE_BITS | place. `marks`: i64[n, 2], `out_marks`
     of the memory; of a family these are the queries whose match it is, from the first to before the last."""

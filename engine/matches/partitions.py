@@ -102,9 +102,12 @@ class PartitionTable:
 
     def find(self, values: AnyIds) -> I64:
         """The number of each row's partition, −1 where it has none."""
+        return self._find(values)[0]
+
+    def _find(self, values: AnyIds) -> tuple[I64, int]:
+        """And how many rows have none."""
         numbers = np.empty(len(values), np.int64)
-        find_rows(values.astype(np.uint32, order="C"), self._slots, self._values, numbers)
-        return numbers
+        return numbers, find_rows(values.astype(np.uint32, order="C"), self._slots, self._values, numbers)
 
     def own(self, sources: I64, columns: I64, owner: I64) -> int:
         """Put the partition of each event into `owner`; the answer, and parameters, are those of `own_events`."""
@@ -113,11 +116,10 @@ class PartitionTable:
 
     def number(self, values: AnyIds) -> I64:
         """`find`, and new partitions where there are none."""
-        numbers = self.find(values)
-        missing = np.flatnonzero(numbers < 0)
-        if not len(missing):
+        numbers, missing = self._find(values)
+        if not missing:
             return numbers
-        new = _distinct(values[missing])
+        new = _distinct(values[numbers < 0])
         if len(self._free) + len(self.count) - self._top < len(new):
             self._make_room(len(new), numbers)
         fresh = np.array([self._take() for _ in range(len(new))], np.int64)

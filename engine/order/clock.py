@@ -78,6 +78,8 @@ class Clock(EventOrder):
     def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
         super().__init__(streams, lateness, start)
         self.instants = 0
+        self.has_more = False
+        """Whether instants are complete that the last `take` has left."""
         self.completed = BEFORE_ALL
         """The time of the last complete instant."""
 
@@ -93,14 +95,15 @@ class Clock(EventOrder):
         return clock
 
     def take(self) -> Instants:
-        """All complete instants since the last call; or the first of them, while something is still `complete`.
+        """All complete instants since the last call; or the first of them, if it then `has_more`.
 
         A few events before a large batch are returned by themselves: to put them together would copy it.
         """
         passed = self.passed
         if len(self._streams) == 1:
             (waiting,) = self._streams
-            passed = _up_to_large(waiting, passed)
+            whole, passed = passed, _up_to_large(waiting, passed)
+            self.has_more = passed < whole
             merged: tuple[EventBatch, ...] = (merge_instants(EventBatch.concat(waiting.up_to(passed))),)
             times = merged[0].time
             where: tuple[NDArray[np.int64], ...] = _SHORT[len(times)] if len(times) < 2 else (np.arange(len(times)),)

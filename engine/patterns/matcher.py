@@ -25,7 +25,7 @@ from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.matching import records as k
 from oxiseq.engine.kernels.matching.records import MatchTables
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables
+from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, address_of
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.asking import KNOWN_TRUE
 from oxiseq.engine.matching.conditions import ConditionMemo, passes
@@ -98,7 +98,7 @@ class Rows(NamedTuple):
     def of(cls, event: NDArray[np.int64], values: NDArray[np.uint32]) -> Rows:
         """Arrays of their own."""
         values = np.ascontiguousarray(values)
-        return cls(event, values, 0, len(event), (address(event), address(values)))
+        return cls(event, values, 0, len(event), (address_of(event), address_of(values)))
 
     def copied(self, width: int) -> Occurrences:
         """For keeping: the first `width` columns."""
@@ -332,7 +332,7 @@ class _Kernel:
     def _point(self) -> None:
         memory = self.memory
         self._pointers = Pointers(memory)
-        self.addresses = address(memory.event), address(memory.row_values)
+        self.addresses = address_of(memory.event), address_of(memory.row_values)
         """Of the rows sorted by GPM."""
 
     def _grow(self, *names: str) -> None:
@@ -397,8 +397,3 @@ def _writable(array: NDArray[_Id], dtype: np.dtype[_Id]) -> NDArray[_Id]:
     if array.dtype is dtype and flags.c_contiguous and flags.writeable:
         return array
     return np.require(array, dtype, ("C", "W"))
-
-
-def address(array: NDArray[np.generic]) -> int:
-    """Where a C-contiguous array begins; for kernels."""
-    return int(array.__array_interface__["data"][0])

@@ -302,6 +302,7 @@ def _in_place(parts: GpmParts) -> GpmParts:
         return parts
     kept = [e for e in parts.gpm.pattern.elements if not isinstance(e, Filter) or holds_exists(e.condition)]
     pattern = Group(tuple(kept))
+    variables = visible_variables(pattern)
     return GpmParts(
         parts.gpm,
         pattern,
@@ -310,8 +311,10 @@ def _in_place(parts: GpmParts) -> GpmParts:
         (),
         parts.stateful,
         True,
-        visible_variables(pattern),
+        variables,
         certain_variables(pattern),
+        variables,
+        (),
     )
 
 

@@ -17,12 +17,12 @@ from pyoxigraph import Variable
 from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.expressions.column import holding
 from oxiseq.engine.expressions.exists import Ask, graph_of
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers, address_of
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.joined_exists import ExistsMatcher
-from oxiseq.engine.patterns.matcher import Rows, address
+from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
 from oxiseq.engine.sequence.asked import time_of
 from oxiseq.engine.sequence.rows import RowBuffer
@@ -183,7 +183,7 @@ class LetterRows:
                 if rows.low < rows.high:
                     instants = instants if parted is None else parted
                     self._kept.append(instants)
-                    at = 0 if instants is None else address(instants)
+                    at = 0 if instants is None else address_of(instants)
                     sources.append((number, *rows.addresses, rows.values.shape[1], at, rows.low, rows.high, 0))
                 continue
             letter = self._letters[number]
@@ -211,7 +211,7 @@ class LetterRows:
     def _of_frame(self, number: int, frame: Frame) -> Source:
         at, table = np.ascontiguousarray(frame.where), frame.table(self._variables[number])
         self._kept += [at, table]
-        return number, address(at), address(table), table.shape[1], 0, 0, len(frame), 0
+        return number, address_of(at), address_of(table), table.shape[1], 0, 0, len(frame), 0
 
     def write(
         self, sources: list[Source], times: NDArray[np.int64], rows: RowStore, columns: Sequence[NDArray[np.int64]] = ()
@@ -221,7 +221,7 @@ class LetterRows:
         some."""
         columns = [np.ascontiguousarray(column) for column in columns]
         for place, column in enumerate(columns, lr.CLOCKS_AT):
-            self.settings[place] = address(column)
+            self.settings[place] = address_of(column)
         count = len(columns[0] if columns else times)
         most = sum([source[lr.HIGH] - source[lr.LOW] for source in sources])
         self.buffer.reserve(max(most, count) if self.settings[lr.EVERY] else most)
@@ -233,7 +233,7 @@ class LetterRows:
             self.buffer.pointers.address,
             rows.pointers.address,
             np.array(sources, np.int64).reshape(-1, lr.NEXT + 1),
-            address(times),
+            address_of(times),
             len(times),
             count,
         )

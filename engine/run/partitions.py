@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pyoxigraph import Variable
 
+from oxiseq.engine.kernels.memory.pointers import address_of
 from oxiseq.engine.kernels.sequence import splitting as sp
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matches.partitions import I64, Bools, Ids, Partitioned, PartitionTable
-from oxiseq.engine.patterns.matcher import Rows, address
+from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.run.letters import Frame
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
@@ -150,7 +151,7 @@ class Partitions:
         for member in self._plan.runner.members:
             rows = found[member.stream][member.request]
             if rows.low < rows.high:
-                at = address(where[member.stream]) if len(found) > 1 else 0
+                at = address_of(where[member.stream]) if len(found) > 1 else 0
                 lies = (*rows.addresses, rows.values.shape[1], at, member.stream, rows.low, rows.high)
                 sources[(*lies, *member.columns)] = None  # equal GPMs have the same rows
         whole = np.array(list(sources), np.int64).reshape(-1, sp.HIGH + 1 + len(self._by))

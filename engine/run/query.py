@@ -76,7 +76,7 @@ class QueryRun(Run):
     def advance(self) -> list[MatchBatch]:
         """Work through all instants that are complete by now; the matches found, in order. Raises LimitError."""
         found = self.work(self.clock.take())
-        while self.clock.complete():
+        while self.clock.has_more:
             found += self.work(self.clock.take())
         error = self.take_error()
         if error is not None:

@@ -236,10 +236,12 @@ class SharedRuns(Dispatcher[QueryRun]):
         found: dict[QueryRun, list[MatchBatch]] = {}
         errors: dict[QueryRun, Exception] = {}
         self._work(group, found, errors)
-        while group.clock.complete():
+        while group.clock.has_more:
             self._work(group, found, errors)
         if late is not None and not len(late):
             late = None
+        if late is None and not (found or errors or self._limits):
+            return []
         limits, self._limits = self._limits, {}
         concerned = list(group.runs if late is not None else {**found, **errors, **limits})
         if len(concerned) > 1:

@@ -337,7 +337,8 @@ class TermDictionary:
     def collect_if_due(self) -> None:
         """Collect if many terms, or long ones, have come since the last time. Only between batches: see the module's
         text."""
-        if self._counts[table.ADDED] >= self._due or self._counts[table.TEXT] >= self._due_text:
+        added, text = self._counts.item(table.ADDED), self._counts.item(table.TEXT)
+        if added >= self._due or text >= self._due_text:
             self.collect()
 
     def collect(self) -> int:

@@ -23,7 +23,7 @@ FORMULAS = (
     "A AS x; A AS y; (A AS z OR B AS u) FILTER x[k != 'p']",
 )
 WINDOWS = ("WITHIN 9 EVENTS", "WITHIN 6 SECONDS", "WITHIN 4 [v]", "")
-PARTITIONS = ("", "PARTITION BY [k]", "PARTITION BY [v]", "PARTITION BY [v], [k]")
+PARTITIONS = ("", *(f"PARTITION BY {keys}" for keys in ("[k]", "[v]", "[v], [k]", "[w]", "[i]")))
 CLAUSES = ("CONSUME BY ANY LIMIT 20", "LIMIT 20", "LIMIT 3")
 
 
@@ -80,6 +80,7 @@ def table(dice: Dice, clock: int) -> tuple[pa.RecordBatch, int]:
         "type": pa.array([dice.pick([*"ABC"]) for _ in times]).dictionary_encode(),
         "k": pa.array([dice.pick([*"pq", None]) for _ in times], pa.string()).dictionary_encode(),
         "v": pa.array([dice.between(0, 9) if dice.chance(90) else None for _ in times], pa.int64()),
+        "i": pa.array([dice.pick([-1, 1, None]) for _ in times], pa.int16()),
         "w": pa.array([dice.pick([0.0, -0.0, 0.5, float("nan"), 2.0]) for _ in range(count)], pa.float64()),
     }
     if dice.chance(10):

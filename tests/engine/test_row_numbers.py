@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 
 from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows
+from oxiseq.engine.kernels.memory.hashing import row_tag
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 # few values, so that rows are equal; the largest id, since ids are unsigned
@@ -28,3 +32,20 @@ def test_of_equal_rows_the_first_is_found(rows: list[list[int]], entered: int) -
         first.setdefault(tuple(row), number)
     assert found.tolist() == [first.get(tuple(row), -1) for row in rows]
     assert len(slots) >= 2 * entered
+
+
+@njit
+def _tag_of_two(rows: Any) -> int:
+    return row_tag(rows, 0, 0, 2)
+
+
+@njit
+def _tag(rows: Any, width: int) -> int:
+    return row_tag(rows, 0, 0, width)
+
+
+def test_a_tag_does_not_depend_on_what_the_compiler_knows() -> None:
+    """The product of a signed hash overflows: it was a constant where the width is one."""
+    for row in ([1500, 0], [1, 2], [2**32 - 1, 7]):
+        rows = np.array([row], np.uint32)
+        assert _tag_of_two(rows) == _tag(rows, 2)

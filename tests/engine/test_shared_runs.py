@@ -458,6 +458,7 @@ class Drill:
         return step()
 
 
+@drawn(40)
 @given(st.integers(0, 2**62))
 @pytest.mark.slow
 def test_each_query_finds_what_it_finds_alone(seed: int) -> None:

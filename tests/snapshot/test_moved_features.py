@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from profiles import EXAMPLES
 from pyoxigraph import BlankNode, NamedNode, Quad, RdfFormat, Store
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine"))
@@ -149,7 +150,7 @@ KB_QUERIES = {
 @pytest.mark.parametrize("name", KB_QUERIES)
 def test_answers_of_the_kb(name: str, blank: bool) -> None:
     dice, tags = random.Random(f"{name}{blank}"), BLANKS if blank else IRIS
-    for _ in range(12):
+    for _ in range(max(1, EXAMPLES // 10)):
         lives = [Tagged(KB_QUERIES[name]) for _ in range(2)]
         for life in lives:
             life.tag(tags[0])

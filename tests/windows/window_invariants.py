@@ -13,7 +13,7 @@ _POSITIONS = (("s", "sn", "sp", 1), ("p", "pn", "pp", 2), ("o", "on", "op", 4))
 
 def check(run: WindowRun) -> None:
     """Assert all of it."""
-    memory, tables = run._memory, run._tables._arrays
+    memory, tables = run._memory, run._tables.arrays
     s, entries = memory.scalars, memory.entries
     views, listed = tables[k.Tables._fields.index("views")], []
     for source, (ends, low) in enumerate(zip(memory.listed, run._low, strict=True)):

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.hashing import times
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.slots import SLOT, drop_slot, find_number, put_slot
@@ -119,8 +120,8 @@ _LOW: Final = 0xFFFFFFFF
 
 @inner
 def _mixed(h: int, term: int) -> int:
-    h = (h ^ term) * _A
-    return (h ^ (h >> 32)) * _B
+    h = times(h ^ term, _A)
+    return times(h ^ (h >> 32), _B)
 
 
 @inner

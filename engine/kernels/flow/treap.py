@@ -7,6 +7,7 @@ from typing import Final
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.flow import moments as v
 from oxiseq.engine.kernels.flow.moments import NONE
+from oxiseq.engine.kernels.memory.hashing import times
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 
@@ -103,9 +104,9 @@ def drop_moment(S: Ptr[v.Timeline], m: int) -> None:
 
 @inner
 def _priority(m: int) -> int:
-    h = (m + 1) * _A
+    h = times(m + 1, _A)
     h ^= (h >> 29) & 0x7FFFFFFFF
-    return h * _B
+    return times(h, _B)
 
 
 @inner

@@ -13,11 +13,14 @@ from oxiseq.engine.kernels.memory.slots import slot_of_row
 
 
 @kernel
-def find_rows(rows: Array, slots: Array, known: Array, out: Array) -> None:
-    """The number of each row, -1 where it has none. rows: u32[k, width]; out: i64[k]."""
+def find_rows(rows: Array, slots: Array, known: Array, out: Array) -> int:
+    """The number of each row, -1 where it has none; how many have none. rows: u32[k, width]; out: i64[k]."""
+    missing = i64(0)
     for i in range(rows.shape[0]):
         slot = slot_of_row(slots, row_tag(rows, i, 0, rows.shape[1]), known, 0, rows, i, rows.shape[1])
         out[i] = i64(slots[slot].number) - 1 if slot >= 0 else i64(-1)
+        missing += slot < 0
+    return missing
 
 
 @kernel

@@ -26,11 +26,18 @@ SEED: Final = 0x51ED270B
 
 
 @inner
+def times(h: int, factor: int) -> int:
+    """h * factor modulo 2^64. Signed products are taken not to overflow: where LLVM sees that one does, it puts
+    anything in its place, the same hash for all rows for instance."""
+    return i64(np.uint64(h) * np.uint64(factor))
+
+
+@inner
 def row_tag(rows: Array, i: int, first: int, width: int) -> int:
     """32 bits of hash of a row."""
     h = i64(_SEED)
     for c in range(width):
-        h = (h ^ i64(rows[i, first + c])) * _A
+        h = times(h ^ i64(rows[i, first + c]), _A)
         h ^= h >> 29
     return (h >> 32) & _LOW
 
@@ -39,14 +46,14 @@ def row_tag(rows: Array, i: int, first: int, width: int) -> int:
 def key_tag(rows: Array, i: int, first: int, key: Array, loose: Array, mask: int, subset: int) -> int:
     """32 bits of hash of a row's columns at `key`, of those of `loose` that are in `subset`, and of which loose ones it
     binds."""
-    h = i64(_SEED) ^ (mask << 8 | subset) * _B
+    h = i64(_SEED) ^ times(mask << 8 | subset, _B)
     for c in range(key.shape[0]):
-        h = (h ^ i64(rows[i, first + key[c]])) * _A
+        h = times(h ^ i64(rows[i, first + key[c]]), _A)
         h ^= h >> 29
     if subset != 0:
         for c in range(loose.shape[0]):
             if subset >> c & 1:
-                h = (h ^ i64(rows[i, first + loose[c]])) * _A
+                h = times(h ^ i64(rows[i, first + loose[c]]), _A)
                 h ^= h >> 29
     return (h >> 32) & _LOW
 
@@ -63,15 +70,14 @@ def same_rows(a: Array, i: int, a0: int, b: Array, j: int, b0: int, width: int) 
 @inner
 def mixed(h: int, x: int) -> int:
     """The hash of some terms and one more."""
-    h = (h ^ x) * _A
+    h = times(h ^ x, _A)
     return h ^ ((h >> 29) & 0x7FFFFFFFF)
 
 
 @inner
 def tag_of(h: int) -> int:
     """32 bits of a hash."""
-    h *= _B
-    return (h >> 32) & _LOW
+    return (times(h, _B) >> 32) & _LOW
 
 
 @inner

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.hashing import times
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Ptr
 from oxiseq.engine.kernels.memory.raw import fetch, get
@@ -37,8 +38,8 @@ _BUCKET_SIZE: Final = BUCKET.itemsize
 @inner
 def pair_hash(view: int, s: int, p: int, o: int) -> int:
     """32 bits of hash of a triple in a view."""
-    x = (s ^ (o << 32)) * _A
-    x = ((x ^ (x >> 29)) + (p ^ (view << 32)) * _B) * _C
+    x = times(s ^ (o << 32), _A)
+    x = times(x ^ (x >> 29) ^ times(p ^ (view << 32), _B), _C)
     return (x >> 32) & _LOW
 
 
@@ -50,7 +51,7 @@ def bucket_key(view: int, position: int, term: int) -> int:
 
 @inner
 def _bucket_home(key: int) -> int:
-    x = key * _A
+    x = times(key, _A)
     return (x ^ (x >> 32)) & _LOW
 
 
