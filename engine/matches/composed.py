@@ -41,7 +41,7 @@ def reports_of(row: I64, cut: I64, order: I64 | None) -> Pointers[c.Reports]:
     return Pointers(c.Reports(row.astype(np.int64), cut.astype(np.int64), np.zeros(c.CURSOR, np.int64), order))
 
 
-_NO_REPORTS: Final = reports_of(np.zeros(0, np.int64), np.zeros(0, np.int64), None)
+NO_REPORTS: Final = reports_of(np.zeros(0, np.int64), np.zeros(0, np.int64), None)
 
 
 class Ended(NamedTuple):
@@ -183,7 +183,7 @@ class ComposedWindows:
         return columns
 
     def feed(
-        self, steps: Pointers[c.Steps], count: int, columns: Columns, reports: Pointers[c.Reports] = _NO_REPORTS
+        self, steps: Pointers[c.Steps], count: int, columns: Columns, reports: Pointers[c.Reports] = NO_REPORTS
     ) -> list[Ended]:
         """Take in so many rows; what ends in them, or what reports tell: the caller reads its least and largest values
         before the next call of `columns`, which may forget them."""

@@ -83,6 +83,7 @@ class MatchComposer:
             so_far=composing.report is not None,
             reports=(OF_EACH if composing.grouped else OF_ALL) if composing.reports else NO_REPORTS,
         )
+        self._empty = RowBuffer.empty(plan.runner.sequence)
         self._changes, self._window = composing.changes, plan.window
         self.due: DueReports | None = None
         """It is to be told of all instants of the query's streams."""
@@ -94,9 +95,16 @@ class MatchComposer:
         next call. `values`: see there."""
         return [self._groups(buffer, values, *ended) for ended in self.sequence.feed(buffer, self._ids(buffer))]
 
-    def report(self, buffer: RowBuffer, values: Values, reports: Sequence[Report], start: int) -> list[GroupEnds]:
-        """The same where groups are told of by reports: those that are due among these rows or behind them. `start`:
-        the first clock of the first tumbling window."""
+    def report(
+        self, buffer: RowBuffer | None, values: Values, reports: Sequence[Report], start: int
+    ) -> list[GroupEnds]:
+        """The same where groups are told of by reports: those that are due among these rows, if there are some, or
+        behind them. `start`: the first clock of the first tumbling window."""
+        if not reports:
+            if buffer is not None:
+                self.sequence.report(buffer, self._ids(buffer))
+            return []
+        buffer = self._empty if buffer is None else buffer
         instants = buffer.instants
         time, clock, number = np.array(reports, np.int64).reshape(-1, len(Report._fields)).T
         at = np.searchsorted(buffer.arrays.time[:instants], clock, "right")

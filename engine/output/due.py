@@ -21,6 +21,7 @@ I64 = NDArray[np.int64]
 MOST_TICKS: Final = 1_000_000
 """Moments of REPORT EVERY between two instants, past which LimitError is raised."""
 _NEVER: Final = 1 << 62
+_NONE: Final = np.zeros(0, np.int64)
 
 
 class Report(NamedTuple):
@@ -70,8 +71,8 @@ class DueReports:
             self._tick = start + max(1, -(-(int(times[0]) - start) // self._period)) * self._period
         if self._closes and self._window is not None:
             numbers = number_of(self._window, clocks, start)
-            ends = np.flatnonzero(np.append(np.diff(numbers) != 0, True))
-            for at in ends.tolist():
+            ends = np.flatnonzero(numbers[1:] != numbers[:-1]) if len(numbers) > 1 else _NONE
+            for at in (*ends.tolist(), -1):
                 number, time = int(numbers[at]), int(times[at])
                 if self._closing and self._closing[-1][0] == number:
                     self._closing.pop()

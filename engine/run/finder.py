@@ -40,7 +40,6 @@ from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.ranks import Ranks
 from oxiseq.engine.sequence.counts import ANY_LENGTH, WHOLE, Case
 from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import Picker, SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
@@ -380,12 +379,11 @@ class Finder:
 
     def _composed(self, composer: composing.MatchComposer, part: Part, until: int, *, written: bool) -> Findings:
         """What ends in the rows, if some have been `written`, and what reports tell; no later match needs them."""
-        buffer, due, start = self._letters.buffer, composer.due, self.window_start
+        buffer, due, start = self._letters.buffer if written else None, composer.due, self.window_start
         values = _no_values if self.partitions is None else self.partitions.table.values
-        if not written:
-            buffer = RowBuffer.empty(self.plan.runner.sequence)
+        error: LimitError | None = None
         if due is None:
-            ends, error = composer.feed(buffer, values), None
+            ends = [] if buffer is None else composer.feed(buffer, values)
         else:
             times, number = part.instants.time, part.number
             due.see(times, np.arange(number, number + len(times)) if self.by_number else times, start)

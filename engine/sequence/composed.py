@@ -15,7 +15,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.matches import composed as c
 from oxiseq.engine.kernels.memory.pointers import Pointers
-from oxiseq.engine.matches.composed import MOST_STATES, Arcs, ComposedWindows, Ended, Rules, reports_of
+from oxiseq.engine.matches.composed import MOST_STATES, NO_REPORTS, Arcs, ComposedWindows, Ended, Rules, reports_of
 from oxiseq.engine.matches.measures import Columns, Measures
 from oxiseq.engine.matches.partitions import PartitionTable
 from oxiseq.engine.sequence.liveness import edges_by_source
@@ -29,6 +29,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.algebra import Op, Window
 
 I64 = NDArray[np.int64]
+_NONE: Final = np.zeros(0, np.int64)
 Key = tuple[Variable, ...]
 
 
@@ -202,11 +203,11 @@ class ComposedSequence:
         found = self._windows.feed(Pointers(rows.steps), rows.rows, rows.columns)
         return [self._ended(ended, base, rows.order, rows.where) for ended in found]
 
-    def report(self, buffer: RowBuffer, ids: I64, before: I64, cuts: I64) -> list[Reported]:
+    def report(self, buffer: RowBuffer, ids: I64, before: I64 = _NONE, cuts: I64 = _NONE) -> list[Reported]:
         """The same where reports tell of all matches of the window: each comes before one of the rows, or behind them,
         and tells of what starts at its cut or later."""
         rows = self._rows(buffer, ids)
-        reports = reports_of(before, cuts, rows.order)
+        reports = reports_of(before, cuts, rows.order) if len(before) or rows.order is not None else NO_REPORTS
         found = self._windows.feed(Pointers(rows.steps), rows.rows, rows.columns, reports)
         return [self._reported(ended) for ended in found]
 
