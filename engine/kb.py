@@ -41,12 +41,18 @@ class WatchedKb(KnowledgeBase, Protocol):
     """One that knows which of its answers a change may matter to."""
 
     def watch(self, texts: Sequence[str]) -> None:
-        """These answers come from the present version."""
+        """Their answers come from the present version, or a later one."""
         ...
 
     def unchanged_since(self, version: int, texts: Sequence[str]) -> bool:
         """Whether their answers are those of an earlier version, at which or before which they have been watched."""
         ...
+
+
+def expect(kb: KnowledgeBase, texts: Sequence[str]) -> None:
+    """These are going to be asked: what they read is found out now, while nothing waits for their answers."""
+    if isinstance(kb, WatchedKb):
+        kb.watch(texts)
 
 
 class Versioned:

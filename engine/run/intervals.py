@@ -7,9 +7,9 @@ Instants are processed many at a time, unless rules feed each other: then one by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class IntervalRun(KbRun):
     """The query's own part."""
     _before: int
     """Matches that its state does not count, or (below 0) counts, though this query has not had them."""
-    leaves_out: ClassVar[bool] = True
+    fits: Hashable = "intervals"
 
     def __init__(
         self,
@@ -467,8 +467,8 @@ class IntervalRun(KbRun):
 
     @property
     def bytes(self) -> int:
-        """The size of its memory."""
-        return sum(part.flow.bytes for part in self._parts)
+        """The size of its memory, or its part of it."""
+        return -(-sum(part.flow.bytes for part in self._parts) // len(self._family))
 
 
 class _Operators:

@@ -8,7 +8,8 @@ those of determinised sets are (tuples.py).
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from collections.abc import Hashable
+from typing import Self
 
 from pyoxigraph import NamedNode
 
@@ -35,8 +36,6 @@ class JoinedRun(AloneRun):
 
     Counter: `matches` found. `faults`: events that are no tuple events are left out, as if they had not come.
     """
-
-    leaves_out: ClassVar[bool] = True
 
     def __init__(
         self, plan: JoinedPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None = None, lateness: int = 0
@@ -71,6 +70,10 @@ class JoinedRun(AloneRun):
     def matches(self) -> int:
         """How many it has found."""
         return self._run.matches
+
+    @property
+    def fits(self) -> Hashable:  # type: ignore[override]  # it depends on what is read
+        return self._plan.query.vocab, self._plan.runner.attributes
 
     def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
         """Those that are no tuple events."""

@@ -130,8 +130,8 @@ class QueryRun(Run):
 
     @property
     def bytes(self) -> int:
-        """How large its arrays are. They do not become smaller, but by `forget`."""
-        return self.finder.bytes
+        """How large its arrays are, or its part of them. They do not become smaller, but by `forget`."""
+        return -(-self.finder.bytes // max(1, self.finder.users))
 
     def reserve(self) -> None:
         """Have the memory that the first row needs."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
@@ -38,8 +38,8 @@ class Run(ABC):
     """Events that were left out because the query's language cannot take them, as if they had not come."""
     paged: int = 0
     """How many matches end at the instant of which it finds a page, if it was compiled for one."""
-    leaves_out: ClassVar[bool] = False
-    """Whether there are events that the language cannot take."""
+    fits: Hashable = None
+    """What events the language can take: equal for runs that can take the same. None: any."""
 
     @property
     @abstractmethod
@@ -152,7 +152,7 @@ class Run(ABC):
 
     @property
     def bytes(self) -> int:
-        """How large its arrays are, as far as it knows."""
+        """How large its arrays are, as far as it knows; of those that several queries share its part."""
         return self.state.get("bytes", 0)
 
     @property

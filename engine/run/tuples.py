@@ -5,9 +5,9 @@ push ─ marks ─ merging ─ events in order ─ complex event automaton ─ c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
-from typing import ClassVar, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +55,6 @@ class TupleRun(AloneRun):
 
     Counter: `matches` found. `faults`: events that are no tuple events are left out, as if they had not come.
     """
-
-    leaves_out: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -108,6 +106,10 @@ class TupleRun(AloneRun):
     @property
     def paged(self) -> int:  # type: ignore[override]  # it counts as it goes
         return 0 if self._pager is None else self._pager.count
+
+    @property
+    def fits(self) -> Hashable:  # type: ignore[override]  # it depends on what is read
+        return self._plan.query.vocab, self._terms.attributes
 
     def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
         """Those that are no tuple events."""

@@ -345,9 +345,15 @@ class ApartRuns(Dispatcher[AloneRun]):
 
     # --- one run ------------------------------------------------------------------------------------
 
+    def sleeps(self, run: AloneRun) -> bool:
+        return self._is_asleep(self._members[run])
+
+    def _is_asleep(self, member: Member) -> bool:
+        return member in self._streams[next(iter(member.seen))].asleep
+
     def _missed(self, member: Member) -> list[_Item]:
         """The events that a sleeping one has not got."""
-        if member not in self._streams[next(iter(member.seen))].asleep:
+        if not self._is_asleep(member):
             return []
         items: list[_Item] = []
         assert member.concern is not None

@@ -106,6 +106,10 @@ class Dispatcher(ABC, Generic[R]):
         are examined; returns the result."""
         return []
 
+    def sleeps(self, run: R) -> bool:
+        """Whether time alone cannot have it find anything, nor can the events that it has not got yet."""
+        return False
+
     def stepped(self) -> set[R]:
         """Those whose state may be another than at the last call, but for those that share it."""
         stepped, self._stepped = self._stepped, set()

@@ -62,8 +62,8 @@ class Group:
         """The events that have been taken and not been processed: by stream, none for none."""
         self.until = order.passed
         """The time before which events have been taken."""
-        self.events = 0
-        """That have come since the answers were made."""
+        self.events = self.steps = 0
+        """That have come since the answers were made; steps in all."""
         self.found: dict[RspRun, list[MatchBatch]] = {}
         """What has been emitted for the events that came last."""
         self._version: int | None = None
@@ -85,7 +85,9 @@ class Group:
 
     @property
     def state(self) -> dict[str, int]:
-        """Made of the windows first, if somebody has come or gone since the last event."""
+        """Made of the windows first, if somebody has come or gone since the last event and they hold something."""
+        if self._answers is None and not len(self.recent):
+            return {"triples": 0, "rows": 0}
         try:
             whole = self._at_work(self._owner.terms).state
         except LimitError:  # the next event has them part

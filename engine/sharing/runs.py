@@ -93,8 +93,16 @@ class Runs(Dispatcher[Run]):
         runs = self.registered if run is None else (run,)
         return [outcome for each in runs if each in self._of for outcome in self._of[each].catch_up(each)]
 
+    def tells_steps(self, run: Run) -> bool:
+        """Whether `stepped` tells of each step of it: not of those over windows, of which now and then one stands for
+        all that share a state."""
+        return self._of[run] is not self._together
+
+    def sleeps(self, run: Run) -> bool:
+        return self._of[run].sleeps(run)
+
     def stepped(self) -> set[Run]:
-        return {*self._shared.stepped(), *self._apart.stepped()}
+        return {*self._shared.stepped(), *self._together.stepped(), *self._apart.stepped()}
 
     def keep_answers(self, run: Run) -> bool:
         return self._of[run].keep_answers(run)

@@ -33,6 +33,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 _GROWS: Final = 4
 """A group takes in others once they are a fourth of it, or when it has been at work for as long as its windows are."""
 _OFTEN: Final = 3
+_TOLD: Final = 64
+"""Steps of a group after which one of its queries stands for them in `stepped`."""
 _COMPARED: Final = 256
 """Events that are compared in the time of a step: states that differ are not compared at each."""
 _Any: TypeAlias = Group | RspRun
@@ -75,6 +77,7 @@ class Together(Dispatcher[RspRun]):
         """One that shares a state has none then."""
         kind, state = self._of.pop(run)
         self._left.pop(run, None)
+        self._stepped.discard(run)
         if isinstance(state, Group):
             self._drop(state, run)
             return
@@ -132,8 +135,12 @@ class Together(Dispatcher[RspRun]):
         for kind in tuple(self._reading.get(stream, ())):
             for state in list(self._states[kind]):
                 if isinstance(state, RspRun):
+                    self._stepped.add(state)
                     outcomes.append(stepped_alone(state, partial(alone, state)))
                 else:
+                    state.steps += 1
+                    if state.steps % _TOLD == 0:
+                        self._stepped.add(state.runs[0])
                     outcomes += self._advance(state, take(state))
             if len(self._states[kind]) > 1:
                 if self._patience.get(kind, 0):

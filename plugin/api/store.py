@@ -30,6 +30,7 @@ from oxiseq.api.stream import Stream
 from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.engine.events.time import Time
+from oxiseq.engine.kb import expect
 from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Asker, Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -335,6 +336,7 @@ class Store:
                 self._named(name),
                 MOST if keep is None else keep,
             )
+            expect(self._kb, run.kb_texts)
             self._feed.add(run, registered, chosen.origin)
             for iri in shape.reads:
                 self.stream(iri)

@@ -22,7 +22,7 @@ The contract. Whoever runs queries keeps it, and then no match is lost and none 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 from oxiseq.grammar.records import dataclass
@@ -60,23 +60,29 @@ class Checkpoints:
         Raises UnknownError; ConflictError for offsets that are not in the log and matches that are not stored;
         FullError, and then the checkpoint before still holds.
         """
+        self.commit_all((checkpoint,), *found)
+
+    def commit_all(self, checkpoints: Sequence[Checkpoint], *found: Found) -> None:
+        """As `commit`, several at once."""
+        if not checkpoints and not found:
+            return
         store = storing(found, self._clock)
 
         def work(connection: sqlite3.Connection) -> None:
             store(connection)
-            for query in checkpoint.matches:
-                drop(connection, query)
-            put(
-                connection,
-                checkpoint.owner,
-                checkpoint.state,
-                checkpoint.offsets,
-                checkpoint.matches,
-                checkpoint.position,
-                self._clock(),
-            )
+            for each in checkpoints:
+                for query in each.matches:
+                    drop(connection, query)
+                put(connection, each.owner, each.state, each.offsets, each.matches, each.position, self._clock())
 
         self._writer.run(work, Need.PROGRESS)
+
+    def move(self, owners: Sequence[str], position: int) -> None:
+        """Nothing up to this entry has concerned these owners: their states are those at their checkpoints."""
+        if owners:
+            rows = [(position, self._clock(), owner) for owner in owners]
+            sql = "UPDATE checkpoint SET position = ?, made = ? WHERE owner = ?"
+            self._writer.run(lambda connection: connection.executemany(sql, rows) and None, Need.PROGRESS)
 
     def drop(self, owner: str) -> None:
         """Give up a checkpoint, and with it its hold on the log."""

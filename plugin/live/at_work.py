@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
+
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.live.live_query import LiveQuery
+
+
+class Readers(NamedTuple):
+    """Queries that read a stream. `lateness`: the largest that one of them allows (µs); `feeds`: whether one feeds a
+    stream; `fits`: those of which one may not take every event, by what they take."""
+
+    queries: tuple[LiveQuery, ...]
+    lateness: int
+    feeds: bool
+    fits: Mapping[Hashable, Sequence[LiveQuery]]
+
+    @classmethod
+    def of(cls, queries: tuple[LiveQuery, ...]) -> Readers:
+        """Some queries."""
+        fits = dict[Hashable, list[LiveQuery]]()
+        for query in queries:
+            if query.run.fits is not None:
+                fits.setdefault(query.run.fits, []).append(query)
+        lateness = max((query.run.lateness for query in queries), default=0)
+        return cls(queries, lateness, any(query.shape.feeds is not None for query in queries), fits)
 
 
 class AtWork:
@@ -18,16 +41,18 @@ class AtWork:
         self.found: dict[LiveQuery, None] = {}
         """Those with matches that are not packed yet."""
         self._queries: dict[Run, LiveQuery] = {}
-        self._readers: dict[str, dict[LiveQuery, None]] = {}
+        self._readers: dict[str, tuple[LiveQuery, ...]] = {}
+        self._known: dict[str, Readers] = {}
+        """As they were when somebody asked."""
         self._kb_readers: dict[LiveQuery, None] = {}
 
     def add(self, query: LiveQuery) -> None:
         """One more."""
         self._queries[query.run] = query
-        budget = query.watch.budget
-        self.runs.add(query.run, query.origin, bounds=budget if budget.bounds else None)
+        budget = query.watch.budget  # of bytes each query that shares a state has its part
+        self.runs.add(query.run, query.origin, bounds=None if budget.records is None else budget)
         for stream in query.shape.reads:
-            self._readers.setdefault(stream, {})[query] = None
+            self._readers[stream] = (*self._readers.get(stream, ()), query)
         if query.run.reads_kb:
             self._kb_readers[query] = None
 
@@ -38,9 +63,10 @@ class AtWork:
         self.runs.remove(query.run)
         self._kb_readers.pop(query, None)
         for stream in query.shape.reads:
-            self._readers[stream].pop(query, None)
+            self._readers[stream] = tuple(each for each in self._readers[stream] if each is not query)
             if not self._readers[stream]:
                 del self._readers[stream]
+                self._known.pop(stream, None)
         return True
 
     def of(self, run: Run) -> LiveQuery:
@@ -60,9 +86,13 @@ class AtWork:
         """Those that are read."""
         return set(self._readers)
 
-    def readers(self, stream: str) -> tuple[LiveQuery, ...]:
-        """Those that read a stream."""
-        return tuple(self._readers.get(stream, ()))
+    def readers(self, stream: str) -> Readers:
+        """Those that read a stream. For other threads, too."""
+        queries = self._readers.get(stream, ())
+        known = self._known.get(stream)
+        if known is None or known.queries is not queries:
+            known = self._known[stream] = Readers.of(queries)
+        return known
 
     @property
     def kb_readers(self) -> tuple[LiveQuery, ...]:

@@ -82,11 +82,10 @@ class KbChanges:
         self._worker.join()
         with self._kb_lock:
             self._engine.keep_answers()
-        for query in self._engine.kb_readers:
-            try:
-                self._worker.save(query)
-            except SnapshotError as error:
-                raise ChangeRefusedError(f"the state of query {query.name} cannot be saved: {error}") from error
+        try:
+            self._worker.save(*self._engine.kb_readers)
+        except SnapshotError as error:
+            raise ChangeRefusedError(f"the state of a query cannot be saved: {error}") from error
 
     def end(self) -> None:
         """The service has made its last checkpoints: changes are free from now on."""

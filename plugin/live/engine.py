@@ -13,7 +13,7 @@ import numpy as np
 from oxiseq.engine.errors import KbError, SnapshotError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb import KnowledgeBase, expect
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -22,7 +22,7 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Entry, Found, pack_block, pack_events, unpack_events
 from oxiseq.journal.journal import microseconds as microseconds_now
 from oxiseq.languages.registry import language_for
-from oxiseq.live.at_work import AtWork
+from oxiseq.live.at_work import AtWork, Readers
 from oxiseq.live.budgets import Budget
 from oxiseq.live.live_query import LiveQuery
 from oxiseq.live.options import options_of
@@ -66,6 +66,7 @@ class Engine:
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""
+        expect(self._kb, query.run.kb_texts)
         self._at_work.add(query)
 
     def remove(self, query: LiveQuery) -> None:
@@ -95,13 +96,21 @@ class Engine:
         """Those that queries at work read."""
         return self._at_work.streams
 
-    def readers(self, stream: str) -> tuple[LiveQuery, ...]:
+    def readers(self, stream: str) -> Readers:
         """Those that read a stream."""
         return self._at_work.readers(stream)
 
     def stepped(self) -> list[LiveQuery]:
         """Those whose state may be another than at the last call."""
         return self._at_work.stepped()
+
+    def tells_steps(self, query: LiveQuery) -> bool:
+        """Whether `stepped` tells of it."""
+        return self._at_work.runs.tells_steps(query.run)
+
+    def sleeps(self, query: LiveQuery) -> bool:
+        """Whether neither time nor what it has not got yet can have it find anything."""
+        return self._at_work.runs.sleeps(query.run)
 
     def catch_up(self, query: LiveQuery) -> bool:
         """Hand it what has not concerned it so far, so that its state and its counters are current; whether it is
@@ -151,7 +160,7 @@ class Engine:
     def one_by_one(self, stream: str) -> bool:
         """Whether how entries are put together could be seen: results that feed streams are put in order of time entry
         by entry."""
-        return any(q.one_by_one for q in self.readers(stream))
+        return self.readers(stream).feeds
 
     def unpack(self, blobs: Sequence[bytes]) -> EventBatch:
         """Events as the log has them."""

@@ -33,17 +33,12 @@ class LiveQuery:
     """The log's entry before which nothing is decided about its budget (see budgets.py)."""
     saved: int = -1
     """The log's entry after which its last checkpoint was made."""
-    settled: int = 0
-    """How many events it had seen when silence was last taken for their end."""
+    passed: int = 0
+    """How many events the worker had seen by then."""
     batches: list[Any] = field(default_factory=list)
     """Found, and not packed yet."""
     passed_over: frozenset[int] = frozenset()
     """The log's entries that are set aside for it: it does not see them."""
-
-    @property
-    def one_by_one(self) -> bool:
-        """Whether how entries are put together could be seen."""
-        return self.shape.feeds is not None
 
     @property
     def faults(self) -> Faults:

@@ -209,25 +209,26 @@ class Streams:
 
     def _left_out(self, iri: str, reading: Reading) -> tuple[int, tuple[Reason, ...]]:
         """How many events some query that reads the stream leaves out, and why."""
-        runs = [(query.name, query.run) for query in self._worker.readers(iri) if query.run.leaves_out]
-        if not runs or not len(reading.time):
+        alike = self._worker.readers(iri).fits.values()
+        if not alike or not len(reading.time):
             return 0, ()
         with self._terms.borrowed() as terms:
             batch = unpack_events([reading.blob], terms)
             faulty = np.zeros(len(batch), np.bool_)
             told: list[Reason] = []
-            for name, run in runs:
-                unfit = run.unfit(iri, batch, terms)
+            for queries in alike:
+                unfit = queries[0].run.unfit(iri, batch, terms)
                 if unfit is not None:
                     faulty |= unfit.wrong
-                    told += [Reason(f"skipped by the query {name}: {each}") for each in unfit.named()]
+                    named = [*unfit.named()]
+                    told += [Reason(f"skipped by the query {q.name}: {each}") for q in queries for each in named]
         return int(np.count_nonzero(faulty)), tuple(told[:_REASONS])
 
     def _late(self, iri: str, appended: Appended, reading: Reading) -> int:
         """Of the events how many are older than the watermark, for all queries that read the stream."""
         if not len(reading.time):
             return 0
-        allowed = max((query.run.lateness for query in self._worker.readers(iri)), default=0)
+        allowed = self._worker.readers(iri).lateness
         largest = BEFORE_ALL if appended.largest is None else appended.largest
         punctuation = BEFORE_ALL if appended.punctuation is None else appended.punctuation
         if len(reading.time) == 1:  # the same, without arrays

@@ -27,11 +27,13 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Aside, Checkpoint, Entry, FullError, Journal, JournalError, UnknownError
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.rows import KIND
+from oxiseq.live.at_work import Readers
 from oxiseq.live.engine import Emission, Engine
 from oxiseq.live.live_query import LiveQuery
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.reading import ReadEntries, read_entries, reason_of
 from oxiseq.live.settings import LiveSettings
+from oxiseq.live.silences import Silences
 from oxiseq.live.topics import Topics
 
 LOG = logging.getLogger("oxiseq.live")
@@ -46,6 +48,14 @@ _LONGEST_GAP: Final = 0.008
 """...and where turns are slow, for others need the processor, so long at most..."""
 _SHARE: Final = 8
 """...that a turn has but this part of the time."""
+_SHORTEST: Final = 0.005
+"""Seconds without an entry until it looks whether something is due..."""
+_LONGEST: Final = 0.5
+"""...at most."""
+_PORTION: Final = 0.02
+"""Seconds for which states are saved at a time."""
+_PASSED: Final = 1 << 14
+"""Events that have not concerned a query, until its state is saved again."""
 _RETRY: Final = 1.0
 _FIRST_REST: Final = 0.05
 """Seconds before it begins again after an error, each time twice as long..."""
@@ -109,11 +119,18 @@ class Worker:
         self._unstored_since = 0.0
         self._offsets: dict[str, int] = {}
         self._largest: dict[str, int] = {}
-        self._active: dict[str, float] = {}
-        self._begun = time.monotonic()
-        self._due_at = inf
-        """When time alone will complete a match (monotonic clock), as far as was known after the last turn."""
-        self._checkpointed = self._begun
+        self._complete: dict[str, int] = {}
+        """Up to which time a punctuation says so, by stream."""
+        self._silences = Silences(settings.idle)
+        self._checkpointed = time.monotonic()
+        self._unsaved: list[LiveQuery] = []
+        """Those of the present checkpoint whose turn has not come."""
+        self._positions: dict[str, int] = {}
+        """The last entry of each stream that queries have been given."""
+        self._events = 0
+        """How many of them since the start."""
+        self._touched: set[LiveQuery] = set()
+        """Queries that something has concerned since their last checkpoints."""
         self._counted_from = 0
         self._waiting = 0
         self._count_lock = threading.Lock()
@@ -173,10 +190,11 @@ class Worker:
                 worked = self.turn()
                 gap = min(max(GAP, _SHARE * (time.monotonic() - began)), _LONGEST_GAP)
                 self.full, rest = False, _FIRST_REST
+                saved = self._checkpoint_some()
                 if not worked:
                     gap = 0.0  # what comes after a turn without work comes alone
-                    self._between()
-                    self._wake.wait(self._pause())
+                    self._settle()
+                    self._wake.wait(0 if saved else self._pause())
             except FullError as error:
                 LOG.warning("matches cannot be stored yet: %s", error)
                 self.full = True
@@ -187,15 +205,15 @@ class Worker:
                 self._wake.wait(rest)
                 rest = min(2 * rest, _LONGEST_REST)
         try:
-            self._checkpoint()
+            self._checkpointed = -inf
+            while self._checkpoint_some():
+                pass
         except (JournalError, SnapshotError) as error:
             LOG.warning("the last matches are not stored; they will be found again: %s", error)
 
     def _pause(self) -> float:
-        idle = self._settings.idle
-        usual = 0.5 if idle is None else min(0.5, max(0.005, idle / 2))
-        usual = min(usual, max(0.005, self._due_at - time.monotonic()))
-        return min(usual, _DELAY / 2) if self._unstored else usual
+        due = max(_SHORTEST, self._silences.due - time.monotonic())
+        return min(due, _DELAY / 2 if self._unstored else _LONGEST)
 
     # --- a turn -------------------------------------------------------------------------------------
 
@@ -248,6 +266,7 @@ class Worker:
             lost = [query.name for query in (*self._engine.clear(), *self._joining)]
             self._lost = list(dict.fromkeys(self._lost + lost))
             self._joining, self._decisions, self._unstored, self._asides = [], [], [], []
+            self._unsaved, self._touched = [], set()
             entries, self._at_hand = self._at_hand, ()
             for entry in entries:
                 if entry.position > self.position:
@@ -305,8 +324,10 @@ class Worker:
         self._passed(group)
         if marks := [entry.time for entry in group if not entry.count]:
             made += self._engine.punctuate(stream, max(marks))
+            self._complete[stream] = max(*marks, self._complete.get(stream, BEFORE_ALL))
+            self._silences.changed((stream,))
         if group:
-            self.position = group[-1].position
+            self.position = self._positions[stream] = group[-1].position
         return made
 
     def _passed(self, group: Sequence[Entry]) -> None:
@@ -315,14 +336,15 @@ class Worker:
             return
         stream, last = pushed[0].stream, pushed[-1]
         self._offsets[stream] = last.first + last.count
-        self._active[stream] = time.monotonic()
+        self._events += sum(entry.count for entry in pushed)
+        self._silences.came(stream)
         self._largest[stream] = max(self._largest.get(stream, last.time), *(entry.time for entry in pushed))
 
     def _pass_over(self, entry: Entry, read: ReadEntries) -> bool:
         """Whether an entry cannot be read: then its readers set it aside."""
         if (reason := read.unreadable.get(entry.position)) is None:
             return False
-        for query in self._engine.readers(entry.stream):
+        for query in self._engine.readers(entry.stream).queries:
             self._set_aside(query, entry, reason)
         self._offsets[entry.stream] = entry.first + entry.count
         self.position = entry.position
@@ -397,8 +419,9 @@ class Worker:
 
     def _keep_to_budgets(self) -> None:
         """After a turn: queries whose state is beyond its budget forget, or fail."""
-        stepped = (query for query in self._engine.stepped() if query.watch.budget.bounds)  # others may sleep
-        due = dict.fromkeys((*self._undecided, *stepped))
+        stepped = self._engine.stepped()
+        self._touched.update(stepped)
+        due = dict.fromkeys((*self._undecided, *(query for query in stepped if query.watch.budget.bounds)))
         self._undecided = [query for query in due if query.decided > self.position and query in self._engine]
         ready = [query for query in due if query.decided <= self.position and query in self._engine]
         self._decide(ready, self.position, self._offsets)
@@ -407,14 +430,16 @@ class Worker:
     def _decide(self, queries: Iterable[LiveQuery], position: int, offsets: Mapping[str, int]) -> None:
         """What is to be done about their states after the entry at `position`."""
         with self._store_lock:  # who is examined first frees what is dead for all that share its state
-            records = {query: query.run.records for query in queries if self._engine.catch_up(query)}
+            records = {query: query.run.records for query in queries}
         for query, had in records.items():
             self._decide_one(query, had, position, offsets)
 
     def _decide_one(self, query: LiveQuery, had: int, position: int, offsets: Mapping[str, int]) -> None:
-        """`had`: its records by then, some of them dead."""
+        """`had`: its records by then, some of them dead; one that sleeps keeps nothing of what it has not got yet."""
         with self._store_lock:
             if query not in self._engine or not (passed := query.watch.passed(query.run, had)):
+                return
+            if not self._engine.catch_up(query):
                 return
             LOG.warning("query %s: %s", query.name, passed, extra={"query": query.name})
             fails = query.watch.budget.policy == "fail"
@@ -463,17 +488,22 @@ class Worker:
                 raise
             if not at_work:
                 return
-            query.position = until
+            query.position, query.saved = until, -1
         if self._thread.is_alive() and until <= self.position and query.position <= self.position:
-            with self._store_lock:
-                self._engine.add(query)
+            self._put_to_work(query)
         else:
             self._joining.append(query)  # a turn takes it up
+
+    def _put_to_work(self, query: LiveQuery) -> None:
+        with self._store_lock:
+            self._engine.add(query)
+        self._silences.changed(query.shape.reads)
 
     def remove(self, query: LiveQuery) -> None:
         """It sees nothing any more."""
         self._joining = [each for each in self._joining if each is not query]
         self._decisions = [each for each in self._decisions if each.query is not query]
+        self._touched.discard(query)
         with self._store_lock:
             self._engine.remove(query)
 
@@ -487,8 +517,9 @@ class Worker:
 
     def forget(self, stream: str) -> None:
         """A stream has been deleted: if it comes again, its events are counted from the beginning."""
-        for known in (self._offsets, self._largest, self._active):
+        for known in (self._offsets, self._largest, self._complete, self._positions):
             known.pop(stream, None)
+        self._silences.forget(stream)
 
     def find(self, name: str) -> LiveQuery | None:
         """The query of this name, if it is at work."""
@@ -502,9 +533,11 @@ class Worker:
         """Queries that wait for the log to come to their position."""
         return tuple(self._joining)
 
-    def readers(self, stream: str) -> list[LiveQuery]:
+    def readers(self, stream: str) -> Readers:
         """The queries that read a stream."""
-        return [query for query in self._all() if stream in query.shape.reads]
+        readers = self._engine.readers(stream)
+        joining = [query for query in self._joining if stream in query.shape.reads]
+        return Readers.of((*readers.queries, *joining)) if joining else readers
 
     def feeder(self, stream: str) -> str | None:
         """A query that feeds a stream, if there is one at work."""
@@ -519,8 +552,7 @@ class Worker:
         """Queries that are at or before `position` see what comes next."""
         for query in [query for query in self._joining if query.position <= position]:
             self._joining.remove(query)
-            with self._store_lock:
-                self._engine.add(query)
+            self._put_to_work(query)
 
     def _catch_up(self, query: LiveQuery, until: int) -> bool:
         """Let a query that is alone see the log up to an entry; whether it is at work then. Raises UnworkableError."""
@@ -558,77 +590,127 @@ class Worker:
 
     # --- between turns ------------------------------------------------------------------------------
 
-    def _between(self) -> None:
-        self._settle()
-        if time.monotonic() - self._checkpointed >= self._settings.checkpoint:
-            try:
-                self._checkpoint()
-            except (JournalError, SnapshotError) as error:
-                LOG.warning("no checkpoint: %s", error)
-
     def _settle(self) -> None:
         """Where nothing has come for a while, the newest instant is complete, and time continues with the clock as far
         as that completes a match: punctuations record it in the log, for all that decides must be there. Streams of
         which a reader allows lateness are left alone."""
-        idle = self._settings.idle
-        self._due_at = inf
-        if idle is None:
-            return
         now = time.monotonic()
         with self.lock:
-            targets: dict[str, int] = {}
-            for query in self._engine.queries:
-                reads = query.shape.reads
-                active = max(self._active.get(stream, self._begun) for stream in reads)
-                if query.run.lateness:
-                    continue
-                with self._store_lock:
-                    if not self._engine.catch_up(query):
-                        continue
-                silence, deadline = query.run.silence, query.run.deadline
-                if silence is not None and deadline is not None:
-                    due_at = active + max(idle, silence / 1_000_000)
-                    if now >= due_at:
-                        targets |= {stream: max(deadline + 1, targets.get(stream, deadline)) for stream in reads}
-                    else:
-                        self._due_at = min(self._due_at, due_at)
-                if now - active < idle or not query.run.open or query.settled == query.run.events:
-                    continue
-                query.settled = query.run.events
-                target = 1 + max(query.run.newest, *(self._largest.get(stream, 0) for stream in reads))
-                for stream in reads:
-                    targets[stream] = max(target, targets.get(stream, target))
-        for stream, target in targets.items():
-            patient = any(query.run.lateness for query in self._engine.readers(stream))
-            if not patient:
+            silent = self._silences.take(now)
+            with self._store_lock:
+                targets = self._targets(silent, now) if silent else {}
+        try:
+            for stream, target in targets.items():
                 with suppress(UnknownError):
                     self._journal.log.advance(stream, target)
+        except JournalError:
+            with self.lock:
+                self._silences.later(silent, now)
+            raise
 
-    def _checkpoint(self) -> None:
-        """Save what has changed, so that a restart need not read the log from the beginning."""
-        self._checkpointed = time.monotonic()
-        with self.lock:
-            for query in self._engine.queries:
-                self.save(query)
+    def _targets(self, silent: Sequence[str], now: float) -> dict[str, int]:
+        """Up to which times silent streams are complete, for their readers that are awake: time alone completes
+        nothing for the others."""
+        targets: dict[str, int] = {}
+        readers = {stream: self._engine.readers(stream) for stream in silent}
+        patient = {stream for stream, each in readers.items() if each.lateness}
+        for query in dict.fromkeys(query for each in readers.values() for query in each.queries):
+            if query.run.lateness or self._engine.sleeps(query):
+                continue
+            run, reads = query.run, query.shape.reads
+            due = self._silences.since(reads) + self._silences.idle
+            target = None if now < due or not run.open else 1 + max(run.newest, *map(self._newest, reads))
+            if (deadline := run.deadline) is not None:
+                assert run.silence is not None  # it has a deadline
+                due = max(due, self._silences.since(reads) + run.silence / 1_000_000)
+                if due <= now:
+                    target = max(deadline + 1, BEFORE_ALL if target is None else target)
+                else:
+                    self._silences.later(reads, due)
+            if target is not None:
+                targets |= {stream: max(target, targets.get(stream, target)) for stream in reads}
+        return {
+            stream: target
+            for stream, target in targets.items()
+            if stream not in patient and target > self._complete.get(stream, BEFORE_ALL)
+        }
 
-    def save(self, query: LiveQuery) -> None:
-        """A checkpoint of one query at work, with `lock` held: state, position and matches in one transaction."""
-        self._save_at(query, self.position, self._offsets)
+    def _newest(self, stream: str) -> int:
+        return self._largest.get(stream, 0)
+
+    def _checkpoint_some(self) -> bool:
+        """Save what has changed, so that a restart need not read the log from the beginning: all queries once in a
+        while, some at a time, since what has come meanwhile waits for that. Whether there are more."""
+        now = time.monotonic()
+        if not self._unsaved and now - self._checkpointed < self._settings.checkpoint:
+            return False
+        try:
+            with self.lock:
+                self.flush()
+                if not self._unsaved:
+                    self._checkpointed, self._unsaved = now, self._changed()
+                self._save_some(now + _PORTION)
+        except JournalError as error:
+            self._unsaved = []
+            LOG.warning("no checkpoint: %s", error)
+        return bool(self._unsaved)
+
+    def _changed(self) -> list[LiveQuery]:
+        """The queries at work whose states may not be the saved ones; the others are where the log is now."""
+        queries = self._engine.queries
+        same = [query for query in queries if query.saved >= max(map(self._last_entry, query.shape.reads))]
+        self._journal.checkpoints.move([query.name for query in same], self.position)
+        for query in same:
+            query.saved, query.passed = self.position, self._events
+        return [query for query in queries if query.saved < self.position and self._is_worth_it(query)]
+
+    def _is_worth_it(self, query: LiveQuery) -> bool:
+        """Not while a restart has little to read of what has not concerned it."""
+        if self._stopping or query in self._touched or not self._engine.tells_steps(query):
+            return True
+        return query.saved < 0 or self._events - query.passed > _PASSED
+
+    def _last_entry(self, stream: str) -> int:
+        return self._positions.get(stream, 0)
+
+    def _save_some(self, until: float) -> None:
+        """As many as until then (monotonic clock), one at least."""
+        made: dict[LiveQuery, Checkpoint] = {}
+        while self._unsaved and (not made or time.monotonic() < until):
+            query = self._unsaved.pop()
+            if query in self._engine and query.saved != self.position:
+                try:
+                    made[query] = self._checkpoint_of(query, self.position, self._offsets)
+                except SnapshotError as error:
+                    LOG.warning("no checkpoint: %s", error)
+        self._commit(made)
+
+    def save(self, *queries: LiveQuery) -> None:
+        """Checkpoints of queries at work, with `lock` held: states, position and matches in one transaction. Raises
+        SnapshotError."""
+        self.flush()
+        changed = [query for query in queries if query.saved != self.position]
+        self._commit({query: self._checkpoint_of(query, self.position, self._offsets) for query in changed})
 
     def _save_at(self, query: LiveQuery, position: int, offsets: Mapping[str, int]) -> None:
         self.flush()
-        if query.saved == position:
-            return
+        if query.saved != position:
+            self._commit({query: self._checkpoint_of(query, position, offsets)})
+
+    def _checkpoint_of(self, query: LiveQuery, position: int, offsets: Mapping[str, int]) -> Checkpoint:
+        """Raises SnapshotError."""
         with self._store_lock:
             state = self._engine.saved(query)
         known = {stream: offsets[stream] for stream in query.shape.reads if stream in offsets}
-        before = self._journal.checkpoints.latest(query.name)
-        if before is not None:
+        if len(known) < len(query.shape.reads) and (before := self._journal.checkpoints.latest(query.name)) is not None:
             known = {**before.offsets, **known}
-        self._journal.checkpoints.commit(
-            Checkpoint(query.name, state, known, {query.name: query.count}, position=position)
-        )
-        query.saved = position
+        return Checkpoint(query.name, state, known, {query.name: query.count}, position=position)
+
+    def _commit(self, made: Mapping[LiveQuery, Checkpoint]) -> None:
+        self._journal.checkpoints.commit_all([*made.values()])
+        for query, checkpoint in made.items():
+            query.saved, query.passed = checkpoint.position, self._events
+            self._touched.discard(query)
 
 
 def aside(query: str, entry: Entry, reason: str) -> Aside:

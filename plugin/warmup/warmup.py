@@ -99,7 +99,7 @@ _CEQL: Final = (
     "VOCAB <urn:w:> SELECT * FROM S WHERE A AS x; (A OR B)+ AS y FILTER x[v > 1] AND y[w < 2.5 OR k = 'x'] "
     "AND y[v <= w] PARTITION BY [k], [p] WITHIN 9 SECONDS",
     "VOCAB <urn:w:> SELECT LAST y FROM S WHERE A AS x; B+ AS y; A CONSUME BY ANY",
-    "VOCAB <urn:w:> SELECT x, y FROM S WHERE (A AS x; B) OR (A AS y; A) WITHIN 9 EVENTS",
+    "VOCAB <urn:w:> SELECT x, y FROM S WHERE (A AS x; B) OR (A AS y; A) PARTITION BY [p] WITHIN 9 EVENTS",
     "VOCAB <urn:w:> SELECT MAX x FROM S WHERE A AS x; B+ AS y WITHIN 9 [v]",
     "VOCAB <urn:w:> SELECT COUNT(*) AS n, AVG(y[v]) AS s, MAX(y[w]) AS m FROM S WHERE A AS x; B+ AS y WITHIN 9 EVENTS",
 )

@@ -256,13 +256,13 @@ def test_a_decision_waits_for_room_on_the_disk_and_nothing_is_worked_through_bef
 ) -> None:
     with live(tmp_path) as service:
         service.queries.register("rises", FOR_EVER, options=RESET)
-        commit = service.journal.checkpoints.commit
+        commit = service.journal.checkpoints.commit_all
         full = FullError("no room")
 
         def refused(*_: object) -> None:
             raise full
 
-        monkeypatch.setattr(service.journal.checkpoints, "commit", refused)
+        monkeypatch.setattr(service.journal.checkpoints, "commit_all", refused)
         for batch in SENT[:60]:
             push(service, batch)
         eventually(lambda: bool(service.worker._decisions))
@@ -270,7 +270,7 @@ def test_a_decision_waits_for_room_on_the_disk_and_nothing_is_worked_through_bef
         for batch in SENT[60:]:
             push(service, batch)
         assert service.worker.position == position < service.journal.log.position()
-        monkeypatch.setattr(service.journal.checkpoints, "commit", commit)
+        monkeypatch.setattr(service.journal.checkpoints, "commit_all", commit)
         rest(service)
         assert service.queries.get("rises").resets.count >= 1
         assert service.worker.error is None
