@@ -37,6 +37,7 @@ from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.sharing.shared import SharedRuns
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.order import TermOrder
 from oxiseq.engine.terms.texts import parse_term
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
@@ -256,12 +257,13 @@ def _leave(kb: StoreKb) -> None:
 
 
 def _forget() -> None:
-    """Terms in each form in which they are looked up and written; then all but the constant are forgotten."""
+    """Terms in each form in which they are looked up, ranked and written; then all but the constant are forgotten."""
     terms = TermDictionary()
     constant = terms.constant(parse_term("<urn:w:s>"))
     terms.intern_written(b'"\\u0061"')  # another form than the normal one
     ids = np.array([constant, terms.blank()], np.uint32)
     terms.plain_texts(ids)
+    TermOrder(terms).ranks(ids)
     terms.json_rows(ids.reshape(2, 1), ['"s"'])
     terms.hold(ids)
     terms.collect()
