@@ -658,7 +658,7 @@ class Worker:
     def _changed(self) -> list[LiveQuery]:
         """The queries at work whose states may not be the saved ones; the others are where the log is now."""
         queries = self._engine.queries
-        same = [query for query in queries if query.saved >= max(map(self._last_entry, query.shape.reads))]
+        same = [query for query in queries if query.saved >= max(map(self._last_entry, query.shape.reads), default=0)]
         self._journal.checkpoints.move([query.name for query in same], self.position)
         for query in same:
             query.saved, query.passed = self.position, self._events

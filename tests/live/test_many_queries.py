@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from math import inf
 from pathlib import Path
 
 import pytest
-from live_events import EX, POWER, RISES, Batch, event
+from live_events import DOORS, EX, POWER, RISES, Batch, event
 from live_services import eventually, live, push, rest, rows
 
 from oxiseq.engine.run.intervals import IntervalRun
@@ -151,6 +152,26 @@ def test_what_queries_leave_out_is_told_for_each(tmp_path: Path) -> None:
         assert pushed.left_out == 1
         told = [reason.reason for reason in pushed.reasons]
         assert all(f"the query q{number}" in told[number] for number in range(3)), told
+
+
+def test_time_is_not_told_again_and_again_where_another_stream_may_not_be_hurried(tmp_path: Path) -> None:
+    """Of two streams one has a patient reader: what both would complete stays due."""
+    waits = (
+        f"PREFIX : <{EX}> SELECT ?h FROM STREAM S <{POWER}> FROM STREAM D <{DOORS}> "
+        "WHERE { SEQ(A; N! WITHIN 1 SECONDS) "
+        "DEFINE GPM A ON S { ?h :watts ?v } DEFINE GPM N ON D { ?h :opens ?d } }"
+    )
+    patient = (
+        f"PREFIX : <{EX}> SELECT ?h FROM STREAM D <{DOORS}> WHERE {{ SEQ(A) DEFINE GPM A ON D {{ ?h :opens ?d }} }}"
+    )
+    with live(tmp_path, LiveSettings(idle=0.01)) as service:
+        service.queries.register("waits", waits)
+        service.queries.register("patient", patient, options={"lateness": "5s"})
+        send(service, 1)
+        eventually(lambda: len(service.journal.log.follow(0)) >= 3)  # the instant is over, then the second is
+        time.sleep(0.3)
+        assert [entry.count for entry in service.journal.log.follow(0)] == [1, 0, 0]
+        assert rows(service, "waits") == []
 
 
 def test_a_stream_is_looked_at_when_it_is_due_and_no_earlier() -> None:
