@@ -168,6 +168,8 @@ class CeaRun(MatchRunner[k.Memory]):
                 failed = at
             elif need == matches.OUT_FULL:
                 self._drain(full=True)
+            elif need == matches.TOO_MANY:
+                self._leave_out()
             elif need == k.NEED_PURGE:
                 self._free(again=False)
                 number = int(partition[at])

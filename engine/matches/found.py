@@ -56,3 +56,14 @@ class Found:
 
 
 _NOTHING = Found.of(())
+
+
+def without_last(parts: Sequence[Found], count: int) -> list[Found]:
+    """All matches but the last `count`, of parts that come one after the other."""
+    left = list(parts)
+    while count:
+        part = left.pop()
+        if len(part) > count:
+            left.append(part.take(np.arange(len(part) - count)))
+        count = max(0, count - len(part))
+    return left

@@ -10,7 +10,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.kernels.memory.pointers import PointerTables
-from oxiseq.engine.matches.found import Found
+from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.memory import M, begin_choice, more_out
 from oxiseq.grammar.algebra import Strategy
 
@@ -51,6 +51,16 @@ class MatchRunner(Generic[M]):
             scalars[k.NODE_TOP] = scalars[k.NODE_BASE]
             scalars[[k.CHOSEN, k.FINALS, self._PHASE]] = 0
             scalars[self._AT] += 1
+
+    def _leave_out(self) -> None:
+        """Nothing of the instant whose matches are being enumerated is emitted: there are too many."""
+        self._drain()
+        s = self._memory.scalars
+        self._parts = without_last(self._parts, s.item(k.EMITTED))
+        s[k.PROGRESS] = s[k.FINALS]
+        s[[k.EMITTED, k.STACK]] = 0
+        what = "matches that end at one instant (write LIMIT, or count them)"
+        self._too_much = self._too_much or LimitError(k.MOST_EMITTED + 1, k.MOST_EMITTED, what)
 
     def _drain(self, *, full: bool = False) -> None:
         """Take what the kernel has written; more room if it was `full`."""

@@ -175,6 +175,8 @@ class SequenceRun(MatchRunner[k.Memory]):
                 C = table(self._terms.columns).address  # new terms may have moved them
             elif need == matches.OUT_FULL:
                 self._drain(full=True)
+            elif need == matches.TOO_MANY:
+                self._leave_out()
             elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
                 self._counts.append(take_counts(self._memory))
                 self._memory = more_limbs(self._memory) if need == matches.NEED_LIMBS else more_tallies(self._memory)

@@ -76,3 +76,43 @@ def test_only_what_ends_there_is_missing(monkeypatch: pytest.MonkeyPatch, case: 
             missing = {at for at, _ in every} - left
             assert each == [match for match in every if match[0] in left]
             assert len(missing) <= calls[0] // 5 + 1
+
+
+RUN = f"""PREFIX : <{E}> SELECT ?n WITHIN 60 SECONDS SLIDING FROM STREAM S :s WHERE {{ SEQ(A : B:+ : C)
+DEFINE GPM A ON S {{ ?x :a ?n }} DEFINE GPM B ON S {{ ?x :b ?v FILTER(?v > 0) }} DEFINE GPM C ON S {{ ?x :c ?w }} }}"""
+TOO_LONG: dict[str, tuple[str, ...]] = {
+    "SPAseq": (RUN,),
+    "thresholds": (RUN, RUN.replace("?v > 0", "?v > 1")),
+    "a negation that time decides": (
+        RUN.replace(": C)", ": C; N! WITHIN 1 SECONDS)").replace("} }", "} DEFINE GPM N ON S { ?x :n ?m } }"),
+    ),
+    "MAX of sums": (RUN.replace("SELECT ?n", "SELECT (MAX(SUM(?v)) AS ?m)") + " GROUP BY (ENDTIME())",),
+    "CEQL": (f"VOCAB <{E}> SELECT * FROM s WHERE (A ; B+ ; C) WITHIN 60 SECONDS",),
+}
+
+
+def run_of(count: int, begin: int) -> Iterator[tuple[int, str]]:
+    """A, so many B's and C, a second apart; each a tuple event, too."""
+    for place, name in enumerate(["a", *"b" * count, "c"]):
+        graph = f"<{E}x> a <{E}{name.upper()}> ; <{E}{name}> {place + 1} ."
+        yield (begin + place) * 1_000_000, graph
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize("case", TOO_LONG)
+def test_an_instant_with_millions_of_matches_is_left_out(case: str, size: int) -> None:
+    """2^21 and 2^40 matches would end at the second and the third run: what is kept of them is a million at most."""
+    store = oxiseq.Store()
+    queries = [store.register(text, language="ceql" if case == "CEQL" else "spaseq") for text in TOO_LONG[case]]
+    runs = [*run_of(3, 0), *run_of(21, 100), *run_of(40, 200), *run_of(2, 300), (400_000_000, f"<{E}x> <{E}z> 1 .")]
+    errors: list[str] = []
+    for low in range(0, len(runs), size):
+        try:
+            store.stream(E + "s").extend(runs[low : low + size])
+        except LimitError as error:
+            errors.append(str(error))
+    found = [[match.at_us // 1_000_000 for match in query.matches()] for query in queries]
+    assert len(errors) == (2 if size == 1 else 1)
+    assert all("matches that end at one instant (write LIMIT, or count them)" in error for error in errors)
+    rows = {4: 7, 303: 3} if case != "MAX of sums" else {4: 1, 303: 1}
+    assert found == [[at for at, count in rows.items() for _ in range(count)]] * len(queries)

@@ -12,12 +12,14 @@ from oxiseq.engine.kernels.matches.records import (
     DONE,
     EMITTED,
     FINALS,
+    MOST_EMITTED,
     NEED_STACK,
     OUT_FULL,
     OUT_MATCHES,
     OUT_ROWS,
     PROGRESS,
     STACK,
+    TOO_MANY,
     HasMatches,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -73,6 +75,8 @@ def emit(S: Ptr[HasMatches], limit: int, mark: int) -> int:
         leaf = node if at.leaf < 0 else i64(at.leaf)
         begins = nodes[leaf].left < 0
         if begins:
+            if scalars[EMITTED] == MOST_EMITTED:
+                return TOO_MANY
             rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
             if rows + depth + 1 > out_rows.shape[0] or matches + 2 > out_ends.shape[0]:
                 scalars[STACK] = top

@@ -12,7 +12,9 @@ from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import views as v
 from oxiseq.engine.kernels.matches.records import (
     DONE,
+    EMITTED,
     FINALS,
+    MOST_EMITTED,
     NEED_STACK,
     NODE_TOP,
     OUT_FULL,
@@ -20,6 +22,7 @@ from oxiseq.engine.kernels.matches.records import (
     OUT_ROWS,
     PROGRESS,
     STACK,
+    TOO_MANY,
     HasMatches,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -79,6 +82,8 @@ def emit_spans(S: Ptr[HasMatches]) -> int:
         least, most = max(low, i64(spans[leaf, 0])), min(high, i64(spans[leaf, 1]))
         begins = nodes[leaf].left < 0
         rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
+        if begins and least < most and scalars[EMITTED] == MOST_EMITTED:
+            return TOO_MANY
         if begins and least < most and (rows + depth + 1 > out_rows.shape[0] or matches + 2 > out_ends.shape[0]):
             scalars[STACK] = top
             return OUT_FULL
@@ -98,6 +103,7 @@ def emit_spans(S: Ptr[HasMatches]) -> int:
         scalars[OUT_MATCHES] = matches + 1
         out_ends[matches + 1] = rows + depth + 1
         out_marks[matches, 0], out_marks[matches, 1] = least, most
+        scalars[EMITTED] += 1
 
 
 @inner

@@ -49,12 +49,15 @@ Which variables a match shows is resolved from this path."""
     NEED_CHOICE,
     OUT_FULL,
     NEED_LIMBS,
+    TOO_MANY,  # matches end at the instant: more than MOST_EMITTED
     MATCH_NEEDS,  # a runner's own needs begin here
-) = range(7)
+) = range(8)
 """Why a kernel returned."""
 
 NO_LIMIT = 1 << 62
 """Matches of an instant that are emitted where there is no LIMIT."""
+MOST_EMITTED = 1 << 20
+"""Matches of an instant beyond which none is emitted: a run of n events of a repeat may have 2^n."""
 
 
 class MatchMemory(NamedTuple):

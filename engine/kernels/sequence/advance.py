@@ -95,6 +95,7 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
                 scalars[PROGRESS] = 0
                 scalars[WAVE] += 1
                 scalars[PHASE] = EMIT_CLOSED
+                scalars[EMITTED] = 0
             elif k == last:
                 return DONE
             elif not _has_rows(R, k):
