@@ -276,6 +276,7 @@ def _take_filters(gpm: Gpm, others: frozenset[Variable]) -> tuple[list[Expressio
     alone stays with its pattern."""
     conditions: list[Expression] = []
     rest: list[PatternElement] = []
+    own: frozenset[Variable] | None = None  # most patterns need not know
     for element in gpm.pattern.elements:
         if not isinstance(element, Filter):
             rest.append(element)
@@ -284,7 +285,8 @@ def _take_filters(gpm: Gpm, others: frozenset[Variable]) -> tuple[list[Expressio
             if not holds_exists(condition):
                 conditions.append(condition)
                 continue
-            own = frozenset(visible_variables(gpm.pattern))
+            if own is None:
+                own = frozenset(visible_variables(gpm.pattern))
             if reads_others(condition, own, others):
                 conditions.append(_given(condition, own | others, gpm.name))
             else:
