@@ -114,7 +114,7 @@ class Family:
         patterns = [each for plan in mine for each in triples(plan)]
         self.keys = _both(self.keys, self._keys(each for each, _ in patterns))
         self.waking = _both(self.waking, self._keys(each for each, kept in patterns if not kept))
-        self.reach = max(self.reach, *(each.limit for each, kept in patterns if kept), 0)
+        self.reach = max([self.reach, *(each.limit for each, kept in patterns if kept)])
 
     def _keys(self, patterns: Iterable[TriplePlan]) -> frozenset[Key] | None:
         return keys_of([each.places[1:] for each in patterns], self._terms)

@@ -79,10 +79,14 @@ class Checkpoints:
 
     def move(self, owners: Sequence[str], position: int) -> None:
         """Nothing up to this entry has concerned these owners: their states are those at their checkpoints."""
-        if owners:
-            rows = [(position, self._clock(), owner) for owner in owners]
-            sql = "UPDATE checkpoint SET position = ?, made = ? WHERE owner = ?"
-            self._writer.run(lambda connection: connection.executemany(sql, rows) and None, Need.PROGRESS)
+        if not owners:
+            return
+        rows = [(position, self._clock(), owner) for owner in owners]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany("UPDATE checkpoint SET position = ?, made = ? WHERE owner = ?", rows)
+
+        self._writer.run(work, Need.PROGRESS)
 
     def drop(self, owner: str) -> None:
         """Give up a checkpoint, and with it its hold on the log."""

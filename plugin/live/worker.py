@@ -347,7 +347,7 @@ class Worker:
         for query in self._engine.readers(entry.stream).queries:
             self._set_aside(query, entry, reason)
         self._offsets[entry.stream] = entry.first + entry.count
-        self.position = entry.position
+        self.position = self._positions[entry.stream] = entry.position
         return True
 
     def _set_aside(self, query: LiveQuery, entry: Entry, reason: str) -> None:
@@ -457,7 +457,7 @@ class Worker:
             if decision.error:
                 query.error = decision.error
                 self._journal.queries.set_state(query.name, "failed", query.error)
-            self._save_at(query, decision.position, decision.offsets)
+            self._save_at((query,), decision.position, decision.offsets)
             self._decisions.pop(0)
             if decision.error:
                 with self._store_lock:
@@ -572,7 +572,7 @@ class Worker:
                 emission = self._engine.collected(made)
             self._emit(emission)
             if at in query.passed_over:  # one that is restored again begins behind it
-                self._save_at(query, at, offsets)
+                self._save_at((query,), at, offsets)
             if query.decided <= at and query in self._engine.queries:
                 self._decide([query], at, offsets)
                 self._save_decisions()
@@ -597,8 +597,10 @@ class Worker:
         now = time.monotonic()
         with self.lock:
             silent = self._silences.take(now)
+            if not silent:
+                return
             with self._store_lock:
-                targets = self._targets(silent, now) if silent else {}
+                targets = self._targets(silent, now)
         try:
             for stream, target in targets.items():
                 with suppress(UnknownError):
@@ -620,11 +622,10 @@ class Worker:
             run, reads = query.run, query.shape.reads
             due = self._silences.since(reads) + self._silences.idle
             target = None if now < due or not run.open else 1 + max(run.newest, *map(self._newest, reads))
-            if (deadline := run.deadline) is not None:
-                assert run.silence is not None  # it has a deadline
-                due = max(due, self._silences.since(reads) + run.silence / 1_000_000)
+            if (silence := run.silence) is not None:
+                due = max(due, self._silences.since(reads) + silence / 1_000_000)
                 if due <= now:
-                    target = max(deadline + 1, BEFORE_ALL if target is None else target)
+                    target = max(run.newest + silence, BEFORE_ALL if target is None else target)
                 else:
                     self._silences.later(reads, due)
             if target is not None:
@@ -688,14 +689,12 @@ class Worker:
     def save(self, *queries: LiveQuery) -> None:
         """Checkpoints of queries at work, with `lock` held: states, position and matches in one transaction. Raises
         SnapshotError."""
-        self.flush()
-        changed = [query for query in queries if query.saved != self.position]
-        self._commit({query: self._checkpoint_of(query, self.position, self._offsets) for query in changed})
+        self._save_at(queries, self.position, self._offsets)
 
-    def _save_at(self, query: LiveQuery, position: int, offsets: Mapping[str, int]) -> None:
+    def _save_at(self, queries: Sequence[LiveQuery], position: int, offsets: Mapping[str, int]) -> None:
         self.flush()
-        if query.saved != position:
-            self._commit({query: self._checkpoint_of(query, position, offsets)})
+        changed = [query for query in queries if query.saved != position]
+        self._commit({query: self._checkpoint_of(query, position, offsets) for query in changed})
 
     def _checkpoint_of(self, query: LiveQuery, position: int, offsets: Mapping[str, int]) -> Checkpoint:
         """Raises SnapshotError."""

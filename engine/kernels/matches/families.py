@@ -82,11 +82,12 @@ def emit_spans(S: Ptr[HasMatches]) -> int:
         least, most = max(low, i64(spans[leaf, 0])), min(high, i64(spans[leaf, 1]))
         begins = nodes[leaf].left < 0
         rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
-        if begins and least < most and scalars[EMITTED] == MOST_EMITTED:
-            return TOO_MANY
-        if begins and least < most and (rows + depth + 1 > out_rows.shape[0] or matches + 2 > out_ends.shape[0]):
-            scalars[STACK] = top
-            return OUT_FULL
+        if begins and least < most:
+            if scalars[EMITTED] == MOST_EMITTED:
+                return TOO_MANY
+            if rows + depth + 1 > out_rows.shape[0] or matches + 2 > out_ends.shape[0]:
+                scalars[STACK] = top
+                return OUT_FULL
         top -= 1
         if at.leaf >= 0:
             top = _push(S, top, i64(at.right), depth, low, high, cut)
