@@ -1,0 +1,97 @@
+"""Folders and backups that commit 666c5b34 has written open now: queries, matches and their ids, tokens, a sink and a
+bridge go on where they were, as docs/upgrading.md promises.
+
+`baseline-666c5b34.tar.xz` is made by make.py, run with that commit.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from baseline_steps import KB, QUERIES, STANDING, Baseline, eventually
+
+OXISEQ = [sys.executable, "-c", "from oxiseq.cli import main; main()"]
+FIXTURE = Path(__file__).parent / "baseline-666c5b34.tar.xz"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("baseline")
+    with tarfile.open(FIXTURE) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(made: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((made / "expected.json").read_text())
+    return values
+
+
+@pytest.fixture
+def baseline(
+    request: pytest.FixtureRequest, made: Path, expected: dict[str, Any], tmp_path: Path
+) -> Iterator[Baseline]:
+    """A server over what a kind of end has left."""
+    folder = tmp_path / "served"
+    if request.param == "backup":
+        shutil.copytree(made / "stopped", folder)  # the sink's file, the followed one and the tokens lie beside it
+        shutil.rmtree(folder / "data")
+        restored = [*OXISEQ, "restore", str(made / "backup"), "--location", str(folder / "data")]
+        subprocess.run(restored, check=True, capture_output=True)
+        shutil.copytree(made / "stopped" / "data" / "bridges", folder / "data" / "bridges")
+    else:
+        shutil.copytree(made / request.param, folder)
+    opened = Baseline(folder, expected["token"])
+    opened.configure()
+    opened.server.start()
+    if request.param == "backup":  # which the store beside the journal is not part of
+        opened.ask("POST", "/store", KB, "application/n-quads")
+    try:
+        yield opened
+        assert opened.server.stop() == 0
+    finally:
+        opened.server.close()
+
+
+def multiset(matches: list[Any]) -> Counter[str]:
+    """Within an instant another order is as good."""
+    return Counter(json.dumps(content, sort_keys=True) for _, *content in matches)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("baseline", ["stopped", "killed", "backup"], indirect=True)
+def test_what_the_baseline_wrote_goes_on(
+    baseline: Baseline, expected: dict[str, Any], request: pytest.FixtureRequest
+) -> None:
+    killed = request.node.callspec.params["baseline"] == "killed"
+    assert baseline.matches() == expected["second" if killed else "first"]
+    known = {each["name"]: each["state"] for each in baseline.ask("GET", "/queries")["queries"]}
+    assert known == {**dict.fromkeys(QUERIES, "running"), STANDING[0]: "running"}
+    if killed:
+        return
+    baseline.push(1)
+    eventually(lambda: all(len(baseline.matches()[name]) >= len(each) for name, each in expected["second"].items()))
+    found = baseline.matches()
+    for name, matches in expected["second"].items():
+        assert [each[0] for each in found[name]] == [each[0] for each in matches], name
+        assert found[name][: len(expected["first"][name])] == expected["first"][name], name
+        assert multiset(found[name]) == multiset(matches), name
+    delivered = (baseline.folder / "out" / "sliding.jsonl").read_text().split()
+    assert list(map(int, delivered)) == [each[0] for each in found["sliding"]]
+
+
+def test_verify_passes_what_the_baseline_wrote(made: Path) -> None:
+    verified = subprocess.run(
+        [*OXISEQ, "verify", str(made / "stopped" / "data")], capture_output=True, text=True, check=False
+    )
+    assert verified.returncode == 0, verified.stdout + verified.stderr
