@@ -18,6 +18,12 @@ class Later(CPUDispatcher):
     def __init__(self, function: Callable[..., Any], pipeline_class: type, **options: Any) -> None:
         vars(self)["_later"] = function, pipeline_class, {"nopython": True, "boundscheck": None} | options
 
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The Python function, of which nothing is made ready."""
+        later = vars(self).get("_later")
+        return self.py_func if later is None else later[0]  # type: ignore[no-any-return]
+
     def __getattr__(self, name: str) -> Any:
         later = vars(self).pop("_later", None)
         if later is None:

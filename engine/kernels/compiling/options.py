@@ -1,8 +1,7 @@
 """How kernels are compiled: cached on disk, without Python's checks on division.
 
 `kernel` is for what Python calls. `inner` is for what only kernels call: no door to Python is made, and nothing
-is cached but the kernel that holds it. Numba takes a cached kernel as fresh when its *own* file is unchanged, so
-the cache is emptied here when any file of kernels/ has changed, after an upgrade for instance.
+is cached but the kernel that holds it, which is compiled again when one of them changes (fingerprint.py).
 
 parts.py works inside Numba's compiler. Under a Numba that it was not tried with, kernels are compiled in Numba's own
 way: the same code, and a first run that takes several times as long (`PLAIN`).
@@ -10,25 +9,20 @@ way: the same code, and a first run that takes several times as long (`PLAIN`).
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 from collections.abc import Callable
-from contextlib import suppress
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import numba
 from numba import njit, types
 
+from oxiseq.engine.kernels.compiling.fingerprint import KernelCache
 from oxiseq.engine.kernels.compiling.later import Later
 
 KNOWN: Final = ("0.68.",)
 """How the versions of Numba begin that parts.py was tried with."""
 PLAIN: Final = not numba.__version__.startswith(KNOWN)
 """Whether this is another one."""
-
-_KERNELS: Final = Path(__file__).parent.parent
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,9 +42,7 @@ _PART: Final = _compiler("PartCompiler")
 
 def kernel(function: F) -> F:
     """Compile a function that Python calls."""
-    made = _compiled(function, cache=True, _nrt=True, **_WHOLE)
-    _forget_stale(str(made.stats.cache_path))
-    return cast(F, made)
+    return cast(F, _cached(function))
 
 
 def unlocked(function: F) -> F:
@@ -58,9 +50,7 @@ def unlocked(function: F) -> F:
 
     No other thread may use its arrays.
     """
-    made = _compiled(function, cache=True, _nrt=True, nogil=True, **_WHOLE)
-    _forget_stale(str(made.stats.cache_path))
-    return cast(F, made)
+    return cast(F, _cached(function, nogil=True))
 
 
 def inner(function: F) -> F:
@@ -90,6 +80,12 @@ def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> 
     dispatcher.compile = compile_
 
 
+def _cached(function: Callable[..., Any], **options: Any) -> Any:
+    made = _compiled(function, cache=True, _nrt=True, **_WHOLE, **options)
+    made._cache = KernelCache(function)
+    return made
+
+
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     return _widened(njit(**_COMMON, **options)(function))
 
@@ -116,23 +112,3 @@ def _widened(dispatcher: Any) -> Any:
 def _wide(type_: Any) -> Any:
     plain = types.unliteral(type_)
     return types.int64 if isinstance(plain, types.Integer) and plain != types.uint64 else plain
-
-
-@lru_cache
-def _forget_stale(cache: str) -> None:
-    """Remove compiled kernels that another state of the sources has left in the folder `cache`."""
-    folder, digest = Path(cache), _digest()
-    stamp = folder / "kernels.digest"
-    with suppress(OSError):  # Numba itself handles a cache that cannot be read or written
-        if stamp.exists() and stamp.read_text() == digest:
-            return
-        for compiled in [*folder.glob("*.nbi"), *folder.glob("*.nbc")]:
-            compiled.unlink(missing_ok=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        stamp.write_text(digest)
-
-
-@lru_cache
-def _digest() -> str:
-    """Of the sources of all kernels."""
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_KERNELS.rglob("*.py")))).hexdigest()
