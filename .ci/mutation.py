@@ -4,8 +4,8 @@ Cosmic Ray changes one operator or number of the sources at a time; the tests of
 they do not kill is printed with its change: either a test is missing, or the change makes no difference.
 
 The work is done on a copy of the checkout. The sample is drawn with a seed, the same for all who run it. mutmut is no
-choice here: it wraps functions, and Numba cannot compile what it makes. A changed kernel is compiled again with all
-that depends on it, which takes half a minute: see `_forget_stale` of engine/kernels/compiling/options.py.
+choice here: it wraps functions, and Numba cannot compile what it makes. A changed kernel is compiled again, and those
+that inline it, which takes a while: see engine/kernels/compiling/fingerprint.py.
 """
 
 from __future__ import annotations
