@@ -27,6 +27,7 @@ from oxiseq.engine.events.time import OUTSIDE, outside
 from oxiseq.engine.events.units import TimeUnit, all_as_microseconds, check_unit
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.events.arrow import MISSING, RISING, copy_times
+from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.kinds import FIRST_TIME, LAST_TIME
 from oxiseq.grammar.records import dataclass
 
@@ -247,7 +248,7 @@ def _read(batch: pa.RecordBatch, clock: _Clock, unit: TimeUnit | None, name: str
     title = clock.naming.time
     if clock.plain:
         times = np.empty(count, np.int64)
-        order = copy_times(rows.exported.address, clock.place, times)
+        order = call(copy_times, rows.exported, clock.place, times)
         if order != MISSING:
             rows.rising = order == RISING
             low, high = (times.item(0), times.item(-1)) if rows.rising else (int(times.min()), int(times.max()))
