@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import product
@@ -119,6 +119,8 @@ class Upstream:
         )
         self._services: Services | None = None
         self._part, self._whole = part, whole
+        self.on_written: Callable[[], None] = lambda: None
+        """Called when a request may have changed the other endpoint's data."""
 
     def offer(self, services: Services) -> None:
         """Let queries and updates name these sources in SERVICE."""
@@ -145,7 +147,14 @@ class Upstream:
         if self.settings.read_only and is_writing(request):
             raise Problem(403, "the server is read-only")
         called = self._called(request)
-        return self._passed(request) if called is None else self._joined(request, called)
+        status = 500
+        try:
+            response = self._passed(request) if called is None else self._joined(request, called)
+            status = response.status
+        finally:
+            if is_writing(request) and not 400 <= status < 500:  # it may have been carried out where no answer came
+                self.on_written()
+        return response
 
     def _passed(self, request: Request) -> Response:
         response = self._sent(request)
