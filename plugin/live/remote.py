@@ -1,7 +1,7 @@
 """A remote knowledge base: queries' patterns are sent once, their answers kept in the journal, and refreshed at times.
 
     query registered ─▶ P_D sent to the endpoint ─▶ answer, in the journal ─▶ engine
-    schedule, POST /kb/refresh, an update through us ─▶ all sent again ─▶ if anything is new: a change of the KB (changes.py)
+    schedule, update, POST /kb/refresh ─▶ all sent again ─▶ if anything is new: a change of the KB (changes.py)
 
 Standing queries over it (elsewhere.py) are sent again then, too, each on its own.
 
