@@ -296,12 +296,13 @@ def _times(column: pa.Array, title: str, unit: TimeUnit | None, name: str) -> ND
     if column.null_count:
         raise EventError(name, None, f"an event without a time: a null in the column {title!r}")
     kind = column.type
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+    if pa.types.is_timestamp(kind):
+        column, unit = column.cast(pa.int64()), kind.unit
+    elif pa.types.is_date(kind):
         try:
-            zone = kind.tz if pa.types.is_timestamp(kind) else None
-            column = column.cast(pa.timestamp("us", zone)).cast(pa.int64())
+            column, unit = column.cast(pa.timestamp("us")).cast(pa.int64()), "us"
         except pa.ArrowInvalid as error:
-            raise EventError(name, None, f"the column {title!r}: not whole microseconds in 64 bits: {error}") from error
+            raise EventError(name, None, f"the column {title!r}: no time in 64 bits: {error}") from error
     elif pa.types.is_integer(kind):
         try:
             column = column if pa.types.is_int64(kind) else column.cast(pa.int64())
@@ -310,8 +311,6 @@ def _times(column: pa.Array, title: str, unit: TimeUnit | None, name: str) -> ND
     else:
         raise EventError(name, None, f"the column {title!r} holds {kind}; timestamps or integer microseconds expected")
     times = np.array(np.from_dlpack(column), np.int64)
-    if not pa.types.is_integer(kind):
-        return _checked(times, title, name)
     return _from_integers(times, int(times.min()), int(times.max()), title, unit, name)
 
 
