@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import quote
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode, Store
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.terms.normal import XSD
@@ -234,16 +234,23 @@ class Tagged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cast:
-    """xsd:double() and the like of simple literals in plain forms; other rows are unsure."""
+    """xsd:double() and the like of simple literals in plain forms; other rows are unsure. One whose text the cast does
+    not take is wrong: its statement would be missing in an event that has the others."""
 
     of: Expr
     datatype: str
 
     def cells(self, work: Work) -> Cells:
         plain, given = PLAIN_FORMS[self.datatype], list(_simple(work, self.of))
+        known: dict[str, bool] = {}
         for row, text in enumerate(given):
             if text is not None and not plain.fullmatch(text):
-                work.unsure.add(row)
+                if text not in known:
+                    known[text] = _casts(text, self.datatype)
+                if known[text] or not text.strip():  # nothing is missing where there was nothing
+                    work.unsure.add(row)
+                else:
+                    work.fail(row, None, f"{shown(text)} is no {_short(self.datatype)}")
                 given[row] = None
         return Cells(given, STRING if self.datatype == XSD + "string" else f"^^<{self.datatype}>")
 
@@ -271,6 +278,12 @@ class Valid:
                 work.fail(row, self.column, f"{shown(text)} is no {_short(self.datatype)}")
                 given[row] = None
         return Cells(given, f"^^<{self.datatype}>")
+
+
+def _casts(text: str, datatype: str) -> bool:
+    """Whether Oxigraph's cast takes a text."""
+    asked = f"ASK {{ VALUES ?t {{ {Literal(text)} }} BIND({NamedNode(datatype)}(?t) AS ?c) FILTER(BOUND(?c)) }}"
+    return bool(Store().query(asked))
 
 
 def shown(text: str) -> str:
