@@ -13,11 +13,12 @@ from dataclasses import field
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import quote
 
-from pyoxigraph import Literal, NamedNode, Store
+from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.grammar.records import dataclass
+from oxiseq.kb_loader.tables import refused_by_cast
 from oxiseq.mappings.cells import IRI, STRING, Cells, cells_of
 
 MOST_TEXT: Final = 256 << 20
@@ -242,12 +243,11 @@ class Cast:
 
     def cells(self, work: Work) -> Cells:
         plain, given = PLAIN_FORMS[self.datatype], list(_simple(work, self.of))
-        known: dict[str, bool] = {}
-        for row, text in enumerate(given):
-            if text is not None and not plain.fullmatch(text):
-                if text not in known:
-                    known[text] = _casts(text, self.datatype)
-                if known[text] or not text.strip():  # nothing is missing where there was nothing
+        unusual = {text for text in set(given) if text is not None and not plain.fullmatch(text)}
+        refused = refused_by_cast({text for text in unusual if text.strip()}, self.datatype)
+        for row, text in enumerate(given) if unusual else ():
+            if text is not None and text in unusual:
+                if text not in refused:  # nor is anything missing where there was nothing
                     work.unsure.add(row)
                 else:
                     work.fail(row, None, f"{shown(text)} is no {_short(self.datatype)}")
@@ -278,12 +278,6 @@ class Valid:
                 work.fail(row, self.column, f"{shown(text)} is no {_short(self.datatype)}")
                 given[row] = None
         return Cells(given, f"^^<{self.datatype}>")
-
-
-def _casts(text: str, datatype: str) -> bool:
-    """Whether Oxigraph's cast takes a text."""
-    asked = f"ASK {{ VALUES ?t {{ {Literal(text)} }} BIND({NamedNode(datatype)}(?t) AS ?c) FILTER(BOUND(?c)) }}"
-    return bool(Store().query(asked))
 
 
 def shown(text: str) -> str:
