@@ -21,7 +21,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import IO
 
-from pyoxigraph import Literal, NamedNode, Quad, QueryTriples, Triple
+from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions, QueryTriples, Triple
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError, syntax_reason
@@ -52,6 +52,11 @@ _NO_VARIABLE = re.compile(
 )
 """What SPARQL's VARNAME cannot hold."""
 _XSD = "http://www.w3.org/2001/XMLSchema#"
+_CAST = re.compile(r"\bBIND\s*\(\s*(?:(\w*):(\w+)|<([^<>\s]+)>)\s*\(\s*[?$](\w+)\s*\)\s*AS\s*[?$](\w+)", re.IGNORECASE)
+"""A variable that is a cast of another."""
+_PREFIX = re.compile(r"\bPREFIX\s+(\w*):\s*<([^<>\s]*)>", re.IGNORECASE)
+_VARIABLE = re.compile(r"[?$](\w+)")
+_CONDITION = re.compile(r"\b(FILTER|OPTIONAL|UNION|MINUS|VALUES|SELECT)\b", re.IGNORECASE)
 
 
 _RML = ("http://www.w3.org/ns/r2rml#", "http://semweb.mmlab.be/ns/rml#", "http://w3id.org/rml/")
@@ -85,6 +90,29 @@ class Mapping:
             raise KbError(f"{name}: a CONSTRUCT query expected")
         self.needs = _needs(text)
         """The variables that only columns can bind, in the order of the text."""
+        self._casts = _casts(self._head, self._tail)
+
+    def fitting(self, rows: Rows, tell: Callable[[Fault], None]) -> Rows:
+        """The rows but for those with a text that a cast of its column does not take, which go to `tell`: SPARQL leaves
+        out the statement, of which nobody would know."""
+        wrong: dict[int, str] = {}
+        variables = [variable_name(name) for name in rows.names]
+        for variable, datatype in self._casts:
+            if variable not in variables:
+                continue
+            cells = [row[variables.index(variable)] for row in rows.values]
+            texts = {n: text for n, text in enumerate(cells) if isinstance(text, str) and text.strip()}
+            wrongly = refused_by_cast(set(texts.values()), datatype)
+            for number in [number for number, text in texts.items() if text in wrongly]:
+                told = f"?{variable}: {texts[number][:60]!r} is no xsd:{datatype.removeprefix(_XSD)}"
+                wrong.setdefault(number, told)
+        if not wrong:
+            return rows
+        for number, reason in sorted(wrong.items()):
+            line, cells = rows.lines[number], rows.values[number]
+            tell(Fault(line, line, reason, ", ".join("" if cell is None else str(cell) for cell in cells)))
+        kept = [number for number in range(len(rows.values)) if number not in wrong]
+        return Rows(rows.names, [rows.values[n] for n in kept], [rows.lines[n] for n in kept])
 
     @classmethod
     def given(cls, mapping: str | Path | Mapping | None) -> Mapping | None:
@@ -124,6 +152,28 @@ class Mapping:
             raise KbError(f"{self.name}: with the columns {', '.join(rows.names)}: {syntax_reason(error)}") from error
         assert isinstance(answer, QueryTriples)
         return answer
+
+
+def _casts(head: str, tail: str) -> list[tuple[str, str]]:
+    """Variables that a BIND casts for the template (`head`), and to which of XSD's datatypes. None where what the query
+    makes of a row depends on conditions: those may be there for texts that are no numbers."""
+    if _CONDITION.search(tail):
+        return []
+    known = dict(_PREFIX.findall(head))
+    shown = set(_VARIABLE.findall(head))
+    found = [(v, iri or known.get(p, "") + name) for p, name, iri, v, as_ in _CAST.findall(tail) if as_ in shown]
+    return [(variable, iri) for variable, iri in found if iri.startswith(_XSD)]
+
+
+def refused_by_cast(texts: set[str], datatype: str) -> set[str]:
+    """Those that Oxigraph's cast to a datatype does not take."""
+    if not texts:
+        return set()
+    rows = " ".join(str(Literal(text)) for text in texts)
+    query = f"SELECT ?t {{ VALUES ?t {{ {rows} }} BIND({NamedNode(datatype)}(?t) AS ?c) FILTER(!BOUND(?c)) }}"
+    answer = RdfStore().query(query)
+    assert isinstance(answer, QuerySolutions)
+    return {solution["t"].value for solution in answer}
 
 
 def _needs(text: str) -> tuple[str, ...]:
@@ -177,7 +227,7 @@ def table_statements(
 def _mapped(source: Source, content: IO[bytes], mapping: Mapping, tell: Callable[[Fault], None]) -> Iterator[Quad]:
     try:
         for rows in table_rows(source, content, tell):
-            for triple in mapping.triples(rows):
+            for triple in mapping.triples(mapping.fitting(rows, tell)):
                 yield Quad(triple.subject, triple.predicate, triple.object)
     except BROKEN as error:
         if source.frame is not None:  # nothing of it is bad: it was not had

@@ -12,12 +12,14 @@ from pyoxigraph import Literal
 
 from oxiseq.engine import kinds
 from oxiseq.engine.events.cells import Cells, Coded, cell_terms, is_text
+from oxiseq.engine.events.exported import Exported
 from oxiseq.engine.events.number_ids import number_ids
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.cea.cells import find_cells
 from oxiseq.engine.kernels.events.arrow import F64
 from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows
 from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -80,7 +82,7 @@ class ColumnIds:
             found[~cells.valid[rows]] = 0
         return found
 
-    def find(self, array: int, place: int, stored: int, values: I64, at: int) -> bool:
+    def find(self, array: Exported, place: int, stored: int, values: I64, at: int) -> bool:
         """Whether all numbers of a column are known: then their ids are in `values[:, at]`. The column: as of
         `find_cells`."""
         known = self._numbers.get(kinds.INTEGER if stored < F64 else kinds.DOUBLE)
@@ -134,9 +136,9 @@ class _NumberIds:
             find_rows(rows, self._slots, self._known, numbers)
         return self._ids[numbers]
 
-    def find(self, array: int, place: int, stored: int, values: I64, at: int) -> bool:
+    def find(self, array: Exported, place: int, stored: int, values: I64, at: int) -> bool:
         """As of ColumnIds."""
-        return not find_cells(array, place, stored, self._slots, self._known, self._ids, self._key, values, at)
+        return not call(find_cells, array, place, stored, self._slots, self._known, self._ids, self._key, values, at)
 
     def _learn(self, keys: I64) -> None:
         """Numbers that are different and new, by their bits."""

@@ -16,10 +16,10 @@ from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.subsets import AMBIGUOUS, FIRST_MASK, Subsets
 from oxiseq.engine.kernels.cea import held as kernels
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, Ptr, call
+from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, call
 from oxiseq.engine.terms.saved import State
 
-_NO_HISTORY: Final = Ptr[kernels.Letters](0), -1
+_NO_HISTORY: Final = 0, -1
 
 
 class Holders:
@@ -36,9 +36,9 @@ class Holders:
         """So many events come in, the first of these, of so many partitions."""
         if self._history is not None:
             table, low = self.room(count, partitions)
-            kernels.append(table, symbol, partition, count, low)
+            call(kernels.append, table, symbol, partition, count, low)
 
-    def room(self, count: int, partitions: int) -> tuple[Ptr[kernels.Letters], int]:
+    def room(self, count: int, partitions: int) -> tuple[Pointers[kernels.Letters] | int, int]:
         """Where so many events of so many partitions come in: the history, their place there; −1: none is kept. The
         caller enters them."""
         return _NO_HISTORY if self._history is None else self._history.room(count, partitions)
@@ -106,7 +106,7 @@ class _History:
         self._count = 0
         self._scratch = _scratch(64, count)
 
-    def room(self, count: int, partitions: int) -> tuple[Ptr[kernels.Letters], int]:
+    def room(self, count: int, partitions: int) -> tuple[Pointers[kernels.Letters] | int, int]:
         """As of Holders."""
         low, high = self._count, self._count + count
         letters = self._letters
@@ -117,7 +117,7 @@ class _History:
             letters = letters._replace(symbol=longer(letters.symbol, room), before=longer(letters.before, room))
             self._letters = letters
         self._count = high
-        return self._tables.of(letters).address, low
+        return self._tables.of(letters), low
 
     def _know(self, partitions: int) -> kernels.Letters:
         """There are so many, more than before."""

@@ -25,7 +25,7 @@ from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.cea import rows as k
 from oxiseq.engine.kernels.events import arrow
-from oxiseq.engine.kernels.memory.pointers import Pointers, address_of
+from oxiseq.engine.kernels.memory.pointers import Pointers, address_of, call
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
@@ -144,8 +144,8 @@ class RowProgram:
 
     def mark(self, batch: TupleRows, room: Pointers[k.Room], *, whole: bool) -> None:
         """As `kernels.cea.rows.mark_rows`."""
-        array, count, leaves = batch.exported.address, len(batch.time), len(self.facts.leaves)
-        while (new := k.mark_rows(array, self.pointers.address, room.address, leaves, count, whole)) != k.DONE:
+        count, leaves = len(batch.time), len(self.facts.leaves)
+        while (new := call(k.mark_rows, batch.exported, self.pointers, room, leaves, count, whole)) != k.DONE:
             self._learn(new, batch)
 
     def _learn(self, number: int, batch: TupleRows) -> None:

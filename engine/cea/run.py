@@ -147,7 +147,7 @@ class CeaRun(MatchRunner[k.Memory]):
         """As `feed`, of the events in `few`, at these times. The times are copied to `log` from place `low` on."""
         placed, memory = self._placed, self._tables.of(self._memory)
         history, held = self._holders.room(len(time), len(self._memory.parts))
-        enter_few(memory.address, placed.few_address, time, log, low, history, held)
+        call(enter_few, memory, placed.placed_few, time, log, low, history, held)
         return self._fed(placed.placed_few, placed.few.partition, time)
 
     def _fed(self, E: Pointers[k.Events], partition: I64, time: I64) -> FoundEvents:
@@ -159,7 +159,7 @@ class CeaRun(MatchRunner[k.Memory]):
         failed, table = -1, self._tables.of
         while True:
             A, S = table(self._cache.arrays), table(self._memory)
-            need = advance(A.address, S.address, E.address)
+            need = call(advance, A, S, E)
             if need == matches.DONE:
                 break
             at = int(scalars[k.AT])

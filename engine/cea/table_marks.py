@@ -122,7 +122,7 @@ class TableMarker:
         values = np.zeros((len(batch.time), len(self._by)), np.int64)
         for i, attribute, place, stored in layout.keys:
             ids = self._ids[attribute]
-            if stored is None or not ids.find(batch.exported.address, place, stored, values, i):
+            if stored is None or not ids.find(batch.exported, place, stored, values, i):
                 values[:, i] = ids.of(read_cells(batch.rows.column(place), attribute.value), slice(None))
         return values
 

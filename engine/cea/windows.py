@@ -12,7 +12,7 @@ from oxiseq.engine.kernels.cea import clocks as kernels
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.compiling.options import in_python
 from oxiseq.engine.kernels.matches.clocks import window_start
-from oxiseq.engine.kernels.memory.pointers import Array, Pointers, Ptr
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 
@@ -51,14 +51,14 @@ def room_for_few(words: int, kind: int, back: int, size: float) -> k.Few:
 def attribute_clocks(few: Pointers[k.Few], values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Clocks and cuts of events with these values of the attribute of its window, which may fall; NaN: it has none."""
     clocks, cuts = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
-    kernels.attribute_clocks(few.address, values, clocks, cuts)
+    call(kernels.attribute_clocks, few, values, clocks, cuts)
     return clocks, cuts
 
 
 class Placed:
     """Batches of a query's events as its kernel reads them, with clocks and cuts. `words`: of a symbol.
 
-    `few`: where a batch of at most FEW events is put, or written at once; `few_address`: of it, for kernels;
+    `few`: where a batch of at most FEW events is put, or written at once;
     `placed_few`: the events there.
     """
 
@@ -68,7 +68,6 @@ class Placed:
         size = float(window.size.value) if isinstance(window, AttributeWindow) else 0.0
         self.few = room_for_few(words, self._kind, self._back, size)
         self._few = Pointers(self.few)
-        self.few_address: Ptr[k.Few] = self._few.address
         self.placed_few = cast(Pointers[k.Events], self._few)  # it begins as one
 
     def cut(self, time: int) -> int:
@@ -100,7 +99,7 @@ class Placed:
 
     def place_few(self, time: NDArray[np.int64], count: int) -> Pointers[k.Events]:
         """A batch whose symbols, partitions and values of the window's attribute are in `few`."""
-        kernels.place_few(self._few.address, time, count)
+        call(kernels.place_few, self._few, time, count)
         return self.placed_few
 
 

@@ -21,7 +21,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import OUTSIDE, to_microseconds
 from oxiseq.engine.kernels.events import assembly as k
 from oxiseq.engine.kernels.events import nquads
-from oxiseq.engine.kernels.memory.pointers import address_of
+from oxiseq.engine.kernels.memory.pointers import address_of, call
 from oxiseq.engine.kernels.memory.scan import PADDING
 from oxiseq.engine.kernels.terms.plain import SCRATCH_SPARE
 from oxiseq.engine.rdf import parse
@@ -150,16 +150,16 @@ class EventAssembler:
     def _read(self, block: Block, line: int, *, trusted: bool) -> Iterator[EventBatch]:
         state = self._state
         before, words = self._block, state[[k.DATA, k.POSITION, k.STOP, k.LINE, k.TRUSTED]]
-        self._block = block
+        self._block, text = block, np.frombuffer(block.text, np.uint8)
         state[[k.DATA, k.POSITION, k.STOP, k.LINE, k.TRUSTED]] = (
-            address_of(np.frombuffer(block.text, np.uint8)),
+            address_of(text),
             block.start,
             block.size,
             line,
             trusted,
         )
         self._make_scratch(block.size)
-        while (status := nquads.read(self._address, self._terms.address)) != k.OK:
+        while (status := call(nquads.read, self._address, self._terms)) != k.OK:
             if status == k.FULL:
                 yield self._take()
             elif status == k.WHOLE_LINE:

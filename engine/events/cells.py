@@ -164,8 +164,17 @@ def cell_terms(values: pa.Array) -> list[Literal]:
 
 def _moments(values: pa.Array) -> list[Literal]:
     zone = "" if values.type.tz is None else "Z"
-    micros = _microseconds(values, pa.timestamp("us", values.type.tz))
-    return [_literal("dateTime", to_text(n).removesuffix("Z") + zone) for n in micros]
+    if values.type.unit == "ns":
+        parts = [divmod(n, 1_000) for n in values.cast(pa.int64()).to_pylist()]
+    else:
+        parts = [(n, 0) for n in _microseconds(values, pa.timestamp("us", values.type.tz))]
+    return [_literal("dateTime", _clock(micros, nanos) + zone) for micros, nanos in parts]
+
+
+def _clock(micros: int, nanos: int) -> str:
+    """A moment in UTC with all its digits."""
+    text = to_text(micros).removesuffix("Z")
+    return f"{text[:19]}.{micros % 1_000_000:06}{nanos:03}" if nanos else text
 
 
 def _microseconds(values: pa.Array, kind: pa.DataType) -> list[int]:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from oxiseq.engine.kernels.events.arrow import RELEASE, WORDS
+from oxiseq.engine.kernels.memory.pointers import Addressed, Ptr
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +25,7 @@ def _function(address: int) -> Callable[[int], Any]:
     return PYFUNCTYPE(None, c_void_p)(address)
 
 
-class Exported:
+class Exported(Addressed[Any]):
     """The struct ArrowArray of a record batch, which it keeps alive. `address`: of the struct, for kernels."""
 
     __slots__ = ("_free", "_struct", "address")
@@ -32,7 +33,7 @@ class Exported:
     def __init__(self, rows: pa.RecordBatch) -> None:
         self._free: Callable[[int], Any] | None = None
         self._struct = _Struct()
-        self.address = addressof(self._struct)
+        self.address = Ptr[Any](addressof(self._struct))
         rows._export_to_c(self.address)
         self._free = _function(self._struct[RELEASE])
 

@@ -37,8 +37,8 @@ def to_microseconds(time: Time | Literal) -> int:
 
     An int is taken as microseconds. A text is an xsd:dateTime, or a date, which means its first instant. A datetime or
     xsd:dateTime without a zone means UTC. Literals of xsd:dateTime, xsd:dateTimeStamp and of the integer types
-    (microseconds) are accepted. Raises EventError for another text or literal, digits below a microsecond and times
-    outside of the years 1 to 9999, TypeError for another type.
+    (microseconds) are accepted. Digits below a microsecond, which .NET, Java and Go write, are cut off. Raises
+    EventError for another text or literal and times outside of the years 1 to 9999, TypeError for another type.
     """
     if type(time) is int:
         return _in_range(time, time)
@@ -71,8 +71,6 @@ def _literal_microseconds(literal: Literal) -> int:
     read = read_datetime(literal.value)
     if read is None:
         raise EventError(None, None, f"not a valid time: {str(literal)[:200]}")
-    if not read.whole:
-        raise EventError(None, None, f"a time finer than a microsecond: {literal}")
     return read.microseconds
 
 

@@ -27,6 +27,7 @@ from oxiseq.engine.events.time import OUTSIDE, outside
 from oxiseq.engine.events.units import TimeUnit, all_as_microseconds, check_unit
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.events.arrow import MISSING, RISING, copy_times
+from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.kinds import FIRST_TIME, LAST_TIME
 from oxiseq.grammar.records import dataclass
 
@@ -247,7 +248,7 @@ def _read(batch: pa.RecordBatch, clock: _Clock, unit: TimeUnit | None, name: str
     title = clock.naming.time
     if clock.plain:
         times = np.empty(count, np.int64)
-        order = copy_times(rows.exported.address, clock.place, times)
+        order = call(copy_times, rows.exported, clock.place, times)
         if order != MISSING:
             rows.rising = order == RISING
             low, high = (times.item(0), times.item(-1)) if rows.rising else (int(times.min()), int(times.max()))
@@ -295,12 +296,13 @@ def _times(column: pa.Array, title: str, unit: TimeUnit | None, name: str) -> ND
     if column.null_count:
         raise EventError(name, None, f"an event without a time: a null in the column {title!r}")
     kind = column.type
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+    if pa.types.is_timestamp(kind):
+        column, unit = column.cast(pa.int64()), kind.unit
+    elif pa.types.is_date(kind):
         try:
-            zone = kind.tz if pa.types.is_timestamp(kind) else None
-            column = column.cast(pa.timestamp("us", zone)).cast(pa.int64())
+            column, unit = column.cast(pa.timestamp("us")).cast(pa.int64()), "us"
         except pa.ArrowInvalid as error:
-            raise EventError(name, None, f"the column {title!r}: not whole microseconds in 64 bits: {error}") from error
+            raise EventError(name, None, f"the column {title!r}: no time in 64 bits: {error}") from error
     elif pa.types.is_integer(kind):
         try:
             column = column if pa.types.is_int64(kind) else column.cast(pa.int64())
@@ -309,8 +311,6 @@ def _times(column: pa.Array, title: str, unit: TimeUnit | None, name: str) -> ND
     else:
         raise EventError(name, None, f"the column {title!r} holds {kind}; timestamps or integer microseconds expected")
     times = np.array(np.from_dlpack(column), np.int64)
-    if not pa.types.is_integer(kind):
-        return _checked(times, title, name)
     return _from_integers(times, int(times.min()), int(times.max()), title, unit, name)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.flow.buffers import Flowing
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import WORDS, Ptr, address_of
+from oxiseq.engine.kernels.memory.pointers import WORDS, Addressed, Ptr, address_of
 from oxiseq.grammar.records import dataclass
 
 I64: TypeAlias = NDArray[np.int64]
@@ -59,7 +59,7 @@ class Delta:
         return cls(at[order], weight[order], rows[order])
 
 
-class Buffer:
+class Buffer(Addressed[Flowing]):
     """A delta with room for more. Kernels read and write it by its `address`, which stays the same when it grows."""
 
     def __init__(self, width: int, room: int = 16) -> None:

@@ -38,8 +38,8 @@ class Driver:
 
     def __init__(self, nodes: Sequence[Node], terms: TermDictionary) -> None:
         self._nodes, self._terms = nodes, terms
-        self._known = (0, 0)
-        """Where the dictionary was, and which ids it had freed, when the table was made."""
+        self._known = -1
+        """Which ids the dictionary had freed when the table was made."""
         self._scalars = np.zeros(SCALARS, np.int64)
         self._scalars[FILLED] = ALL
         self._steps = np.zeros(len(nodes), STEP)
@@ -71,7 +71,7 @@ class Driver:
         self._until_tidy -= 1
         if not self._until_tidy or self._scalars.item(LARGEST) > KEPT_ROOM:
             self._tidy()
-        if self._known != (self._terms.address, self._terms.generation):
+        if self._known != self._terms.generation:
             self._make_table()
         return self._address
 
@@ -82,11 +82,9 @@ class Driver:
             node.step()
         else:
             node.go_on(answer)
-        if self._known[0] != self._terms.address:
-            self._make_table()
 
     def _make_table(self) -> None:
-        self._known = self._terms.address, self._terms.generation
+        self._known = self._terms.generation
         for node, step in zip(self._nodes, self._steps, strict=True):
             step["out"] = node.out.address
             call = node.call()

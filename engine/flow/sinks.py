@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import Buffer, Ids
 from oxiseq.engine.kernels.flow.handing import NONE_FULL, Handing, hand_on
-from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.windows.run import Report
 
 _NEW: Final = int(Report.NEW)
@@ -32,5 +32,5 @@ class Sinks:
     def take(self, out: NDArray[np.void], values: Ids) -> None:
         """Copy rows of a run of windows (kernels/windows, records.OUT): new ones with weight 1, ended ones with
         weight -1. Raises LimitError."""
-        while (full := hand_on(self._memory.address, out, values, _NEW, self.tick)) != NONE_FULL:
+        while (full := call(hand_on, self._memory, out, values, _NEW, self.tick)) != NONE_FULL:
             self._buffers[full].grow()

@@ -20,7 +20,7 @@ from oxiseq.engine.flow.occurring import Occurring
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.kernels.flow import stepping as k
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable
+from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable, call
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -85,7 +85,7 @@ class Stepping:
         sources = [Replaceable(self._source(each.rows, *bounds[name])) for name, each in events]
         stepped = self._stepped(sources, more)
         memory = Pointers(stepped)
-        while (answer := k.step_by_tick(memory.address)) != k.DONE:
+        while (answer := call(k.step_by_tick, memory)) != k.DONE:
             self._make_room(answer, int(stepped.scalars[k.WHICH]), sources)
         for source, each in zip(sources, self._events, strict=True):
             each.rows.going = source.arrays.going[: source.arrays.state[k.GOING]].copy()

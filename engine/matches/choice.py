@@ -16,7 +16,7 @@ from oxiseq.engine.kernels.matches.choice import memory as c
 from oxiseq.engine.kernels.matches.choice.choose import choose
 from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.memory import M, put_finals
 from oxiseq.grammar.algebra import Strategy
 
@@ -60,7 +60,8 @@ class Chooser:
                 self._by_node(len(nodes))
             if len(self._picked) < len(finals):
                 self._picked = np.zeros(2 * len(finals), np.int64)
-            outcome = choose(
+            outcome = call(
+                choose,
                 Pointers(
                     c.ChoiceMemory(
                         nodes,
@@ -79,7 +80,7 @@ class Chooser:
                         self._picked,
                         self._spine,
                     )
-                ).address
+                ),
             )
             if outcome == c.CHOSEN:
                 picked = self._picked[: self._state[c.PICKED]]

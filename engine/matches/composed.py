@@ -193,7 +193,7 @@ class ComposedWindows:
         V = Pointers(c.Values(columns.values, columns.flags))
         while True:
             A, S = table(self.rules.arrays), table(self._memory)
-            need = c.compose(A.address, S.address, steps.address, V.address, reports.address)
+            need = call(c.compose, A, S, steps, V, reports)
             if need in (matches.DONE, matches.OUT_FULL):
                 self._drain(found)
                 if need == matches.DONE:

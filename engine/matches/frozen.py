@@ -17,7 +17,7 @@ from oxiseq.engine.kernels.matches.frozen import memory as f
 from oxiseq.engine.kernels.matches.frozen.best import find_best
 from oxiseq.engine.kernels.matches.frozen.freeze import count_above, count_ways, freeze
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.memory import M
 
 MOST_LIMBS: Final = 64
@@ -156,7 +156,7 @@ class FrozenMatches:
             entries=np.zeros((2 * size, 2), np.int32),
             picked=np.zeros(min(wanted, _FIRST), np.int32),
         )
-        while (need := find_best(Pointers(memory).address)) != f.FOUND:
+        while (need := call(find_best, Pointers(memory))) != f.FOUND:
             if need == f.MORE_RECORDS:
                 twice = 2 * len(memory.records)
                 memory = memory._replace(records=longer(memory.records, twice), sums=longer(memory.sums, twice))
@@ -180,7 +180,7 @@ class FrozenMatches:
         """How many matches each of these outputs is in: u64, or Python's integers. Raises LimitError as `count`."""
         if not self.count:
             return np.zeros(len(nodes), np.uint64)
-        count_above(self._pointers.address)
+        call(count_above, self._pointers)
         memory = self._memory
         if self._limbs == 1:
             times: NDArray[np.uint64] = memory.ways[nodes, 0] * memory.above[nodes, 0]
@@ -191,7 +191,7 @@ class FrozenMatches:
         return int(self._memory.ways[n, 0]) if self._limbs == 1 else _number(self._memory.ways[n])
 
     def _freeze(self) -> int:
-        while freeze(self._pointers.address) != f.FOUND:  # the stack is full: there is room for all else
+        while call(freeze, self._pointers) != f.FOUND:  # the stack is full: there is room for all else
             self._memory = self._memory._replace(stack=longer(self._memory.stack, 2 * len(self._memory.stack)))
             self._pointers = self._pointers.of(self._memory)
         return int(self._memory.state[f.FROZEN])
@@ -203,7 +203,7 @@ class FrozenMatches:
                 ways, above = (np.empty((self._size, self._limbs), np.uint64) for _ in range(2))
                 self._memory = self._memory._replace(ways=ways, above=above)
                 self._pointers = self._pointers.of(self._memory)
-            self._enough = count_ways(self._pointers.address) == f.FOUND
+            self._enough = call(count_ways, self._pointers) == f.FOUND
         return self._enough
 
 

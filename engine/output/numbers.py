@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.flow.results import SCRATCH, integer_terms
-from oxiseq.engine.kernels.memory.pointers import address_of
+from oxiseq.engine.kernels.memory.pointers import address_of, call
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 Ids = NDArray[np.uint32]
@@ -30,5 +30,5 @@ def written(kernel: Callable[..., int], columns: tuple[NDArray[Any], ...], text:
     ids, scratch, done = np.zeros(len(columns[0]), np.uint32), np.zeros(SCRATCH, np.uint8), 0
     while done < len(ids):
         terms.reserve(_AT_ONCE, text * _AT_ONCE)
-        done = int(kernel(terms.address, address_of(scratch), *columns, ids, done))
+        done = int(call(kernel, terms, address_of(scratch), *columns, ids, done))
     return ids

@@ -21,7 +21,7 @@ from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total, total_of
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.kernels.flow.results import large_terms
 from oxiseq.engine.kernels.matches import weights as w
-from oxiseq.engine.kernels.memory.pointers import address_of
+from oxiseq.engine.kernels.memory.pointers import address_of, call
 from oxiseq.engine.kernels.terms.table import PADDING
 from oxiseq.engine.matches.measures import Measures, Weight, large_numbers, number_of
 from oxiseq.engine.output.group_rows import GroupRows, Row, RowPlan
@@ -151,7 +151,7 @@ class WeightRows:
         while done < len(ids):
             few = texts[done : done + _AT_ONCE]
             self._terms.reserve(len(few), sum(map(len, few)) + PADDING)
-            done = int(large_terms(self._terms.address, address_of(data), ends, nearest, quality, ids, done))
+            done = int(call(large_terms, self._terms, address_of(data), ends, nearest, quality, ids, done))
         return ids
 
     # --- one by one -------------------------------------------------------------------------------------

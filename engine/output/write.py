@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
 from oxiseq.engine.kernels.output.paths import choose, count_products, resolve, visible
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
@@ -235,9 +235,10 @@ class AnswerWriter:
         n, f = len(found), len(found.rows)
         time, event_letter, event_time = np.empty(n, np.int64), np.empty(f, np.int32), np.empty(f, np.int64)
         values = np.empty((n, len(self._plan.runner.written.columns)), np.uint32)
-        write_answers(
-            self._pointers.address,
-            rows.pointers.address,
+        call(
+            write_answers,
+            self._pointers,
+            rows.pointers,
             rows.offset,
             found.rows,
             found.ends,

@@ -25,7 +25,7 @@ from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.matching import records as k
 from oxiseq.engine.kernels.matching.records import MatchTables
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, address_of
+from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, address_of, call
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.asking import KNOWN_TRUE
 from oxiseq.engine.matching.conditions import ConditionMemo, passes
@@ -311,10 +311,10 @@ class _Kernel:
         if memo is not self.memory.memo:
             self.memory = self.memory._replace(memo=memo)
             self._point()
-        C, resumed = self._columns.of(columns).address, False
+        C, resumed = self._columns.of(columns), False
         while True:
-            status: int = match.match_events(
-                self._tables.address, C, self._pointers.address, resumed, offset, subject, predicate, object_
+            status: int = call(
+                match.match_events, self._tables, C, self._pointers, resumed, offset, subject, predicate, object_
             )
             if status == match.FULL:
                 self._grow("out", "out_values", "event", "flag", "row_values")

@@ -29,6 +29,7 @@ from oxiseq.engine.flow.epsparql.stamps import Stamps
 from oxiseq.engine.flow.epsparql.standing import Query, Standing
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow.facts import read_rows
+from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.concern import Concern, keys_in, predicate_of
 from oxiseq.engine.run.family import Family, OneQuery
@@ -390,7 +391,7 @@ class IntervalRun(KbRun):
         ends, times = np.empty(count, np.int64), np.empty(2 * count, np.int64)
         values = np.empty((count, found.width - INTERVAL), np.uint32)
         numbered = self._family.tabled
-        if read_rows(found.address, ends, values, times) or numbered:
+        if call(read_rows, found, ends, values, times) or numbered:
             rows = in_order(Rows(values, times[::2], ends), self._terms, numbered=numbered)
             ends, values, times = rows.end, rows.values, np.stack([rows.start, rows.end], axis=1).reshape(-1)
         letters = np.zeros(2 * count, np.int32)

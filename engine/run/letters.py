@@ -17,7 +17,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.expressions.column import holding
 from oxiseq.engine.expressions.exists import Ask, graph_of
-from oxiseq.engine.kernels.memory.pointers import Pointers, address_of
+from oxiseq.engine.kernels.memory.pointers import Pointers, address_of, call
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.rows import RowStore
@@ -228,10 +228,11 @@ class LetterRows:
         first = self.settings[lr.FIRST_ROW] = rows.end
         self.settings[lr.STORE_AT] = rows.reserve(most)
         times = np.ascontiguousarray(times)
-        self.buffer.instants = lr.write_rows(
-            self._columns.address,
-            self.buffer.pointers.address,
-            rows.pointers.address,
+        self.buffer.instants = call(
+            lr.write_rows,
+            self._columns,
+            self.buffer.pointers,
+            rows.pointers,
             np.array(sources, np.int64).reshape(-1, lr.NEXT + 1),
             address_of(times),
             len(times),

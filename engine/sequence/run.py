@@ -15,6 +15,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.matches import records as matches
+from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.advance import advance, measure
 from oxiseq.engine.matches.found import Found
@@ -154,12 +155,12 @@ class SequenceRun(MatchRunner[k.Memory]):
             rows = self._no_rows
         self._first_row = int(rows.arrays.base[0])
         table = self._tables.of
-        T, R, C = table(tables).address, rows.pointers.address, table(self._terms.columns).address
+        T, R, C = table(tables), rows.pointers, table(self._terms.columns)
         for m in self._compiled.measures:
-            measure(T, table(self._memory).address, R, C, m.code0, m.code1, m.letter, m.column)
+            call(measure, T, table(self._memory), R, C, m.code0, m.code1, m.letter, m.column)
         failed, collections = -1, 0
         while True:
-            need = advance(T, table(self._memory).address, R, C, until, until if passed is None else passed)
+            need = call(advance, T, table(self._memory), R, C, until, until if passed is None else passed)
             if need == matches.DONE:
                 break
             at = int(self._memory.scalars[k.INSTANT])
@@ -172,7 +173,7 @@ class SequenceRun(MatchRunner[k.Memory]):
                 self._choose(lambda: self._chosen(positions or (_ROW_IDS, 0)))
             elif need == k.NEED_DECISIONS:
                 self._decide()
-                C = table(self._terms.columns).address  # new terms may have moved them
+                C = table(self._terms.columns)  # new terms may have moved them
             elif need == matches.OUT_FULL:
                 self._drain(full=True)
             elif need == matches.TOO_MANY:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine import kinds
+from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.kernels.terms.content import sort_rows
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -20,7 +21,7 @@ def content_order(
         return np.arange(len(event))
     if not len(of_kb):
         numbers = np.arange(len(event))
-        sort_rows(terms.address, event, np.ascontiguousarray(values), numbers, np.empty_like(numbers))
+        call(sort_rows, terms, event, np.ascontiguousarray(values), numbers, np.empty_like(numbers))
         return numbers
     distinct, inverse = np.unique(values, return_inverse=True)
     kind, serial = terms.columns.kind[distinct], terms.columns.exact[distinct]

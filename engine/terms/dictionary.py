@@ -32,7 +32,7 @@ from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.events import triples
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers, Ptr, address_of
+from oxiseq.engine.kernels.memory.pointers import Addressed, Replaceable, address_of
 from oxiseq.engine.kernels.output import texts as result_texts
 from oxiseq.engine.kernels.terms import table
 from oxiseq.engine.kernels.terms import texts as term_texts
@@ -73,7 +73,7 @@ class Holder(Protocol):
         """Arrays with all ids that it may still read; other numbers among them do no harm."""
 
 
-class TermDictionary:
+class TermDictionary(Addressed[table.TermArrays]):
     """Terms ↔ ids. Id 0 is "unbound", the first term gets 1."""
 
     def __init__(self, capacity: int = 1024) -> None:
@@ -92,7 +92,11 @@ class TermDictionary:
         self._due, self._due_text = COLLECT_FROM, COLLECT_TEXT
         self.generation = 0
         """Changes when ids have been freed: what is kept by id is void then."""
-        self._replace(_allocate(max(capacity, 16)))
+        arrays = _allocate(max(capacity, 16))
+        self._pointers = Replaceable(arrays)
+        self.address = self._pointers.address
+        """Of the pointer table for kernels (`D` of kernels/terms/table.py), always the same."""
+        self._replace(arrays)
 
     def __len__(self) -> int:
         """One more than the largest id ever given; 1 when there was none."""
@@ -112,11 +116,6 @@ class TermDictionary:
     def columns(self) -> TermColumns:
         """The columns as they are now. Growth replaces the arrays: fetch them again for every batch."""
         return self._columns
-
-    @property
-    def address(self) -> Ptr[table.TermArrays]:
-        """The pointer table for kernels (`D` of kernels/terms/table.py); growth replaces it too."""
-        return self._pointers.address
 
     # --- terms → ids --------------------------------------------------------------------------------
 
@@ -399,7 +398,7 @@ class TermDictionary:
         self._arrays = arrays
         self._counts, self._own, self._text = arrays.counts, arrays.own, arrays.text.data
         self._start, self._length = arrays.entries["start"], arrays.entries["length"]
-        self._pointers = Pointers(arrays)
+        self._pointers.set(arrays)
         self._columns = TermColumns(arrays.kind, arrays.number, arrays.exact, arrays.quality)
         self._pinned = longer(self._pinned, len(arrays.own))
 

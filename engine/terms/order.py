@@ -33,7 +33,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Ptr, Replaceable, address_of
+from oxiseq.engine.kernels.memory.pointers import Replaceable, address_of, call
 from oxiseq.engine.kernels.terms import order as k
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.normal import RDF_LANG_STRING, XSD
@@ -217,18 +217,18 @@ class TermOrder:
         return self._memory.arrays
 
     @property
-    def address(self) -> Ptr[k.OrderArrays]:
+    def pointers(self) -> Replaceable[k.OrderArrays]:
         """The pointer table for kernels (`L` of kernels/terms/order.py), always the same. Ask for it again when the
         dictionary has freed ids: they are forgotten then."""
         if self._generation != self._terms.generation:
             self._forget_freed()
-        return self._memory.address
+        return self._memory
 
     def prepare(self, ids: AnyIds) -> None:
         """Have kernels able to compare these terms."""
         wanted = np.require(ids, np.uint32, ("C", "W")).reshape(-1)
         found = np.zeros(len(wanted), np.uint32)
-        count = int(k.hard_terms(self._terms.address, self.address, wanted, found))
+        count = int(call(k.hard_terms, self._terms, self.pointers, wanted, found))
         if not count:
             return
         if len(self._arrays.known) < len(self._terms):
@@ -242,7 +242,7 @@ class TermOrder:
         """The ids in term order; equal values by their texts, or (not `total`) in their given order."""
         self.prepare(ids)
         out = np.array(ids, np.uint32)
-        k.sort_terms(self._terms.address, self.address, out, np.zeros(len(out), np.uint32), total)
+        call(k.sort_terms, self._terms, self.pointers, out, np.zeros(len(out), np.uint32), total)
         return out
 
     def ranks(self, ids: AnyIds, *, total: bool = False) -> NDArray[np.int64]:
@@ -251,7 +251,7 @@ class TermOrder:
         distinct, inverse = np.unique(ids, return_inverse=True)
         order = self.sorted(distinct, total=total)
         ranks = np.zeros(len(order), np.int64)
-        k.rank_sorted(self._terms.address, self.address, order, ranks, total)
+        call(k.rank_sorted, self._terms, self.pointers, order, ranks, total)
         by_id = np.empty(len(order), np.int64)
         by_id[np.searchsorted(distinct, order)] = ranks
         found: NDArray[np.int64] = by_id[inverse].reshape(np.shape(ids))

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables
+from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, call
 from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.kernels.windows.advance import advance
 from oxiseq.engine.matching.conditions import ConditionMemo, passes
@@ -299,9 +299,9 @@ class WindowRun:
         scalars[k.INSTANT : k.TRIPLE + 1] = 0
         told = 0
         while True:
-            C = self._pointers.of(self._terms.columns).address
-            S = self._pointers.of(self._memory).address
-            need = advance(self._tables.address, S, C, offset, s, p, o, clock, source, first, bounds)
+            C = self._pointers.of(self._terms.columns)
+            S = self._pointers.of(self._memory)
+            need = call(advance, self._tables, S, C, offset, s, p, o, clock, source, first, bounds)
             if need == k.DONE:
                 break
             if need == k.OUT_FULL:

@@ -133,6 +133,9 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
         sinks_declared=tuple(DeclaredSink.of(given, name) for name, given in tables.get(SINKS, {}).items()),
     )
     service = opened.enter_context(LiveService(knowledge, folder, settings, durability))
+    if isinstance(endpoint, Upstream):
+        assert isinstance(knowledge, RemoteKnowledge)
+        endpoint.on_written = knowledge.written
     assert isinstance(endpoint, SparqlEndpoint | Upstream)
     routes = LiveRoutes(service, endpoint.evaluations)
     endpoint.offer(routes.services)

@@ -1,7 +1,7 @@
 """A remote knowledge base: queries' patterns are sent once, their answers kept in the journal, and refreshed at times.
 
     query registered ─▶ P_D sent to the endpoint ─▶ answer, in the journal ─▶ engine
-    schedule, POST /kb/refresh ─▶ all sent again ─▶ if anything is new: a change of the KB (changes.py)
+    schedule, update, POST /kb/refresh ─▶ all sent again ─▶ if anything is new: a change of the KB (changes.py)
 
 Standing queries over it (elsewhere.py) are sent again then, too, each on its own.
 
@@ -74,6 +74,10 @@ class RemoteKnowledge:
         self.standing = StandingElsewhere(self)
         self._asking = threading.Lock()
         self._told = Refreshed()
+        self.due = threading.Event()
+        """Set when the answers are to be asked for at once."""
+        self._written = self._seen = 0
+        """How many updates have gone to the endpoint through us; how many of them had when all was asked last."""
 
     def begin(self, kept: KbAnswers) -> None:
         """Continue with the earlier answers, and keep new ones there."""
@@ -98,25 +102,46 @@ class RemoteKnowledge:
             with self.lock:
                 self._keep(bodies)
 
-    def refresh(self, texts: Iterable[str]) -> Refreshed:
+    def written(self) -> None:
+        """The endpoint's data may be others than when it was asked."""
+        with self.lock:
+            self._written += 1
+        self.due.set()
+
+    @property
+    def behind(self) -> bool:
+        """Whether an update has gone to the endpoint through us, and nothing has been asked since."""
+        return self._seen < self._written
+
+    def refresh(self, texts: Iterable[str], *, unless_seen: bool = False) -> Refreshed:
         """Ask all of `texts` again; when something is new, answers to others are released. When one fails, all stay.
-        Then standing queries, each on its own.
+        Then standing queries, each on its own. `unless_seen`: nothing is asked where no update has gone through us
+        since it was.
 
         Raises KbError; ChangeRefusedError, FullError: the first failure, after all have been tried.
         """
         with self._asking:
-            errors: list[OxiseqError] = []
-            for part in (partial(self._refresh_patterns, texts), self.standing.refresh):
-                try:
-                    part()
-                except OxiseqError as error:
-                    errors.append(error)
-            with self.lock:
-                if errors:
-                    self._told = replace(self._told, failures=self._told.failures + 1, error=str(errors[0]))
-                    raise errors[0]
-                self._told = replace(self._told, asked=microseconds(), error="")
-            return self._told
+            if unless_seen and not self.behind:
+                return self._told
+            written = self._written
+            try:
+                return self._refresh(texts)
+            finally:
+                self._seen = written  # where it has failed, too: the next time is on schedule
+
+    def _refresh(self, texts: Iterable[str]) -> Refreshed:
+        errors: list[OxiseqError] = []
+        for part in (partial(self._refresh_patterns, texts), self.standing.refresh):
+            try:
+                part()
+            except OxiseqError as error:
+                errors.append(error)
+        with self.lock:
+            if errors:
+                self._told = replace(self._told, failures=self._told.failures + 1, error=str(errors[0]))
+                raise errors[0]
+            self._told = replace(self._told, asked=microseconds(), error="")
+        return self._told
 
     def _refresh_patterns(self, texts: Iterable[str]) -> None:
         wanted = set(texts) | self._given

@@ -68,7 +68,9 @@ class LiveService:
         self.worker = Worker(self.journal, self._engine, self.topics, self.settings, self.metrics, store.lock)
         self.streams = Streams(self.journal, self.worker, self.settings, self.metrics)
         over = store if isinstance(store, Store) else store.standing
-        self.standing = StandingQueries(self.journal, over, self.topics, self.settings, self.metrics)
+        self.standing = StandingQueries(
+            self.journal, over, self.topics, self.settings, self.metrics, self._take_in_updates
+        )
         self.queries = Queries(
             self.journal,
             self._engine,
@@ -94,7 +96,7 @@ class LiveService:
         self.resumed = resumed(self.journal.path)
         """For a restored journal: the position of each stream in the backup."""
         self._threads = [threading.Thread(target=self._keep_up, name="oxiseq-upkeep", daemon=True)]
-        if isinstance(store, RemoteKnowledge) and self.settings.refresh is not None:
+        if isinstance(store, RemoteKnowledge):
             self._threads.append(threading.Thread(target=self._keep_fresh, name="oxiseq-refresh", daemon=True))
 
     def start(self) -> None:
@@ -156,6 +158,8 @@ class LiveService:
     def close(self) -> None:
         """End the threads, make a checkpoint, close the journal."""
         self._ending.set()
+        if isinstance(self.store, RemoteKnowledge):
+            self.store.due.set()
         self.end_subscriptions()
         self.sinks.stop()
         self.standing.stop()
@@ -178,23 +182,37 @@ class LiveService:
         """The knowledge base, without what is kept of its answers."""
         return self.store.endpoint if isinstance(self.store, RemoteKnowledge) else self.store
 
-    def refresh(self) -> None:
-        """Ask a KB elsewhere again all that queries ask. Raises KbError, ChangeRefusedError, FullError; then all stays
-        as it was."""
+    def refresh(self, *, unless_seen: bool = False) -> None:
+        """Ask a KB elsewhere again all that queries ask; `unless_seen`: only after an update that went there through
+        us. Raises KbError, ChangeRefusedError, FullError; then all stays as it was."""
         if isinstance(self.store, RemoteKnowledge):
             self.metrics.kb_refreshes.inc()
             try:
-                self.store.refresh(self.queries.kb_texts)
+                self.store.refresh(self.queries.kb_texts, unless_seen=unless_seen)
             except OxiseqError:
                 self.metrics.kb_failures.inc()
                 raise
 
+    def _take_in_updates(self) -> None:
+        """What updates through us have changed at a KB elsewhere is known; where that fails, the old answers stay."""
+        if isinstance(self.store, RemoteKnowledge) and self.store.behind:
+            self._refresh_or_warn(unless_seen=True)
+
+    def _refresh_or_warn(self, *, unless_seen: bool) -> None:
+        try:
+            self.refresh(unless_seen=unless_seen)
+        except OxiseqError as error:
+            LOG.warning("the knowledge base could not be queried again, its old answers stay: %s", error)
+
     def _keep_fresh(self) -> None:
-        while not self._ending.wait(self.settings.refresh):
-            try:
-                self.refresh()
-            except OxiseqError as error:
-                LOG.warning("the knowledge base could not be queried again, its old answers stay: %s", error)
+        assert isinstance(self.store, RemoteKnowledge)
+        due = self.store.due
+        while True:
+            updated = due.wait(self.settings.refresh)
+            if self._ending.is_set():
+                return
+            due.clear()  # before asking: an update meanwhile is for the next time
+            self._refresh_or_warn(unless_seen=updated)
 
     def _keep_up(self) -> None:
         while not self._ending.wait(self.settings.upkeep):

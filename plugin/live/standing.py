@@ -15,7 +15,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import timedelta
 from functools import partial
@@ -115,8 +115,11 @@ class StandingQueries:
         topics: Topics,
         settings: LiveSettings,
         metrics: Metrics,
+        take_in_updates: Callable[[], None] = lambda: None,
     ) -> None:
+        """`take_in_updates`: called before an answer is read, for a store that does not tell of its changes."""
         self._journal, self._store, self._topics = journal, store, topics
+        self._take_in_updates = take_in_updates
         self._settings, self._metrics = settings, metrics
         self._lock = threading.RLock()
         """Taken before the store's."""
@@ -352,6 +355,7 @@ class StandingQueries:
     def _wait_for(self, name: str) -> None:
         """All updates made so far are taken in. The store may take long: without the lock."""
         if (query := self.query(name)) is not None:
+            self._take_in_updates()
             query.catch_up()
 
     def _last_answer(self, name: str) -> Answer:

@@ -64,7 +64,7 @@ class Subscriptions:
         nothing where none is stored. Raises CursorError, UnknownError, DamagedBatchError."""
         with self._lock:
             known = self._pages.get((name, cursor))
-        if known is not None:
+        if known is not None and self.journal.queries.get(name).first <= cursor + 1:  # they are still kept
             return known
         parts = [part for part in self.journal.matches.read(name, cursor, MOST) if len(part)]
         if not parts:

@@ -18,6 +18,7 @@ from pyoxigraph import NamedNode
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.grammar.records import dataclass
+from oxiseq.kb_loader.tables import refused_by_cast
 from oxiseq.mappings.cells import IRI, STRING, Cells, cells_of
 
 MOST_TEXT: Final = 256 << 20
@@ -234,16 +235,22 @@ class Tagged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cast:
-    """xsd:double() and the like of simple literals in plain forms; other rows are unsure."""
+    """xsd:double() and the like of simple literals in plain forms; other rows are unsure. One whose text the cast does
+    not take is wrong: its statement would be missing in an event that has the others."""
 
     of: Expr
     datatype: str
 
     def cells(self, work: Work) -> Cells:
         plain, given = PLAIN_FORMS[self.datatype], list(_simple(work, self.of))
-        for row, text in enumerate(given):
-            if text is not None and not plain.fullmatch(text):
-                work.unsure.add(row)
+        unusual = {text for text in set(given) if text is not None and not plain.fullmatch(text)}
+        refused = refused_by_cast({text for text in unusual if text.strip()}, self.datatype)
+        for row, text in enumerate(given) if unusual else ():
+            if text is not None and text in unusual:
+                if text not in refused:  # nor is anything missing where there was nothing
+                    work.unsure.add(row)
+                else:
+                    work.fail(row, None, f"{shown(text)} is no {_short(self.datatype)}")
                 given[row] = None
         return Cells(given, STRING if self.datatype == XSD + "string" else f"^^<{self.datatype}>")
 

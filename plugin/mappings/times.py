@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
+from math import floor
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -140,7 +141,7 @@ class Clock:
         if self.unit is None and number != int(number):
             raise EventError(None, None, f"{str(given)[:_SHOWN]} has a fraction: the mapping is to say its unit")
         micros = number / 1_000 if self.unit == "ns" else number * _PER_SECOND[self.unit or "us"]
-        return to_microseconds(round(micros))
+        return to_microseconds(floor(micros))
 
     def _text(self, text: str) -> int:
         if _NUMBER.fullmatch(text):

@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from oxiseq.grammar.records import dataclass
@@ -45,6 +46,7 @@ def given_streams(
     names: Mapping[str, str], streams: Mapping[str, DataFrame], mappings: Mapping[str, Declared] | None
 ) -> dict[str, Given]:
     """By the stream's IRI; `names`: those of the query's streams, with their IRIs. Raises SparkError, MappingError."""
+    _check_frames(streams)
     frames, of_rows = _by_iri(names, streams), _by_iri(names, mappings or {})
     if not frames:
         raise SparkError("no stream is given")
@@ -55,6 +57,15 @@ def given_streams(
         name_iri: _events(name, frame) if name_iri not in of_rows else _rows(name, frame, of_rows[name_iri][1])
         for name_iri, (name, frame) in frames.items()
     }
+
+
+def _check_frames(streams: object) -> None:
+    """Raise SparkError where they are no DataFrames by name."""
+    if not isinstance(streams, Mapping):
+        raise SparkError(f"streams is {type(streams).__name__}; a DataFrame for each stream, by name, is expected")
+    for name, frame in streams.items():
+        if not isinstance(name, str) or not isinstance(frame, DataFrame):
+            raise SparkError(f"stream {name!r}: {type(frame).__name__} is given; a DataFrame of Spark's is expected")
 
 
 def _by_iri(names: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
@@ -82,7 +93,13 @@ def _events(name: str, frame: DataFrame) -> Given:
         kind = frame.schema[column].dataType.simpleString()
         if kind not in _KINDS[column]:
             raise SparkError(f"stream {name!r}: {column} is {kind}; {' or '.join(_KINDS[column])} expected")
-    return Given(frame.select(*columns))
+    return Given(frame.select(*(_column(frame, column) for column in columns)))
+
+
+def _column(frame: DataFrame, name: str) -> Column:
+    """Clocks without a zone are those of `spark.sql.session.timeZone`, as everywhere in Spark."""
+    clock = frame.schema[name].dataType.simpleString() == "timestamp_ntz"
+    return F.col(name).cast("timestamp").alias(name) if clock else F.col(name)
 
 
 def _rows(name: str, frame: DataFrame, declared: Declared) -> Given:

@@ -13,17 +13,17 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 _WATERMARKS: Final = {"EventTimeWatermark", "UpdateEventTimeWatermarkColumn"}
-_STATEFUL: Final = (
+_HOLDING: Final = (
     "Aggregate",
-    "Deduplicate",
     "Distinct",
     "FlatMapGroups",
     "Join",
-    "Limit",
     "MapGroups",
     "TransformWithState",
     "UpdateEventTimeWatermarkColumn",
 )
+"""Parts of the names of operators that emit rows later than they come, when all that they read streams. A limit, a
+deduplication and a join with a table pass rows on at once."""
 
 
 def has_watermark(frame: DataFrame) -> bool:
@@ -32,9 +32,12 @@ def has_watermark(frame: DataFrame) -> bool:
 
 
 def is_behind_state(frame: DataFrame) -> bool:
-    """Whether something with a state emits the events under a watermark."""
-    names = [node.nodeName() for node in _operators(frame)]
-    return any(n in _WATERMARKS for n in names) and any(part in n for n in names for part in _STATEFUL)
+    """Whether something holds the events back, and emits them under a watermark."""
+    return has_watermark(frame) and any(_holds_back(node) for node in _operators(frame))
+
+
+def _holds_back(node: Any) -> bool:
+    return any(part in node.nodeName() for part in _HOLDING) and all(each.isStreaming() for each in _children(node))
 
 
 def metric_names(frame: DataFrame) -> set[str]:
@@ -48,5 +51,9 @@ def _operators(frame: DataFrame) -> Iterator[Any]:
     while waiting:
         node = waiting.pop()
         yield node
-        children = node.children()
-        waiting += [children.apply(i) for i in range(children.size())]
+        waiting += _children(node)
+
+
+def _children(node: Any) -> list[Any]:
+    children = node.children()
+    return [children.apply(i) for i in range(children.size())]

@@ -46,7 +46,7 @@ class TooMany(Exception):
 
 
 class _Output:
-    """The answer's bytes as frames; a binary file for pyoxigraph."""
+    """One job's answer as frames; a binary file for pyoxigraph. What it collects for a job that fails is never sent."""
 
     def __init__(self, out: int) -> None:
         self._out = out
@@ -99,8 +99,10 @@ def _opened(name: dict[str, Any]) -> Store:
     return store
 
 
-def evaluate(job: dict[str, Any], sources: _Sources, output: _Output) -> None:
+def evaluate(job: dict[str, Any], sources: _Sources, out: int) -> None:
     """Carry out a job, and send what comes of it."""
+    output = _Output(out)
+    output.frame(TAKEN)
     try:
         _answer(job, sources.open(job["source"]), output)
     except TooMany as error:
@@ -150,11 +152,10 @@ def _failure(kind: str, error: Exception) -> bytes:
 
 def serve() -> None:
     """Jobs from stdin until its end."""
-    sources, output = _Sources(), _Output(1)
+    sources = _Sources()
     try:
         for line in sys.stdin.buffer:
-            output.frame(TAKEN)
-            evaluate(json.loads(line), sources, output)
+            evaluate(json.loads(line), sources, 1)
     finally:
         os._exit(0)
 

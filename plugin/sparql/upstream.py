@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import product
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -54,6 +55,8 @@ _HOP_BY_HOP: Final = frozenset(
 )
 # ours are for us: the body was unpacked, tokens and cookies are not to be shown to another server
 _OURS: Final = frozenset(["host", "content-length", "content-encoding", "authorization", "cookie"])
+_NO_COOKIES: Final = DefaultCookiePolicy(allowed_domains=())
+"""All requests share a client: what the endpoint has one of them keep is not for the others."""
 _CONNECT_SECONDS: Final = 10.0
 _CALLED: Final = re.compile(rb"service|%", re.IGNORECASE)
 """What a request has that may name a stream in SERVICE: the word, or letters that are percent-encoded."""
@@ -111,9 +114,13 @@ class Upstream:
         headers = {"accept-encoding": "identity"}  # where the client takes no packed answer either
         if token is not None:
             headers["authorization"] = f"Bearer {token}"
-        self._client = httpx.Client(timeout=timeout, transport=transport, trust_env=False, headers=headers)
+        self._client = httpx.Client(
+            timeout=timeout, transport=transport, trust_env=False, headers=headers, cookies=CookieJar(_NO_COOKIES)
+        )
         self._services: Services | None = None
         self._part, self._whole = part, whole
+        self.on_written: Callable[[], None] = lambda: None
+        """Called when a request may have changed the other endpoint's data."""
 
     def offer(self, services: Services) -> None:
         """Let queries and updates name these sources in SERVICE."""
@@ -140,7 +147,14 @@ class Upstream:
         if self.settings.read_only and is_writing(request):
             raise Problem(403, "the server is read-only")
         called = self._called(request)
-        return self._passed(request) if called is None else self._joined(request, called)
+        status = 500
+        try:
+            response = self._passed(request) if called is None else self._joined(request, called)
+            status = response.status
+        finally:
+            if is_writing(request) and not 400 <= status < 500:  # it may have been carried out where no answer came
+                self.on_written()
+        return response
 
     def _passed(self, request: Request) -> Response:
         response = self._sent(request)

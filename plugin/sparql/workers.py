@@ -58,11 +58,12 @@ class Died(Exception):
 
 
 class _Failed(Exception):
-    """The process could not answer, and continues."""
+    """The process could not answer. foreseen: in a way that leaves it as it was, so that it may take another job."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: Exception, *, foreseen: bool) -> None:
         super().__init__(error)
         self.error = error
+        self.foreseen = foreseen
 
 
 class Worker:
@@ -191,7 +192,7 @@ class Workers:
                 worker.run(job, receiver)
                 whole = True
             except _Failed as failed:
-                whole = True  # reported by a process that goes on
+                whole = failed.foreseen
                 raise failed.error from None
             except Died as died:
                 if died.taken or not waited:
@@ -271,7 +272,7 @@ def _failure(said: dict[str, Any]) -> Died | _Failed:
     if kind == "memory":
         return Died(-signal.SIGABRT)
     if kind == "syntax":
-        return _Failed(SyntaxError(message, ("", said["line"], said["column"], "")))
+        return _Failed(SyntaxError(message, ("", said["line"], said["column"], "")), foreseen=True)
     if kind == "rows":
-        return _Failed(Problem(403, "too many results", message))
-    return _Failed(ValueError(message) if kind == "value" else RuntimeError(message))
+        return _Failed(Problem(403, "too many results", message), foreseen=True)
+    return _Failed(ValueError(message) if kind == "value" else RuntimeError(message), foreseen=False)

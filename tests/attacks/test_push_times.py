@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from asked_service import BEGIN, EX, LANGUAGES, PATH, STREAM, TURTLE, Asked, asked, settled
+from asked_service import BEGIN, EX, LANGUAGES, NQUADS, PATH, STREAM, TURTLE, Asked, asked, settled
 
 import oxiseq
 from oxiseq.engine.events.encode import encode_events
@@ -201,3 +201,30 @@ def make_older(path: Path) -> None:
         for column in ("begun", "rebuilt"):
             connection.execute(f"ALTER TABLE query DROP COLUMN {column}")
         connection.execute("PRAGMA user_version = 2")
+
+
+FINE = "2024-05-01T10:00:00.1234567Z"
+"""As .NET writes it."""
+SEEN = f'<{EX}h> <{EX}seen> "{FINE}"^^<http://www.w3.org/2001/XMLSchema#dateTime> .'
+TIMED = f'<urn:g> <http://www.w3.org/ns/prov#generatedAtTime> "{FINE}"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n'
+TIMED += SEEN.removesuffix(".") + "<urn:g> .\n"
+
+
+def test_pushed_times_are_cut_off_below_a_microsecond(tmp_path: Path) -> None:
+    """An event's time, and those of parameters; a literal in a triple keeps its digits."""
+    pushes = [
+        (f"{PATH}?time={FINE}", SEEN, TURTLE),
+        (f"{PATH}?time=2024-05-01T12:00:00.123456789%2B02:00", SEEN, TURTLE),
+        (PATH, TIMED, NQUADS),
+        (PATH, TIMED + "# not small\n" + TIMED.replace("urn:g", "urn:g2"), NQUADS),
+    ]
+    with asked(tmp_path) as here:
+        for target, body, headers in pushes:
+            status, told = here.ask("POST", target, body.encode(), headers)
+            assert (status, told["rejected"], told["late"]) == (200, 0, 0), told
+            first = told["offsets"]["first"]
+            events = here.raw("GET", f"{PATH}/events?since={first}&limit=1", headers={"Accept": "application/n-quads"})
+            assert b'generatedAtTime> "2024-05-01T10:00:00.123456Z"' in events.data
+            assert f'seen> "{FINE}"'.encode() in events.data
+        assert here.ask("POST", f"{PATH}?advance={FINE}")[0] == 200
+        assert here.ask("GET", f"/queries/spaseq/why?since={FINE}&until=2024-05-01T10:00:01.0000001Z")[0] == 200

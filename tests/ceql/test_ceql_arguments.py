@@ -173,7 +173,6 @@ WRONG: dict[str, tuple[Any, str]] = {
     ),
     "a null time": (table([1, None, 3]), "an event without a time: a null in the column 'time'"),
     "a time that is text": (table(["1", "2", "3"]), "the column 'time' holds string; timestamps or integer micros"),
-    "nanoseconds": (table(pa.array([1, 2, 3], pa.timestamp("ns"))), "the column 'time': not whole microseconds"),
     "far away": (table(pa.array([1, 2, 2**64 - 1], pa.uint64())), "the column 'time'"),
     "types that are numbers": (table(types=[1, 2, 3]), "the column 'type' holds int64; the names of types are text"),
     "lists": (table(v=[[1], [2], [3]]), "the column 'v' holds list<.*>, which is no attribute of an event"),

@@ -97,7 +97,7 @@ def test_times_have_to_agree() -> None:
         ('"1970-01-01T01:00:01+01:00"^^<' + XSD + "dateTime>", 1_000_000),
         ('"0010"^^<' + XSD + "int>", 10),
         ('"2024-01-01"^^<' + XSD + "date>", "not a time"),
-        ('"1970-01-01T00:00:00.0000001Z"^^<' + XSD + "dateTime>", "finer than a microsecond"),
+        ('"1970-01-01T00:00:00.0000019Z"^^<' + XSD + "dateTime>", 1),
         ('"x"^^<' + XSD + "dateTime>", "not a valid time"),
         ('"99999999999999999999"^^<' + XSD + "integer>", "outside of the years"),
         ('"253402300800000000"^^<' + XSD + "integer>", "outside of the years"),

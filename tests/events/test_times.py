@@ -84,6 +84,7 @@ def test_literals(microseconds: int, text: str) -> None:
         datetime(1970, 1, 1, 5, tzinfo=timezone(timedelta(hours=2))),
         typed("1970-01-01T03:00:00", "dateTime"),
         typed("1970-01-01T03:00:00.000000000Z", "dateTime"),
+        typed("1970-01-01T03:00:00.0000009Z", "dateTime"),
         typed("1970-01-01T05:00:00+02:00", "dateTime"),
         typed("1970-01-01T03:00:00Z", "dateTimeStamp"),
         typed("10800000000", "integer"),
@@ -97,7 +98,6 @@ def test_ways_to_write_three_o_clock(time: datetime | int | Literal) -> None:
 @pytest.mark.parametrize(
     "literal",
     [
-        typed("1970-01-01T00:00:00.0000001Z", "dateTime"),
         typed("1970-02-30T00:00:00Z", "dateTime"),
         typed("999999-01-01T00:00:00Z", "dateTime"),
         typed(str(2**63), "integer"),
@@ -162,7 +162,6 @@ def test_texts_are_dates_and_date_times(text: str, time: int) -> None:
         "9" * 10**5,
         "0000-01-01",
         "99999-01-01",
-        "1970-01-01T00:00:00.0000001Z",
         "1970-01-01\n",
     ],
 )

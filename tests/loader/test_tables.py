@@ -95,3 +95,35 @@ def test_a_table_without_a_mapping_is_told_before_anything_is_written(tmp_path: 
     with pytest.raises(KbError, match="needs a mapping"):
         load(tmp_path / "t.csv", tmp_path / "kb")
     assert not (tmp_path / "kb").exists()
+
+
+CASTS = """PREFIX : <http://example.org/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+CONSTRUCT { ?iri :name ?name ; :age ?years }
+WHERE { BIND(IRI(CONCAT("http://example.org/", ?id)) AS ?iri) BIND(xsd:integer(?age) AS ?years) }
+"""
+
+
+def test_a_row_with_a_text_that_a_cast_does_not_take_goes_to_quarantine(tmp_path: Path) -> None:
+    """SPARQL would leave out its age, and load the rest."""
+    (tmp_path / "t.csv").write_text("id,name,age\n1,Ann,3\n2,Bob,abc\n3,Cleo,\n4,Dora,999999999999999999999\n")
+    (tmp_path / "map.rq").write_text(CASTS)
+    report = load(tmp_path / "t.csv", tmp_path / "kb", mapping=tmp_path / "map.rq")
+    assert report.quarantined == 2
+    assert report.faults[0] == f"{tmp_path / 't.csv'}:3: ?age: 'abc' is no xsd:integer"
+    found = {q for q in open_kb(tmp_path / "kb") if q.graph_name != STATISTICS}
+    assert found == {fact("1", "name", "Ann"), fact("1", "age", 3), fact("3", "name", "Cleo")}
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "BIND(xsd:integer(?age) AS ?n) BIND(COALESCE(?n, 0) AS ?years)",
+        "BIND(COALESCE(xsd:integer(?age), 0) AS ?years)",
+        "OPTIONAL { BIND(xsd:integer(?age) AS ?years) }",
+    ],
+)
+def test_a_mapping_that_says_what_to_do_then_is_left_alone(tmp_path: Path, where: str) -> None:
+    (tmp_path / "t.csv").write_text("id,name,age\n2,Bob,abc\n")
+    (tmp_path / "map.rq").write_text(CASTS.replace("BIND(xsd:integer(?age) AS ?years)", where))
+    report = load(tmp_path / "t.csv", tmp_path / "kb", mapping=tmp_path / "map.rq")
+    assert (report.quarantined, report.read >= 1) == (0, True)

@@ -20,6 +20,8 @@ from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlSettings
 
 pytest.importorskip("httpx", reason="httpx is not installed: pip install 'oxiseq[server]'")
+import httpx
+
 from oxiseq.sparql.upstream import Addresses, RemoteKb, Upstream, addresses
 
 SELECT = "/query?query=SELECT%20%3Fo%20%7B%20%3Fs%20%3Fp%20%3Fo%20%7D"
@@ -138,6 +140,21 @@ def test_headers_of_one_connection_are_dropped() -> None:
         answer = ask(address, "GET", SELECT)
         assert (answer.status, answer.body, answer.headers["x-kept"]) == (200, b"ok", "1")
         assert not {"x-hop", "keep-alive"} & set(answer.headers)
+
+
+def test_a_cookie_of_the_endpoint_behind_is_for_its_client_alone() -> None:
+    """All requests go there by one client, which would send it with the next one's."""
+    seen: list[httpx.Request] = []
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, headers={"Set-Cookie": "session=first; Path=/"}, content=iter([b"ok"]))
+
+    upstream = Upstream("http://behind.example", transport=httpx.MockTransport(reply))
+    with served(upstream) as address:
+        assert [ask(address, "GET", SELECT).headers["set-cookie"] for _ in range(2)] == 2 * ["session=first; Path=/"]
+    assert ["cookie" in request.headers for request in seen] == [False, False]
+    upstream.close()
 
 
 def test_the_addresses_of_an_endpoint() -> None:

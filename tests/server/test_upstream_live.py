@@ -62,6 +62,7 @@ def in_front(url: str, folder: Path, refresh: float | None = None) -> Iterator[t
     prepare()  # a request is not to wait for kernels that are compiled
     upstream = Upstream(url, SparqlSettings(limits=Limits(seconds=5.0)))
     knowledge = RemoteKnowledge(RemoteKb(upstream))
+    upstream.on_written = knowledge.written
     settings = LiveSettings(idle=None, refresh=refresh)
     try:
         with (
@@ -103,7 +104,7 @@ def test_queries_ask_once_and_again_on_request(behind: str, tmp_path: Path) -> N
         pay(address, 1, "ann", 10)
         pay(address, 2, "bob", 20)
         assert rows(address, "named", 1) == [("ann", "Ann", "10")]
-        people(address, ann="Anna", bob="Bob")  # through us: requests pass
+        people(behind, ann="Anna", bob="Bob")  # not through us: it is known when it is asked for
         assert b"Anna" in ask(behind, "GET", f"/query?query={quote('SELECT ?n { GRAPH ?g { ?s ?p ?n } }')}").body
         pay(address, 3, "ann", 30)
         assert rows(address, "named", 2)[1:] == [("ann", "Ann", "30")]
@@ -126,6 +127,43 @@ def test_queries_ask_once_and_again_on_request(behind: str, tmp_path: Path) -> N
             assert [text for text in sends if f"<{EX}people>" in text and f"<{EX}name>" in text] == sends != []
         once = ask(address, "POST", "/query", [SPASEQ, ("Accept", "text/csv")], NAMED.encode())
         assert once.body.count(b"Anna") == 3  # asked of the endpoint, as it is now
+
+
+def test_an_update_through_us_is_known_without_a_refresh(behind: str, tmp_path: Path) -> None:
+    select = f"SELECT ?n {{ GRAPH <{EX}people> {{ ?who <{EX}name> ?n }} }}".encode()
+    with in_front(behind, tmp_path) as (address, service):
+        told(ask(address, "PUT", "/queries/names", [("Content-Type", "application/sparql-query")], select))
+        told(ask(address, "PUT", "/queries/named", [SPASEQ], NAMED.encode()))
+
+        def names() -> set[bytes]:
+            return set(ask(address, "GET", "/queries/names/answer", [("Accept", "text/csv")]).body.split()[1:])
+
+        assert names() == {b"Ann"}
+        update = f"INSERT DATA {{ GRAPH <{EX}people> {{ <{EX}bob> <{EX}name> 'Bob' }} }}".encode()
+        assert ask(address, "POST", "/update", [("Content-Type", "application/sparql-update")], update).status == 204
+        assert names() == {b"Ann", b"Bob"}
+        assert ask(address, "POST", "/update", [("Content-Type", "application/sparql-update")], b"INSERT").status == 400
+        assert not service.store.behind  # nothing was carried out, and nothing is asked
+        people(address, ann="Anna", bob="Bob")
+        changes = told(ask(address, "GET", "/queries/names/changes"))["changes"]
+        assert [sorted(change) for change in changes] and names() == {b"Anna", b"Bob"}
+        pay(address, 1, "ann", 10)
+        assert rows(address, "named", 1) == [("ann", "Anna", "10")]
+
+
+def test_updates_through_us_are_asked_about_once(tmp_path: Path) -> None:
+    """Nobody reads meanwhile: the server asks by itself, and readers that follow live hear of it."""
+    with ours() as behind, in_front(behind, tmp_path) as (address, service):
+        people(behind, ann="Ann")
+        select = f"SELECT ?n {{ GRAPH <{EX}people> {{ ?who <{EX}name> ?n }} }}".encode()
+        told(ask(address, "PUT", "/queries/names", [("Content-Type", "application/sparql-query")], select))
+        before = service.journal.queries.get("names").next
+        people(address, ann="Anna")
+        deadline = time.monotonic() + 30
+        while service.journal.queries.get("names").next == before:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert not service.store.behind
 
 
 def test_on_a_schedule(behind: str, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from oxiseq.engine.errors import syntax_reason
 from oxiseq.engine.events.assembler import Block
 from oxiseq.engine.events.messages.announced import VERSION_LINE
 from oxiseq.engine.kernels.events import messages as k
-from oxiseq.engine.kernels.memory.pointers import address_of
+from oxiseq.engine.kernels.memory.pointers import address_of, call
 from oxiseq.engine.kernels.terms.plain import SCRATCH_SPARE
 from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -90,7 +90,7 @@ class _Columns:
     def read(self) -> MessageColumns:
         """All of it."""
         state = self._state
-        while (status := k.read(self._address, self._terms.address)) != k.OK:
+        while (status := call(k.read, self._address, self._terms)) != k.OK:
             if status == k.WHOLE_LINE:
                 self._whole_line()
             elif status == k.UNUSUAL_TERM:
@@ -166,6 +166,6 @@ class _Columns:
             return self._terms.intern(term)
         text = np.frombuffer(str(term).encode() + bytes(8), np.uint8)
         self._kept.append(text)
-        while (known := k.label(self._address, self._terms.address, address_of(text), len(text) - 8)) < 0:
+        while (known := call(k.label, self._address, self._terms, address_of(text), len(text) - 8)) < 0:
             self._terms.reserve(_QUAD_TERMS, 0)
         return int(known)

@@ -23,7 +23,7 @@ from oxiseq.engine.flow.times import LATEST, halves_of, times_at
 from oxiseq.engine.kernels.flow import facts as k
 from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.flow.clocks import OVER
-from oxiseq.engine.kernels.memory.pointers import Array, Pointers, address_of
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers, address_of, call
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
 
@@ -65,7 +65,7 @@ class Arriving:
         scalars[k.FIRST], scalars[k.EVENTS] = 0, len(events)
         while scalars.item(k.FIRST) < len(events):
             tick = scalars[k.TICK] = self.tick
-            while k.write_facts(self._memory.address, self.facts.address) != DONE:
+            while call(k.write_facts, self._memory, self.facts) != DONE:
                 self.facts.grow()
             self.tick = scalars.item(k.TICK)
             if self.facts:

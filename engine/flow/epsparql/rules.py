@@ -21,7 +21,7 @@ from oxiseq.engine.flow.epsparql.standing import Standing
 from oxiseq.engine.flow.nodes.linear import Union
 from oxiseq.engine.kernels.flow import facts as k
 from oxiseq.engine.kernels.flow.buffers import DONE
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Construct, TriplePattern
 
@@ -98,8 +98,7 @@ class _Template:
             return False
         if self._blanks:
             self._make_blanks()
-        address, terms = self._memory.address, self._terms.address
-        while k.make_facts(address, terms, self._read.address, self.out.address) != DONE:
+        while call(k.make_facts, self._memory, self._terms, self._read, self.out) != DONE:
             self.out.grow()
         return bool(self.out)
 

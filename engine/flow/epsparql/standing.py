@@ -141,7 +141,7 @@ class Standing:
 
     def addresses(self, places: Iterable[int]) -> list[int]:
         """Of arrangements, for kernels."""
-        return [self._kept(place).address for place in places]
+        return [node.address for node in map(self._kept, places)]
 
     def _again(self, past: _Past, tick: int) -> int:
         """Processes instants that are over and emits nothing. Returns the tick behind them."""

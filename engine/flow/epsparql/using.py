@@ -21,7 +21,7 @@ from oxiseq.engine.kernels.flow import choosing as k
 from oxiseq.engine.kernels.flow import using as u
 from oxiseq.engine.kernels.flow.arrangement import ROW
 from oxiseq.engine.kernels.flow.buffers import DONE
-from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable
+from oxiseq.engine.kernels.memory.pointers import Addressed, Pointers, Replaceable, call
 
 _FEW: Final = 64
 """Used triples that are not worth looking for."""
@@ -59,7 +59,7 @@ class Uses:
         self._form, self._kept = _Rows(uses, inside), _Arranged(kept, addresses)
         self._most = _FEW
         """Used triples up to which the number of kept rows is not checked."""
-        self._addresses = self._memory.address, self._form.address, self._kept.address
+        self._tables = self._memory, self._form, self._kept
 
     def told(self, solutions: Buffer) -> Delta:
         """The solutions of some instants that are emitted; they consume their triples."""
@@ -68,7 +68,7 @@ class Uses:
         if count > len(memory.kept):
             kept, ends, heads, best = _by_row(1 << count.bit_length())
             self._memory.set(memory._replace(kept=kept, ends=ends, heads=heads, best=best))
-        while k.choose(*self._addresses, solutions.address) != DONE:
+        while call(k.choose, *self._tables, solutions) != DONE:
             self._more()
         return solutions.delta.take(self._memory.arrays.kept[:count] != 0)
 
@@ -92,7 +92,7 @@ class Uses:
     def drop(self) -> None:
         """Rows made of them are no longer kept, so nothing is made of used triples any more."""
         memory = self._memory.arrays
-        u.drop_used(self._kept.address, memory.used)
+        call(u.drop_used, self._kept, memory.used)
         memory.scalars[k.COUNT], self._most = 0, _FEW
         if len(memory.used) > _KEPT_ROOM:
             self._memory.set(memory._replace(used=np.zeros(_KEPT_ROOM, np.int64)))
@@ -100,7 +100,7 @@ class Uses:
             memory.used[:] = 0
 
 
-class _Rows:
+class _Rows(Addressed[u.Rows]):
     """What rows are made of, for kernels. uses: the columns of triples' numbers; guards: their columns, and which."""
 
     def __init__(self, uses: Sequence[int], guards: Sequence[tuple[int, int]]) -> None:
@@ -110,7 +110,7 @@ class _Rows:
         self.address = self._memory.address
 
 
-class _Arranged:
+class _Arranged(Addressed[u.Kept]):
     """Arrangements, for kernels."""
 
     def __init__(self, kept: Sequence[Kept], addresses: Sequence[int]) -> None:

@@ -14,7 +14,7 @@ from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row, forget
 from oxiseq.engine.kernels.memory.growing import lines
-from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 _LINE: Final = 8
@@ -94,12 +94,12 @@ class Arrange(KeepsRows):
         self._set_words(memory, size, memory.words.shape[1])
         if not memory.scalars[k.WHOLE] and not memory.scalars[k.COMING]:
             self._memory.set(self._memory.arrays._replace(by_row=np.zeros(slots_for(size), SLOT)))
-            fill_by_row(self.address)
+            call(fill_by_row, self._memory)
 
     def _more_keys(self, memory: k.Arrangement) -> None:
         wanted = max(int(memory.scalars[k.WANTED]), len(memory.by_key))
         self._memory.set(memory._replace(by_key=np.zeros(slots_for(wanted), SLOT)))
-        fill_by_key(self.address)
+        call(fill_by_key, self._memory)
 
     def _more_links(self, memory: k.Arrangement) -> None:
         links = 2 * int(memory.scalars[k.LINKS])
@@ -121,7 +121,7 @@ class Arrange(KeepsRows):
         self._memory.set(self._allocated(max(self._least, 2 * len(rows))))
         kept = Buffer(rows.shape[1], 0)
         kept.put(Delta(np.full(len(rows), k.BEFORE_ALL), weight, rows))
-        while arrange(self.address, kept.address):
+        while call(arrange, self._memory, kept):
             self.make_room()
 
     def _rows(self) -> tuple[Ids, I64]:
@@ -133,7 +133,7 @@ class Arrange(KeepsRows):
 
     def forget(self, *, now: bool = False) -> None:
         if self._form.lifetime is not None:
-            forget(self.address, int(now))
+            call(forget, self._memory, int(now))
 
     # --- facts, and the saved state -----------------------------------------------------------------
 

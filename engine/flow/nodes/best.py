@@ -15,7 +15,7 @@ from oxiseq.engine.kernels.flow import rank_records as k
 from oxiseq.engine.kernels.flow.buffers import NEED_ORDER
 from oxiseq.engine.kernels.flow.ranking import fill_slots, rank
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import TermOrder
@@ -79,7 +79,7 @@ class Best(KernelNode):
         return sum(array.nbytes for array in self._memory.arrays)
 
     def call(self) -> Call:
-        addresses = self._memory.address, self._terms.address, self._order.address
+        addresses = self._memory.address, self._terms.address, self._order.pointers.address
         return Call(rank, (*addresses, self.inputs[0].address, self.out.address))
 
     def provide(self, answer: int) -> None:
@@ -124,7 +124,7 @@ class Best(KernelNode):
             group_slots=np.zeros(slots_for(len(memory.groups)), SLOT),
         )
         self._memory.set(memory)
-        fill_slots(self._memory.address)
+        call(fill_slots, self._memory)
 
     # --- its saved state ------------------------------------------------------------------------------
 
@@ -142,8 +142,8 @@ class Best(KernelNode):
         source.put(Delta(np.zeros(len(rows), np.int64), weight, rows))
         scalars = self._memory.arrays.scalars
         scalars[k.SILENT] = 1
-        silent, order = Buffer(self.out.width), self._order
-        while need := rank(self._memory.address, self._terms.address, order.address, source.address, silent.address):
+        silent, order = Buffer(self.out.width), self._order.pointers
+        while need := call(rank, self._memory, self._terms, order, source, silent):
             self._provide(need, source)
         scalars = self._memory.arrays.scalars
         scalars[k.SILENT] = scalars[k.STEPS] = 0

@@ -23,7 +23,7 @@ from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.kernels.flow.clocks import OVER
 from oxiseq.engine.kernels.flow.sifting import Sifting, sift
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -99,7 +99,7 @@ class Extend(Node):
     def step(self) -> None:
         if self._drawn is None:
             self._forget_freed()
-            self.go_on(k.extend(self._memory.address, self.inputs[0].address, self.out.address))
+            self.go_on(call(k.extend, self._memory, self.inputs[0], self.out))
         else:
             self.forget()
             delta = self.inputs[0].delta
@@ -119,7 +119,7 @@ class Extend(Node):
                 out.grow()
             else:
                 self._learn(given, len(out))
-            answer = k.extend(self._memory.address, given.address, out.address)
+            answer = call(k.extend, self._memory, given, out)
 
     def _learn(self, given: Buffer, row: int) -> None:
         """Compute the value of a row of the batch."""
@@ -136,8 +136,8 @@ class Extend(Node):
                     slots=np.zeros(slots_for(2 * room), SLOT),
                 )
             )
-            k.fill_slots(self._memory.address)
-        k.learn(self._memory.address, given.address, row, value)
+            call(k.fill_slots, self._memory)
+        call(k.learn, self._memory, given, row, value)
 
     def _forget_freed(self) -> None:
         """Ids that have been freed may mean other terms now."""

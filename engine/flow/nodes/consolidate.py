@@ -10,7 +10,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import Buffer
 from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.kernels.flow import merging as k
-from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 _MOST_NUMBERED: Final = 1 << k.NUMBER_BITS
@@ -37,7 +37,7 @@ class Consolidate(KernelNode):
         if places[k.NUMBERED] and slots > 2 * _MOST_NUMBERED:
             raise LimitError(_MOST_NUMBERED + 1, _MOST_NUMBERED, "rows of one instant, where answers use triples up")
         memory.set(memory.arrays._replace(slots=np.zeros(slots, SLOT)))
-        k.fill_found(memory.address, self.inputs[0].address, self.out.address)
+        call(k.fill_found, memory, self.inputs[0], self.out)
 
     @property
     def bytes(self) -> int:

@@ -13,7 +13,7 @@ from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, KeepsRows, lifetime_sc
 from oxiseq.engine.kernels.flow import counting as k
 from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.memory.growing import lines
-from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 _HEADER: Final = k.ROW // 2
@@ -68,14 +68,14 @@ class Distinct(KeepsRows):
                 slots=np.zeros(slots_for(size), SLOT),
             )
         )
-        k.fill_slots(self._memory.address)
+        call(k.fill_slots, self._memory)
 
     def _keep(self, rows: Ids, weight: I64) -> None:
         """Keep these and no others; they have been emitted."""
         self._memory.set(self._allocated(max(self._least, 2 * len(rows))))
         kept, told = Buffer(rows.shape[1], 0), Buffer(rows.shape[1], len(rows))
         kept.put(Delta(np.zeros(len(rows), np.int64), weight, rows))
-        while k.distinct(self._memory.address, kept.address, told.address) != DONE:
+        while call(k.distinct, self._memory, kept, told) != DONE:
             self._make_room()
 
     def _rows(self) -> tuple[Ids, I64]:
@@ -87,7 +87,7 @@ class Distinct(KeepsRows):
 
     def forget(self, *, now: bool = False) -> None:
         if self._lifetime is not None:
-            k.forget(self._memory.address, int(now))
+            call(k.forget, self._memory, int(now))
 
     # --- facts, and the saved state -----------------------------------------------------------------
 

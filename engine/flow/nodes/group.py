@@ -20,7 +20,7 @@ from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.flow.grouping import NEED_TERMS, STRANGE, group
 from oxiseq.engine.kernels.flow.results import SCRATCH
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -75,7 +75,6 @@ class Group(Node):
                 scratch=np.zeros(SCRATCH, np.uint8),
             )
         )
-        self._address = self._table.address
         self._memory = self._table.arrays
 
     def _summed(self, each: p.Sum) -> tuple[int, int]:
@@ -103,13 +102,13 @@ class Group(Node):
             self._first = None
         elif not len(given):
             return
-        self.go_on(group(self._address, self._terms.address, given.address, self.out.address))
+        self.go_on(call(group, self._table, self._terms, given, self.out))
         self.tidy()
 
     def call(self) -> Call | None:
         if self._listed:
             return None
-        return Call(group, (self._address, self._terms.address, self.inputs[0].address, self.out.address))
+        return Call(group, (self._table.address, self._terms.address, self.inputs[0].address, self.out.address))
 
     def go_on(self, answer: int) -> None:
         terms, given, out = self._terms, self.inputs[0], self.out
@@ -122,7 +121,7 @@ class Group(Node):
                 terms.reserve(_TERMS_MORE, _TEXT_MORE)
             else:
                 self._memory.scalars[g.ANSWER] = self._answer()
-            answer = group(self._address, terms.address, given.address, out.address)
+            answer = call(group, self._table, terms, given, out)
         if self._listed or answer == STRANGE:
             self._catch_up(len(given))
             self._seen = 0
@@ -139,7 +138,7 @@ class Group(Node):
         scalars[g.TICK] = tick
         cells[0, g.STATE] = g.TOUCHED_BIT
         touched[0] = 0
-        g.fill_slots(self._address)
+        call(g.fill_slots, self._table)
 
     def _grow(self) -> None:
         """Twice the room where the kernel needs it."""
@@ -151,7 +150,7 @@ class Group(Node):
         else:
             cells = longer(memory.cells, 2 * len(memory.cells))
             self._point(memory._replace(cells=cells, slots=np.zeros(slots_for(len(cells)), SLOT)))
-            g.fill_slots(self._address)
+            call(g.fill_slots, self._table)
 
     @property
     def records(self) -> int:
@@ -243,7 +242,7 @@ class Group(Node):
                 wides=longer(wides, 2 * len(wides) + len(self._added)),
             )
         )
-        g.fill_slots(self._address)
+        call(g.fill_slots, self._table)
 
     def _shrink(self) -> None:
         """Give memory back of which hardly any is used."""

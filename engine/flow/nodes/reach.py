@@ -14,7 +14,7 @@ from oxiseq.engine.kernels.flow import path_records as k
 from oxiseq.engine.kernels.flow.path_storing import fill_pair_slots, fill_row_slots
 from oxiseq.engine.kernels.flow.paths import reach
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -99,7 +99,7 @@ class Reach(KernelNode):
                 edge_slots=np.zeros(slots_for(len(memory.edges)), SLOT),
             )
         )
-        fill_row_slots(self._table.address)
+        call(fill_row_slots, self._table)
 
     def _grow_pairs(self) -> None:
         memory = self._memory
@@ -111,7 +111,7 @@ class Reach(KernelNode):
             )
         size = min(2 * len(memory.pairs), self.most_pairs)
         self._point(memory._replace(pairs=longer(memory.pairs, size), pair_slots=np.zeros(slots_for(size), SLOT)))
-        fill_pair_slots(self._table.address)
+        call(fill_pair_slots, self._table)
 
     # --- its saved state ------------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ class Reach(KernelNode):
         source.put(Delta(np.zeros(len(rows), np.int64), weight, rows))
         self._memory.scalars[k.SILENT] = 1
         silent = Buffer(self.out.width)
-        while need := reach(self._table.address, source.address, silent.address):
+        while need := call(reach, self._table, source, silent):
             self.provide(need)
         scalars = self._memory.scalars
         scalars[k.SILENT] = 0

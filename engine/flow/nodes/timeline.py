@@ -13,7 +13,7 @@ from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import moments as k
 from oxiseq.engine.kernels.flow.timelines import fill_group_slots, fill_row_slots, keep_rows
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -68,7 +68,7 @@ class Timeline:
                     slots=np.zeros(slots_for(size), SLOT),
                 )
             )
-            fill_row_slots(self.address)
+            call(fill_row_slots, self._memory)
         elif lack == k.MOMENTS:
             self._memory.set(memory._replace(moments=longer(memory.moments, self._doubled(memory.moments))))
         elif lack == k.GROUPS:
@@ -80,7 +80,7 @@ class Timeline:
                     group_slots=np.zeros(slots_for(size), SLOT),
                 )
             )
-            fill_group_slots(self.address)
+            call(fill_group_slots, self._memory)
         elif lack == k.LESS:
             self._keep(*self._rows())
 
@@ -96,10 +96,10 @@ class Timeline:
         self._memory.set(self._allocated(max(self._least, 2 * len(rows))))
         kept = Buffer(self._width, 0)
         kept.put(Delta(np.zeros(len(rows), np.int64), weight, rows))
-        missing = keep_rows(self.address, kept.address, 0)
+        missing = call(keep_rows, self._memory, kept, 0)
         while missing > 0:
             self.make_room()
-            missing = keep_rows(self.address, kept.address, len(rows) - missing)
+            missing = call(keep_rows, self._memory, kept, len(rows) - missing)
 
     def _rows(self) -> tuple[Ids, I64]:
         """The rows that are there, and their weights."""

@@ -4,6 +4,9 @@ A Numba call that takes fifty arrays costs microseconds, and minutes to compile,
 arguments all the way down, and each call counts references. So the kernels take the address of one table per
 group (tables `T`, memory `S`, rows `R`, term columns `C`) of (address, rows, columns) triples, and each function
 looks at the arrays that it needs (engine.md, section 9, rule 4). A `Pointers` keeps all alive.
+
+An address says nothing of who owns it: when the owner goes, the kernel reads memory that another thread may have by
+then. So kernels are called by `call`, which takes the owners (`Addressed`) and holds them until the kernel returns.
 """
 
 from __future__ import annotations
@@ -39,13 +42,18 @@ class Ptr(int, Generic[G_co]):
     """The address of a group's pointer table: an integer to Numba; mypy knows of which group it is."""
 
 
-class Pointers(Generic[Group]):
+class Addressed(Generic[G_co]):
+    """What kernels take by its address, which is good as long as this is alive."""
+
+    address: Ptr[G_co]
+
+
+class Pointers(Addressed[Group], Generic[Group]):
     """The pointer table of arrays of one or two dimensions, C-contiguous and writable; keeps them alive."""
 
     def __init__(self, arrays: Group) -> None:
         self.arrays = arrays
-        words = [word for i, array in enumerate(arrays) for word in _words(i, array)]
-        self._table = np.array(words, np.int64)
+        self._table = _table(arrays)
         self.address = _pointer(self._table, arrays)
         """What the kernels take."""
 
@@ -62,6 +70,10 @@ class Pointers(Generic[Group]):
     def shorten(self, rows: int) -> None:
         """The kernels see so many rows of each array, no more than it has."""
         self._table[1::WORDS] = rows
+
+
+def _table(arrays: Sequence[Array]) -> I64:
+    return np.array([word for i, array in enumerate(arrays) for word in _words(i, array)], np.int64)
 
 
 def _words(i: int, array: Array) -> tuple[int, int, int]:
@@ -89,7 +101,7 @@ class PointerTables:
         return pointers
 
 
-class Replaceable(Generic[Group]):
+class Replaceable(Addressed[Group], Generic[Group]):
     """The pointer table of a named tuple of arrays, which stays where it is when others take their place."""
 
     def __init__(self, arrays: Group) -> None:
@@ -100,7 +112,7 @@ class Replaceable(Generic[Group]):
 
     def set(self, arrays: Group) -> None:
         """Have these instead. Raises ValueError for one that is not C-contiguous and writable."""
-        self._table[:] = Pointers(arrays)._table
+        self._table[:] = _table(arrays)
         self.arrays = arrays
 
 
@@ -117,9 +129,9 @@ def _pointer(table: I64, arrays: Group) -> Ptr[Group]:
     return cast(Ptr[Group], address_of(table))
 
 
-def call(function: Callable[..., Any], *args: Pointers[Any] | Array | int) -> Any:
-    """Call a kernel with the addresses of pointer tables, which stay alive meanwhile."""
-    return function(*(arg.address if isinstance(arg, Pointers) else arg for arg in args))
+def call(kernel: Callable[..., Any], *args: Addressed[Any] | Array | int) -> Any:
+    """Call a kernel with the addresses of their owners, which stay alive until it returns."""
+    return kernel(*[arg.address if isinstance(arg, Addressed) else arg for arg in args])
 
 
 def view_of(group: type[G], name: str, dtype: Any, ndim: int = 1) -> Callable[[Ptr[G]], Array]:
