@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
+from oxiseq.engine.bounds import NO_OMISSIONS, Omissions
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
 from oxiseq.engine.order.waiting import Order
@@ -36,6 +37,8 @@ class Run(ABC):
     state. None: of no use any more, since it has got something."""
     faults: Faults = NO_FAULTS
     """Events that were left out because the query's language cannot take them, as if they had not come."""
+    omitted: Omissions = NO_OMISSIONS
+    """The instants that were left out, since the query was beyond a bound there (bounds.py)."""
     paged: int = 0
     """How many matches end at the instant of which it finds a page, if it was compiled for one."""
     fits: Hashable = None

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.bounds import InstantError
 from oxiseq.engine.kernels.matches import composed as c
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.matches.composed import MOST_STATES, NO_REPORTS, Arcs, ComposedWindows, Ended, Rules, reports_of
@@ -273,8 +274,9 @@ class ComposedSequence:
     def reserve(self) -> None:
         """It has memory."""
 
-    def take_error(self) -> None:
-        """Nothing is past a limit."""
+    def take_omitted(self) -> list[InstantError]:
+        """None: nothing is listed."""
+        return []
 
     def begin_partitions(self, fresh: I64, count: int) -> None:
         """There are `count` partitions; those `fresh` are new, or have another meaning from now on."""
