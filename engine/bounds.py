@@ -1,9 +1,9 @@
-"""How much a query may do within one instant, in numbers that are counted, never in time: the same events lead to the same
-answers on any machine, in any batches, and after a restart.
+"""How much a query may do within one instant, in numbers that are counted, never in time: the same events lead to the
+same answers on any machine, in any batches, and after a restart.
 
 Beyond a bound the instant is left out for that query: nothing of it is emitted, the state goes on as documented in
-docs/explanation/limits.md, and an `InstantError` says so. After `running` such instants with none answered in between the
-query is set aside: it is `final`, and the query gets nothing more.
+docs/explanation/limits.md, and an `InstantError` says so. After `running` such instants with none answered in between
+the query is set aside: the error is `final`, and the query gets nothing more.
 """
 
 from __future__ import annotations
@@ -54,6 +54,34 @@ class Bounds:
     def of(self, bound: Bound, error: LimitError, instant: int, running: int) -> InstantError:
         """A limit that has been exceeded at an instant (µs)."""
         return InstantError(error.given, error.limit, error.what, bound.name, instant, running >= self.running)
+
+
+class Row:
+    """The instants of one query that are left out one after the other, with none answered in between. `running`: how
+    many those are; it is part of the query's state."""
+
+    def __init__(self, bounds: Bounds, running: int = 0) -> None:
+        self.bounds, self.running = bounds, running
+        self._omitted: list[InstantError] = []
+
+    def answered(self) -> None:
+        """Something has been emitted at an instant."""
+        self.running = 0
+
+    def leave_out(self, bound: Bound, given: int, instant: int) -> None:
+        """An instant (µs) has so many."""
+        self.running += 1
+        self._omitted.append(self.bounds.exceeded(bound, given, instant, self.running))
+
+    @property
+    def over(self) -> bool:
+        """Whether the query is to be set aside."""
+        return self.running >= self.bounds.running
+
+    def take(self) -> list[InstantError]:
+        """The instants that have been left out since the last call."""
+        omitted, self._omitted = self._omitted, []
+        return omitted
 
 
 class InstantError(LimitError):
@@ -112,6 +140,6 @@ def raised(errors: Sequence[InstantError]) -> InstantError:
 
 BOUNDS: Final = Bounds()
 """Those of a store in Python, and of a run over whole streams."""
-SERVED: Final = Bounds(matches=1 << 16, rows=1 << 14, triples=1 << 16)
+SERVED: Final = Bounds(matches=1 << 14, rows=1 << 14, triples=1 << 16)
 """Those of a server, whose queries wait for each other, and which stores what is found."""
 NO_OMISSIONS: Final = Omissions()

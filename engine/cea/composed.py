@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.bounds import InstantError
 from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.events import MarkedEvents, sizes_of
 from oxiseq.engine.cea.memory import Capacities
@@ -21,7 +22,6 @@ from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.subsets import FIRST_MASK, Subsets
 from oxiseq.engine.cea.subsets import State as Letters
 from oxiseq.engine.cea.windows import FEW, Placed, plain
-from oxiseq.engine.bounds import InstantError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.symbols import number_events, unknown_state
 from oxiseq.engine.kernels.matches import composed as c

@@ -24,8 +24,8 @@ else:
     frozen = needed("oxiseq.engine.matches.frozen")
 
 _UNCOUNTED: Final = 1 << 14
-"""Matches of an instant that are listed before it is known how many there are: to list so many takes as long as to count
-those of a large set."""
+"""Matches of an instant that are listed before it is known how many there are: to list so many takes as long as to
+count those of a large set."""
 
 
 class MatchRunner(Generic[M]):

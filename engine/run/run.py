@@ -89,6 +89,10 @@ class Run(ABC):
     def advance(self) -> Sequence[Any]:
         """Work through all that is complete by now; the batches of matches found."""
 
+    def left(self) -> Sequence[Any]:
+        """What `advance` had found when it raised an error, once; nothing where that is found again."""
+        return ()
+
     def keep_answers(self) -> bool:
         """The KB is about to change: instants up to the newest one so far keep the present answers. Whether some do
         that did not before. Raises KbError."""

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
+from oxiseq.engine.bounds import Omissions, raised
 from oxiseq.engine.cea.at_once import AtOnce
 from oxiseq.engine.cea.composed import ComposedRun, not_composed
 from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.facts import compile_facts
-from oxiseq.engine.bounds import Omissions, raised
 from oxiseq.engine.cea.faults import RDF_TYPE, faults_in, unfit
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities

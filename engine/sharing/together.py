@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from oxiseq.engine.bounds import InstantError
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.order.watermarks import BEFORE_ALL
@@ -184,6 +185,8 @@ class Together(Dispatcher[RspRun]):
                     found = [*found, *run.worked(group.taken, group.until)]
                 found = run.counted(found)
                 outcomes.append(Outcome(run, run.put_together([*found, *run.advance()]), late))
+            except InstantError as error:
+                outcomes.append(Outcome(run, [*found, *run.left()], late, error))
             except Exception as error:
                 later = found and isinstance(error, KbError)  # it is raised again
                 outcomes.append(Outcome(run, found, late) if later else Outcome(run, [], late, error))

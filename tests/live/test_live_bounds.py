@@ -110,3 +110,36 @@ def test_after_a_restart_instants_left_out_go_on_counting(tmp_path: Path) -> Non
         status = service.queries.get("run")
         assert status.record.state == "failed" and "10:00:13" in status.error
         assert len(rows(service, "run")) == sum(2 ** (n - 1) - n for n in range(3, 12))
+
+
+CROSS = f"""PREFIX : <{E}> REGISTER RSTREAM :pairs AS SELECT ?a ?b FROM NAMED WINDOW :w ON <{IRI}> [RANGE PT2H STEP PT1S]
+WHERE {{ WINDOW :w {{ ?x :a ?a . ?y :b ?b }} }}"""
+LOOPING = f"PREFIX : <{E}> CONSTRUCT {{ ?n :v ?y }} WHERE {{ ?x :v ?y BIND(IRI(CONCAT(STR(?x), 'x')) AS ?n) }}"
+MADE = f"PREFIX : <{E}> SELECT ?x FROM STREAM <{IRI}> WHERE {{ ?x :v ?y }}"
+
+
+def test_the_answer_of_a_cross_product_is_bounded_at_each_instant(tmp_path: Path) -> None:
+    """300 events with :a, then 300 with :b: RSTREAM has 300 rows more at each, 13.5 million in all."""
+    with live(tmp_path) as service:
+        service.queries.register("pairs", CROSS, "rspql")
+        sent = batch(range(600), "all").body.decode().splitlines()
+        named = [line.replace(f"<{E}v>", f"<{E}{'a' if place < 600 else 'b'}>") for place, line in enumerate(sent)]
+        taken = worked(service, Batch(IRI, "all", "\n".join(named).encode()))
+        status = service.queries.get("pairs")
+        assert status.record.state == "failed"
+        assert f"rows emitted at one instant (write ISTREAM or LIMIT, or join by a variable): " in status.error
+        most = SERVED.rows // 300
+        assert service.journal.queries.get("pairs").next == 1 + 300 * most * (most + 1) // 2
+        assert taken < 15
+
+
+def test_rules_that_make_a_term_each_round_are_set_aside(tmp_path: Path) -> None:
+    with live(tmp_path) as service:
+        service.queries.register("loops", MADE, "epsparql", options={"rules": [LOOPING]})
+        service.queries.register("other", OTHER)
+        taken = worked(service, batch(range(40), "all"))
+        status = service.queries.get("loops")
+        assert status.record.state == "failed" and "rounds of rules at one instant" in status.error
+        assert rows(service, "loops") == []
+        assert len(rows(service, "other")) == 39
+        assert taken < 15
