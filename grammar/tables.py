@@ -18,6 +18,8 @@ from typing import Final
 import lark
 from lark import Lark
 
+from oxiseq.grammar.sizes import Sizes
+
 _GRAMMARS: Final = Path(__file__).with_name("parsing")
 _STARTS: Final = {"store": ["query", "update"]}
 """Of grammars of several kinds of texts."""
@@ -45,6 +47,7 @@ def build(grammar: str) -> Lark:
         propagate_positions=True,
         maybe_placeholders=False,
         start=_STARTS.get(grammar, "start"),
+        postlex=Sizes(),
     )
 
 
@@ -64,7 +67,7 @@ def _read(place: Path, key: bytes) -> Lark | None:
     """The parser that is kept; None if there is none, or not of this key, or it is damaged."""
     try:
         with place.open("rb") as file:
-            return Lark.load(file) if file.read(len(key)) == key else None
+            return Lark.load(file, postlex=Sizes()) if file.read(len(key)) == key else None
     except Exception:  # whatever a damaged pickle raises
         return None
 
