@@ -19,10 +19,10 @@ from lark.exceptions import UnexpectedInput
 from oxiseq.grammar.errors import QueryError, span_at
 from oxiseq.grammar.finding_tools import close_name
 from oxiseq.grammar.functions import AGGREGATES, BUILTINS
+from oxiseq.grammar.sizes import SizeError
 from oxiseq.grammar.slips.spaseq import COMMENT
 from oxiseq.grammar.slips.store import STORE_RULES
 from oxiseq.grammar.slips.syntax_errors import explain
-from oxiseq.grammar.sizes import SizeError
 from oxiseq.grammar.tables import lalr
 from oxiseq.grammar.terms import TermBuilder, span_of
 
