@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.bounds import InstantError
 from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.events import MarkedEvents, sizes_of
 from oxiseq.engine.cea.memory import Capacities
@@ -30,6 +29,7 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.composed import MOST_STATES, Arcs, ComposedWindows, Ended, Rules
 from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED, Measures
+from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.ceql_algebra import AttributeWindow, aggregates
 from oxiseq.grammar.render_ceql import render_predicate

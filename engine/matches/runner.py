@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic
 
 import numpy as np
 
-from oxiseq.engine.bounds import BOUNDS, CHOICES, MATCHES, Bounds, InstantError
+from oxiseq.engine.bounds import BOUNDS, CHOICES, MATCHES, InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.kernels.memory.pointers import PointerTables
 from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.memory import M, begin_choice, more_out
+from oxiseq.engine.omissions import InstantError, beyond, exceeded
 from oxiseq.grammar.algebra import Strategy
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class MatchRunner(Generic[M]):
         self._chooser = choice.Chooser(strategy, capacity, silent) if strategy is not None else None
         self._tables = PointerTables()
         self._parts: list[Found] = []
-        self.bounds: Bounds = BOUNDS
+        self.bounds: InstantBounds = BOUNDS
         self._omitted: list[InstantError] = []
 
     def take_omitted(self) -> list[InstantError]:
@@ -60,9 +61,9 @@ class MatchRunner(Generic[M]):
         scalars[k.OMITTED] += 1
         running = scalars.item(k.OMITTED)
         if error is None:
-            self._omitted.append(self.bounds.exceeded(MATCHES, given, instant, running))
+            self._omitted.append(exceeded(self.bounds, MATCHES, given, instant, running))
         else:
-            self._omitted.append(self.bounds.of(CHOICES, error, instant, running))
+            self._omitted.append(beyond(self.bounds, CHOICES, error, instant, running))
 
     def _begin_counting(self) -> None:
         """Before a batch: how many matches of an instant may be listed without knowing how many there are."""

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.bounds import ROUNDS, ROWS, TRIPLES, Omissions, Row, raised
+from oxiseq.engine.bounds import ROUNDS, ROWS, TRIPLES
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.flow.delta import Buffer, Delta
@@ -29,6 +29,7 @@ from oxiseq.engine.flow.epsparql.stamps import Stamps
 from oxiseq.engine.flow.epsparql.standing import Query, Standing
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow.facts import read_rows
+from oxiseq.engine.omissions import Omissions, Streak, raised
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.concern import Concern, keys_in, predicate_of
 from oxiseq.engine.run.family import Family, OneQuery
@@ -82,7 +83,7 @@ class IntervalRun(KbRun):
         """How many answers have been returned, by number."""
         super().__init__(terms, kb, plan.streams, start, lateness)
         self.resets, self.faults = Resets(), Faults()
-        self._row = Row(terms.bounds)
+        self._streak = Streak(terms.bounds)
         self._completed = 0
         self._knowledge = self._kb.materialised("knowledge", KnowledgeReader(self._family.plans, terms, self._blanks))
         self._version: int | None = None
@@ -235,7 +236,7 @@ class IntervalRun(KbRun):
 
     def advance_all(self) -> list[MatchBatch]:
         found = [*self.left(), *super().advance()]
-        if omitted := self._row.take():
+        if omitted := self._streak.take():
             self.omitted, self._emitted = self.omitted.more(omitted), found
             raise raised(omitted)
         return found
@@ -339,17 +340,17 @@ class IntervalRun(KbRun):
             self._learn()
             self._version = version
         for piece in self._work.arriving.pieces(events, self._stamps.starts(events).start):
-            before = self._row.running
+            before = self._streak.running
             found = self._step(piece)
-            if self._row.running > before:
-                if self._row.over:
+            if self._streak.running > before:
+                if self._streak.over:
                     return
             elif found:
                 answers = self._answers(found)
-                if len(answers) > self._row.bounds.rows or before:
+                if len(answers) > self._streak.bounds.rows or before:
                     answers = self._bounded(answers)
                 yield answers
-                if self._row.over:
+                if self._streak.over:
                     return
             self._completed = piece.until
             self._tidy()
@@ -384,24 +385,24 @@ class IntervalRun(KbRun):
     def _bounded(self, answers: MatchBatch) -> MatchBatch:
         """Without the answers of instants at which there are too many, and all behind one that sets the query aside;
         of queries that share a state, each is counted by itself."""
-        kept, row = np.ones(len(answers), np.bool_), self._row
+        kept, streak = np.ones(len(answers), np.bool_), self._streak
         for time in np.unique(answers.time).tolist():
             mine = answers.time == time
             given = int(np.count_nonzero(mine))
-            if self._family.tabled and given > row.bounds.rows:
+            if self._family.tabled and given > streak.bounds.rows:
                 given = int(np.unique(answers.values[mine, 0], return_counts=True)[1].max())
-            if given <= row.bounds.rows:
-                row.answered()
+            if given <= streak.bounds.rows:
+                streak.answered()
                 continue
-            row.leave_out(ROWS, given, time)
-            kept &= answers.time < time if row.over else ~mine
-            if row.over:
+            streak.leave_out(ROWS, given, time)
+            kept &= answers.time < time if streak.over else ~mine
+            if streak.over:
                 break
         return answers.take(np.flatnonzero(kept))
 
     def _closed(self, known: Delta, rules: Rules, piece: Piece) -> Delta:
         """One instant, with all that rules make of it, round by round; with nothing of it where that is too much."""
-        seen, bounds = self._work.known, self._row.bounds
+        seen, bounds = self._work.known, self._streak.bounds
         seen.begin()
         new = seen.new(known)
         every, rounds, derived = [new], 0, 0
@@ -415,7 +416,7 @@ class IntervalRun(KbRun):
             derived += len(new)
             if rounds > bounds.rounds or derived > bounds.triples:
                 bound, given = (ROUNDS, rounds) if rounds > bounds.rounds else (TRIPLES, derived)
-                self._row.leave_out(bound, given, piece.until)
+                self._streak.leave_out(bound, given, piece.until)
                 every = every[:1]
                 break
         known = Delta.concat(every, FACT)
@@ -471,7 +472,7 @@ class IntervalRun(KbRun):
             "tick": None if self._begun is None else self._begun.arriving.tick,
             "faults": self.faults.save(),
             "omitted": self.omitted.save(),
-            "running": self._row.running,
+            "running": self._streak.running,
             "completed": self._completed,
             "arrivals": self._saved_arrivals(terms),
             "parts": [part.save(terms, numbers if part is query else None) for part in self._parts],
@@ -490,7 +491,7 @@ class IntervalRun(KbRun):
         self._completed = int(state["completed"])
         self.resets, self.faults = Resets.restored(state["resets"]), Faults.restored(state["faults"])
         self.omitted = Omissions.restored(state["omitted"])
-        self._row.running = int(state["running"])
+        self._streak.running = int(state["running"])
         self._arrivals.restore(state["arrivals"], terms)
         self._blanks.restore(state["blanks"], terms)
         if state["tick"] is not None:

@@ -14,13 +14,13 @@ from typing import Self
 import numpy as np
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.bounds import InstantError, Omissions
 from oxiseq.engine.cea.faults import faults_in, unfit
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.row_events import RowEncoder
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.omissions import InstantError, Omissions
 from oxiseq.engine.order.positions import PositionClock
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents

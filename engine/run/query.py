@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oxiseq.engine.bounds import InstantError, Omissions, raised
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.omissions import InstantError, Omissions, raised
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows

@@ -15,12 +15,13 @@ from typing import Any, Final, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.bounds import ROWS, Omissions, Row, raised
+from oxiseq.engine.bounds import ROWS
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.omissions import Omissions, Streak, raised
 from oxiseq.engine.order.arrivals import Arrivals
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
@@ -88,7 +89,7 @@ class RspRun(KbRun):
         self.schedule = Schedule(plan.rhythm)
         self._in_turn = draws_in_turn(plan.flow.plan)
         self._told = Columns(plan.flow.told, terms)
-        self._row = Row(terms.bounds)
+        self._streak = Streak(terms.bounds)
         self._emitted: list[MatchBatch] = []
         """What `advance` had found when it raised an error."""
         self.resets = Resets()
@@ -221,7 +222,7 @@ class RspRun(KbRun):
     def advance(self) -> list[MatchBatch]:
         self._on_its_own()
         found = [*self.left(), *super().advance()]
-        if omitted := self._row.take():
+        if omitted := self._streak.take():
             self.omitted, self._emitted = self.omitted.more(omitted), found
             self.matches -= sum(map(len, found))  # they are counted when they are returned
             raise raised(omitted)
@@ -246,11 +247,11 @@ class RspRun(KbRun):
     def _worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
         self._see(batches)
         found: list[MatchBatch] = []
-        for at, rows in () if self._row.over else self._answer(batches, passed):
+        for at, rows in () if self._streak.over else self._answer(batches, passed):
             at, rows = self._bounded(at, rows)
             if len(rows):
                 found.append(self.batch(at, rows))
-            if self._row.over:
+            if self._streak.over:
                 break
         if isinstance(self.recent, Recent):
             self.recent.add(batches)
@@ -259,15 +260,15 @@ class RspRun(KbRun):
     def _bounded(self, at: NDArray[np.int64], rows: FullRows) -> tuple[NDArray[np.int64], FullRows]:
         """What is emitted, and at which times: nothing behind an instant that sets the query aside. Notes the instants
         that are left out, and those that are answered."""
-        too_many, row = self._answers.too_many, self._row
-        if not too_many and not row.running:
+        too_many, streak = self._answers.too_many, self._streak
+        if not too_many and not streak.running:
             return at, rows
         for time in sorted({*too_many, *at.tolist()}):
             if time not in too_many:
-                row.answered()
+                streak.answered()
                 continue
-            row.leave_out(ROWS, too_many[time], time)
-            if row.over:
+            streak.leave_out(ROWS, too_many[time], time)
+            if streak.over:
                 kept = np.flatnonzero(at < time)
                 return at[kept], rows.take(kept)
         return at, rows
@@ -354,7 +355,7 @@ class RspRun(KbRun):
             "matches": self.matches,
             "resets": self.resets.save(),
             "omitted": self.omitted.save(),
-            "running": self._row.running,
+            "running": self._streak.running,
             "blanks": self._blanks.save(terms),
             "answers": self._answers.save(terms) if shared is None else self._save_shared(shared, terms),
             "kept": self._kb.save(terms),
@@ -372,7 +373,7 @@ class RspRun(KbRun):
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
         self.omitted = Omissions.restored(state["omitted"])
-        self._row.running = int(state["running"])
+        self._streak.running = int(state["running"])
         self._blanks.restore(state["blanks"], terms)
         if "recent" in state["answers"]:
             self._restore_shared(state["answers"], terms)

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
-from oxiseq.engine.bounds import NO_OMISSIONS, Omissions
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
+from oxiseq.engine.omissions import NO_OMISSIONS, Omissions
 from oxiseq.engine.order.waiting import Order
 from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.resets import Resets

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.bounds import Omissions, raised
 from oxiseq.engine.cea.at_once import AtOnce
 from oxiseq.engine.cea.composed import ComposedRun, not_composed
 from oxiseq.engine.cea.events import MarkedEvents
@@ -31,6 +30,7 @@ from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.partitions import PartitionTable
+from oxiseq.engine.omissions import Omissions, raised
 from oxiseq.engine.order.merging import Merging
 from oxiseq.engine.order.position_log import PositionLog
 from oxiseq.engine.output.batch import MatchBatch

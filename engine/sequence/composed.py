@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.bounds import InstantError
 from oxiseq.engine.kernels.matches import composed as c
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.matches.composed import MOST_STATES, NO_REPORTS, Arcs, ComposedWindows, Ended, Rules, reports_of
 from oxiseq.engine.matches.measures import Columns, Measures
 from oxiseq.engine.matches.partitions import PartitionTable
+from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.sequence.liveness import edges_by_source
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.positions import START

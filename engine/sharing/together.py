@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from oxiseq.engine.bounds import InstantError
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.run.recent import Recent

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from oxiseq.engine.bounds import SERVED, InstantError
+from oxiseq.engine.bounds import SERVED
 from oxiseq.engine.errors import KbError, SnapshotError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import KnowledgeBase, expect
+from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary

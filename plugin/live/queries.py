@@ -10,9 +10,9 @@ from dataclasses import field
 from typing import Any, Final
 
 from oxiseq.api.standing import StandingQuery
-from oxiseq.engine.bounds import NO_OMISSIONS, Omissions
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.faults import Faults
+from oxiseq.engine.omissions import NO_OMISSIONS, Omissions
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
 from oxiseq.grammar.languages import STANDING, USUAL

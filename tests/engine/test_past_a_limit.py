@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import oxiseq
-from oxiseq.engine.bounds import Bounds
+from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.matches.choice import Chooser
 from oxiseq.engine.output.folding import MatchFolder
@@ -133,7 +133,7 @@ def test_as_many_matches_as_are_allowed_are_counted_and_listed() -> None:
 @pytest.mark.parametrize("case", ["SPAseq", "CEQL", "joined CEQL", "a cross product"])
 def test_three_running_set_a_query_aside(monkeypatch: pytest.MonkeyPatch, case: str, size: int) -> None:
     """The third cluster has three instants beyond the bound; nothing of what comes behind is found, in any batches."""
-    monkeypatch.setattr(dictionary, "BOUNDS", Bounds(matches=30, rows=30))
+    monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(matches=30, rows=30))
     text, language = {
         "SPAseq": (ENDLESS, "spaseq"),
         "CEQL": (f"VOCAB <{E}> SELECT * FROM s WHERE (T AS a ; T+ AS b) WITHIN 50 SECONDS", "ceql"),

@@ -11,7 +11,7 @@ import pytest
 from live_events import Batch
 from live_services import live, push, rest, rows
 
-from oxiseq.engine.bounds import SERVED, Bounds
+from oxiseq.engine.bounds import SERVED, InstantBounds
 from oxiseq.live import LiveService
 from oxiseq.live import engine as live_engine
 
@@ -70,7 +70,7 @@ def test_three_instants_running_set_a_query_aside_by_name(tmp_path: Path) -> Non
 @pytest.fixture
 def low(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand matches of an instant."""
-    monkeypatch.setattr(live_engine, "SERVED", Bounds(matches=1 << 10))
+    monkeypatch.setattr(live_engine, "SERVED", InstantBounds(matches=1 << 10))
 
 
 @pytest.mark.usefixtures("low")
@@ -112,8 +112,8 @@ def test_after_a_restart_instants_left_out_go_on_counting(tmp_path: Path) -> Non
         assert len(rows(service, "run")) == sum(2 ** (n - 1) - n for n in range(3, 12))
 
 
-CROSS = f"""PREFIX : <{E}> REGISTER RSTREAM :pairs AS SELECT ?a ?b FROM NAMED WINDOW :w ON <{IRI}> [RANGE PT2H STEP PT1S]
-WHERE {{ WINDOW :w {{ ?x :a ?a . ?y :b ?b }} }}"""
+CROSS = f"""PREFIX : <{E}> REGISTER RSTREAM :pairs AS SELECT ?a ?b
+FROM NAMED WINDOW :w ON <{IRI}> [RANGE PT2H STEP PT1S] WHERE {{ WINDOW :w {{ ?x :a ?a . ?y :b ?b }} }}"""
 LOOPING = f"PREFIX : <{E}> CONSTRUCT {{ ?n :v ?y }} WHERE {{ ?x :v ?y BIND(IRI(CONCAT(STR(?x), 'x')) AS ?n) }}"
 MADE = f"PREFIX : <{E}> SELECT ?x FROM STREAM <{IRI}> WHERE {{ ?x :v ?y }}"
 
@@ -127,7 +127,7 @@ def test_the_answer_of_a_cross_product_is_bounded_at_each_instant(tmp_path: Path
         taken = worked(service, Batch(IRI, "all", "\n".join(named).encode()))
         status = service.queries.get("pairs")
         assert status.record.state == "failed"
-        assert f"rows emitted at one instant (write ISTREAM or LIMIT, or join by a variable): " in status.error
+        assert "rows emitted at one instant (write ISTREAM or LIMIT, or join by a variable): " in status.error
         most = SERVED.rows // 300
         assert service.journal.queries.get("pairs").next == 1 + 300 * most * (most + 1) // 2
         assert taken < 15
