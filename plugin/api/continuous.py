@@ -277,7 +277,7 @@ class ContinuousQuery:
     @property
     def omitted(self) -> int:
         """How many instants were left out because the query was beyond a bound there, as `LimitError` says then. After
-        three of them, with none answered in between, the query is `set_aside`."""
+        three of them, with none answered in between, the query has `failed`."""
         return self._now.omitted.count
 
     @property
@@ -286,8 +286,8 @@ class ContinuousQuery:
         return self._now.omitted.last
 
     @property
-    def set_aside(self) -> bool:
-        """Whether it gets nothing more, since it was beyond a bound at instant after instant."""
+    def failed(self) -> bool:
+        """Whether it has been set aside and gets nothing more, since it was beyond a bound at instant after instant."""
         return self._now.omitted.over
 
     @property
