@@ -19,6 +19,7 @@ from lark.exceptions import UnexpectedInput
 from oxiseq.grammar.errors import QueryError, span_at
 from oxiseq.grammar.finding_tools import close_name
 from oxiseq.grammar.functions import AGGREGATES, BUILTINS
+from oxiseq.grammar.sizes import SizeError
 from oxiseq.grammar.slips.spaseq import COMMENT
 from oxiseq.grammar.slips.store import STORE_RULES
 from oxiseq.grammar.slips.syntax_errors import explain
@@ -48,6 +49,8 @@ def refusal(text: str, error: SyntaxError, kind: Kind) -> QueryError:
         return ours if ours.span.start <= told.span.start else told
     except RecursionError:
         return told
+    except SizeError as error_of_size:
+        return error_of_size.of(text)
     try:
         _Names(text).check(tree)
     except QueryError as found:

@@ -23,6 +23,7 @@ from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import OxiseqError, QueryError
 from oxiseq.grammar.languages import USUAL, AnyQuery, syntax_named
 from oxiseq.grammar.rsp_algebra import RspLanguage, RspQuery
+from oxiseq.grammar.sizes import SizeError
 from oxiseq.grammar.slips.slip import Rule
 from oxiseq.grammar.slips.syntax_errors import explain
 from oxiseq.grammar.tables import lalr
@@ -72,5 +73,7 @@ def tree(text: str, grammar: str, rules: Sequence[Rule], comment: re.Pattern[str
     is. Raises QueryError."""
     try:
         return lalr_parser(grammar).parse(text)
+    except SizeError as error:
+        raise error.of(text) from None
     except UnexpectedInput as unexpected:
         raise explain(unexpected, text, rules, comment) from None

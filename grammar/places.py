@@ -58,7 +58,7 @@ class Place:
 
     @property
     def seen(self) -> Variables:
-        return self.left | self.partners
+        return self.left | self.partners if self.partners else self.left
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,8 @@ class Overview:
     places: tuple[Place, ...]
     bound: Variables = field(default=NOTHING)
     """What positive GPMs of SEQ bind."""
+    place_of: Mapping[str, Place] = field(default_factory=dict)
+    """By the name of a GPM its first place in SEQ."""
 
     def variables(self, name: str) -> Variables:
         """What the GPM binds; nothing if it is not defined."""
@@ -92,7 +94,7 @@ def overview(query: Query, text: str = "") -> Overview:
     seen = {p.name: p.seen for p in places}
     parts = {name: split_gpm(gpm, seen.get(name, NOTHING)) for name, gpm in gpms.items()}
     bound = frozenset(v for p in places if not p.negated for v in binds.get(p.name, NOTHING))
-    return Overview(query, text, gpms, parts, places, bound)
+    return Overview(query, text, gpms, parts, places, bound, {p.name: p for p in reversed(places)})
 
 
 def split_gpms(query: Query) -> Mapping[str, GpmParts]:
@@ -106,6 +108,8 @@ class _Walk:
 
     binds: Mapping[str, Variables]
     earlier: frozenset[str] = frozenset()
+    left: Variables = NOTHING
+    """Bound by those."""
     beside: frozenset[str] = frozenset()
     repeats: tuple[Repeat, ...] = ()
     negated: bool = False
@@ -114,12 +118,14 @@ class _Walk:
     def after(self, element: SequenceElement) -> _Walk:
         """Right of `element`."""
         names = frozenset(a.name for a in atoms(element, positive=True))
-        return replace(self, earlier=self.earlier | names, first=self.first and not names)
+        if not names:
+            return self
+        return replace(self, earlier=self.earlier | names, left=self.left | self._bound(names), first=False)
 
     def place(self, atom: Atom) -> Place:
         """For an atom at this position."""
-        left, partners = self._bound(self.earlier), self._bound(self.beside)
-        return Place(atom, left, partners, self.repeats, self.negated, self.first, self.earlier, self.beside)
+        partners = self._bound(self.beside)
+        return Place(atom, self.left, partners, self.repeats, self.negated, self.first, self.earlier, self.beside)
 
     def _bound(self, names: frozenset[str]) -> Variables:
         return NOTHING.union(*(self.binds.get(name, NOTHING) for name in names))

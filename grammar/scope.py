@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
+from typing import Final
 
 from pyoxigraph import Variable
 
@@ -71,13 +72,28 @@ def _visible(element: PatternElement) -> Iterator[Variable]:
             yield from visible_variables(inner)
         case SubSelect():
             yield from _projected(element)
-        case TimedPattern(_, left, right):
-            yield from _visible(left)
-            yield from _visible(right)
+        case TimedPattern():
+            yield from _visible_in_time(element)
         case MatchPattern(_, variables):
             yield from variables
         case Filter() | Minus():
             return
+
+
+def _visible_in_time(pattern: TimedPattern) -> tuple[Variable, ...]:
+    """Each once: of `a SEQ b SEQ c ...` one is in the other, and whoever goes through them asks for those of each."""
+    known = _in_time.get(id(pattern))
+    if known is None or known[0] is not pattern:
+        if len(_in_time) >= _MOST_KNOWN:
+            _in_time.clear()
+        found = tuple(dict.fromkeys(v for side in (pattern.left, pattern.right) for v in _visible(side)))
+        known = _in_time[id(pattern)] = pattern, found
+    return known[1]
+
+
+_MOST_KNOWN: Final = 1024
+_in_time: Final[dict[int, tuple[TimedPattern, tuple[Variable, ...]]]] = {}
+"""By identity: patterns never change."""
 
 
 def _projected(query: SubSelect) -> tuple[Variable, ...]:

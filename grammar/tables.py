@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Final
 
 import lark
 from lark import Lark
+
+from oxiseq.grammar.sizes import Sizes
 
 _GRAMMARS: Final = Path(__file__).with_name("parsing")
 _STARTS: Final = {"store": ["query", "update"]}
@@ -45,6 +48,7 @@ def build(grammar: str) -> Lark:
         propagate_positions=True,
         maybe_placeholders=False,
         start=_STARTS.get(grammar, "start"),
+        postlex=Sizes(),
     )
 
 
@@ -64,7 +68,8 @@ def _read(place: Path, key: bytes) -> Lark | None:
     """The parser that is kept; None if there is none, or not of this key, or it is damaged."""
     try:
         with place.open("rb") as file:
-            return Lark.load(file) if file.read(len(key)) == key else None
+            load: Callable[..., Lark] = Lark.load  # its annotations do not name its options
+            return load(file, postlex=Sizes()) if file.read(len(key)) == key else None
     except Exception:  # whatever a damaged pickle raises
         return None
 

@@ -21,7 +21,6 @@ from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.subsets import FIRST_MASK, Subsets
 from oxiseq.engine.cea.subsets import State as Letters
 from oxiseq.engine.cea.windows import FEW, Placed, plain
-from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.symbols import number_events, unknown_state
 from oxiseq.engine.kernels.matches import composed as c
@@ -30,6 +29,7 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.composed import MOST_STATES, Arcs, ComposedWindows, Ended, Rules
 from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED, Measures
+from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.ceql_algebra import AttributeWindow, aggregates
 from oxiseq.grammar.render_ceql import render_predicate
@@ -184,9 +184,12 @@ class ComposedRun:
             self._known = longer(self._known, max(2 * len(self._known), symbol + 1))
         self._known[symbol] = self._work[2] = self._rules.settings[c.STATES] = cache.states
 
-    def take_error(self) -> LimitError | None:
-        """None: nothing is past a limit."""
-        return None
+    over: Final = False
+    """Nothing sets it aside."""
+
+    def take_omitted(self) -> list[InstantError]:
+        """None: nothing is listed."""
+        return []
 
     @property
     def idles(self) -> bool:

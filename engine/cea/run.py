@@ -130,7 +130,7 @@ class CeaRun(MatchRunner[k.Memory]):
 
     def feed(self, events: MarkedEvents) -> FoundEvents:
         """Take in a batch; the complex events that end in it. Those that end at an event where they are past a limit
-        are as if they were none: see `take_error`."""
+        are as if they were none: see `take_omitted`."""
         symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
         E = self._placed.place(symbol, partition, time, events.attribute)
         self._holders.append(symbol, partition, len(time), len(self._memory.parts))
@@ -157,7 +157,8 @@ class CeaRun(MatchRunner[k.Memory]):
             self._newest = time.item(-1)
         scalars = self._memory.scalars
         failed, table = -1, self._tables.of
-        while True:
+        self._begin_counting()
+        while not self.over:
             A, S = table(self._cache.arrays), table(self._memory)
             need = call(advance, A, S, E)
             if need == matches.DONE:
@@ -169,13 +170,13 @@ class CeaRun(MatchRunner[k.Memory]):
             elif need == matches.OUT_FULL:
                 self._drain(full=True)
             elif need == matches.TOO_MANY:
-                self._leave_out()
+                self._list(int(self._sizes[k.LIMIT]), int(time[at]))
             elif need == k.NEED_PURGE:
                 self._free(again=False)
                 number = int(partition[at])
                 keep_all(self._memory.parts[number : number + 1])
             elif need == matches.NEED_CHOICE:
-                self._choose(partial(self._chosen, int(time[at])))
+                self._choose(partial(self._chosen, int(time[at])), int(time[at]))
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
                 self._learn(need)
             else:

@@ -66,6 +66,7 @@ class Standing:
             lowered.compared,
             plan.raw[plan.root],
             lambda group, rows: in_order(group, rows, lowered.order, blanks.ids, terms),
+            terms.bounds.rows,
         )
         self._tick = 0
         """The next one."""
@@ -100,6 +101,11 @@ class Standing:
         for name, delta in given.items():
             if len(delta):
                 self._flow.feed(self._given[name], Delta(delta.at + self._tick, delta.weight, delta.rows))
+
+    @property
+    def too_many(self) -> Mapping[int, int]:
+        """How many rows instants of the last step would have had of which none was emitted, by their numbers."""
+        return self._told.too_many
 
     @property
     def begun(self) -> bool:

@@ -29,12 +29,28 @@ _PER_ROW: Final = 150
 
 class Told:
     """Remembers the answer, if all of it is emitted. compared: how many columns, from the first, identify a row; those
-    behind are for the order in which rows are emitted. raw: columns that hold numbers."""
+    behind are for the order in which rows are emitted. raw: columns that hold numbers. most: rows of an instant past
+    which none of it is emitted; tabled: of each query, whose number is in the first column."""
 
-    def __init__(self, report: Report, width: int, compared: int, raw: Sequence[int], order: Order) -> None:
+    def __init__(
+        self,
+        report: Report,
+        width: int,
+        compared: int,
+        raw: Sequence[int],
+        order: Order,
+        most: int,
+        *,
+        tabled: bool = False,
+    ) -> None:
         self._report, self._width, self._compared, self._raw = report, width, compared, raw
         self._order = order
+        self._most, self._tabled = most, tabled
         self._answer: dict[bytes, int] = {}
+        self._size = 0
+        """How many rows the answer has."""
+        self.too_many: dict[int, int] = {}
+        """How many rows instants would have had of which none was emitted, by their numbers in the last call."""
         self._nothing = np.zeros(0, np.int64), np.zeros((0, width), np.uint32)
 
     def __len__(self) -> int:
@@ -42,6 +58,7 @@ class Told:
 
     def rows(self, delta: Delta, first: int, instants: int) -> tuple[I64, Ids]:
         """Numbers of instants, ascending, and the rows emitted at them; the instants are the ticks from `first` on."""
+        self.too_many = {}
         if self._report is Report.RSTREAM:
             return self._all(delta, first, instants)
         if self._compared < self._width:
@@ -50,6 +67,9 @@ class Told:
         count = told_rows(delta.weight, sign)
         if not count:
             return self._nothing
+        if count > self._most:
+            delta = self._bounded(delta, sign, first)
+            count = told_rows(delta.weight, sign)
         at, rows = np.empty(count, np.int64), np.empty((count, self._width), np.uint32)
         tell(delta.at, delta.weight, delta.rows, sign, first, at, rows)
         return at, rows
@@ -58,6 +78,25 @@ class Told:
         """Takes the changes of instants at which nothing is emitted."""
         if self._report is Report.RSTREAM:
             self._add(delta, 0, len(delta))
+
+    def _bounded(self, delta: Delta, sign: int, first: int) -> Delta:
+        """Without the changes of instants at which too many rows would be emitted."""
+        emitted = np.maximum(sign * delta.weight, 0)
+        at, place = np.unique(delta.at, return_inverse=True)
+        total = np.bincount(place, emitted, len(at)).astype(np.int64)
+        for k in np.flatnonzero(total > self._most).tolist():
+            mine = place == k
+            if (most := self._of_one(delta.rows[mine], emitted[mine])) > self._most:
+                self.too_many[int(at[k]) - first] = most
+        left_out = np.isin(delta.at - first, [*self.too_many])
+        return delta.take(~left_out) if self.too_many else delta
+
+    def _of_one(self, rows: Ids, count: NDArray[np.int64]) -> int:
+        """How many of these rows, each of which is there so often, the query has that has most."""
+        if not self._tabled:
+            return int(count.sum())
+        _, query = np.unique(rows[:, 0], return_inverse=True)
+        return int(np.bincount(query, count).max(initial=0))
 
     def _net(self, delta: Delta) -> Delta:
         """Of rows that are equal where they are compared, as many as come more than go, or go more than come: the first
@@ -90,11 +129,19 @@ class Told:
 
     def _all(self, delta: Delta, first: int, instants: int) -> tuple[I64, Ids]:
         ends = np.searchsorted(delta.at, np.arange(first, first + instants), "right").tolist()
-        parts, done, shown, told = list[Ids](), 0, None, 0
+        parts, done, shown, told, given = list[Ids](), -1, None, 0, 0
         for end in ends:
-            if end > done or shown is None:
-                self._add(delta, done, end)
-                shown, done = self._shown(), end
+            if end > done:
+                self._add(delta, max(done, 0), end)
+                shown, done, given = None, end, self._size
+                if given > self._most:
+                    given = self._of_one(self._rows(), np.array([*self._answer.values()], np.int64))
+                if given <= self._most:
+                    shown = self._shown()
+            if shown is None:
+                self.too_many[len(parts)] = given
+                parts.append(self._nothing[1])
+                continue
             parts.append(shown)
             told += len(shown)
             if told > MOST_ROWS:
@@ -106,7 +153,9 @@ class Told:
         """Some of the changes go into the answer."""
         for row, weight in zip(delta.rows[low:high], delta.weight[low:high].tolist(), strict=True):
             key = row.tobytes()
-            count = self._answer.get(key, 0) + weight
+            before = self._answer.get(key, 0)
+            count = before + weight
+            self._size += max(count, 0) - max(before, 0)
             if count:
                 self._answer[key] = count
             else:
@@ -143,3 +192,4 @@ class Told:
         counts = state["counts"].tolist()
         rows = known_rows(state["rows"], self._raw, terms)
         self._answer = {row.tobytes(): count for row, count in zip(rows, counts, strict=True)}
+        self._size = sum(max(count, 0) for count in counts)

@@ -4,20 +4,29 @@ call a kernel, take what it has written and choose among what ends at an instant
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Generic
+from typing import TYPE_CHECKING, ClassVar, Final, Generic
 
+import numpy as np
+
+from oxiseq.engine.bounds import BOUNDS, CHOICES, MATCHES, InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.kernels.memory.pointers import PointerTables
 from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.memory import M, begin_choice, more_out
+from oxiseq.engine.omissions import InstantError, beyond, exceeded
 from oxiseq.grammar.algebra import Strategy
 
 if TYPE_CHECKING:
-    from oxiseq.engine.matches import choice
+    from oxiseq.engine.matches import choice, frozen
 else:
     choice = needed("oxiseq.engine.matches.choice")
+    frozen = needed("oxiseq.engine.matches.frozen")
+
+_UNCOUNTED: Final = 1 << 14
+"""Matches of an instant that are listed before it is known how many there are: to list so many takes as long as to
+count those of a large set."""
 
 
 class MatchRunner(Generic[M]):
@@ -32,35 +41,84 @@ class MatchRunner(Generic[M]):
         self._chooser = choice.Chooser(strategy, capacity, silent) if strategy is not None else None
         self._tables = PointerTables()
         self._parts: list[Found] = []
-        self._too_much: LimitError | None = None
+        self.bounds: InstantBounds = BOUNDS
+        self._omitted: list[InstantError] = []
 
-    def take_error(self) -> LimitError | None:
-        """The first limit that has been passed since the last call; what comes behind it has been processed."""
-        error, self._too_much = self._too_much, None
-        return error
+    def take_omitted(self) -> list[InstantError]:
+        """The instants that have been left out since the last call. What comes behind them has been processed, unless
+        the last one is final."""
+        omitted, self._omitted = self._omitted, []
+        return omitted
 
-    def _choose(self, chosen: Callable[[], M]) -> None:
-        """Have the kernel continue with what is chosen of an instant's matches, or behind the instant where that is too
-        much. `chosen` raises LimitError then."""
+    @property
+    def over(self) -> bool:
+        """Whether the query is to be set aside."""
+        return bool(self._omitted) and self._omitted[-1].final
+
+    def _note(self, error: LimitError | None, instant: int, given: int = 0) -> None:
+        """An instant (µs) is left out, since a choice has raised an error, or since so many matches end there."""
+        scalars = self._memory.scalars
+        scalars[k.OMITTED] += 1
+        running = scalars.item(k.OMITTED)
+        if error is None:
+            self._omitted.append(exceeded(self.bounds, MATCHES, given, instant, running))
+        else:
+            self._omitted.append(beyond(self.bounds, CHOICES, error, instant, running))
+
+    def _begin_counting(self) -> None:
+        """Before a batch: how many matches of an instant may be listed without knowing how many there are."""
+        self._memory.scalars[k.UNCOUNTED] = min(self.bounds.matches, _UNCOUNTED)
+
+    def _choose(self, chosen: Callable[[], M], instant: int) -> None:
+        """Have the kernel continue with what is chosen of an instant's matches, or behind the instant (µs) where that
+        is too much. `chosen` raises LimitError then."""
         begin_choice(self._memory)
         try:
             self._memory = chosen()
         except LimitError as error:
-            self._too_much = self._too_much or error
-            scalars = self._memory.scalars
-            scalars[k.NODE_TOP] = scalars[k.NODE_BASE]
-            scalars[[k.CHOSEN, k.FINALS, self._PHASE]] = 0
-            scalars[self._AT] += 1
+            self._note(error, instant)
+            self._pass_by()
 
-    def _leave_out(self) -> None:
-        """Nothing of the instant whose matches are being enumerated is emitted: there are too many."""
+    def _pass_by(self) -> None:
+        """Have the kernel continue behind the instant, as if nothing had ended there."""
+        scalars = self._memory.scalars
+        if scalars[k.CHOSEN]:
+            scalars[k.NODE_TOP] = scalars[k.NODE_BASE]
+        scalars[[k.CHOSEN, k.FINALS, k.STACK, k.EMITTED, self._PHASE]] = 0
+        scalars[self._AT] += 1
+
+    def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
+        """More matches of an instant (µs) are to be listed than may be without counting them: if too many end there,
+        none is, as if nothing had ended. `limit`: how many the query lists at most; `waited`: they waited for time."""
+        scalars, most = self._memory.scalars, self.bounds.matches
+        given = scalars.item(k.EMITTED) + 1
+        if not self._memory.spans.shape[0]:  # of a family each query has some of those below the finals
+            given = max(given, min(limit, self._count()))
+        if given <= most:
+            scalars[k.ALLOWED] = most
+            return
         self._drain()
-        s = self._memory.scalars
-        self._parts = without_last(self._parts, s.item(k.EMITTED))
-        s[k.PROGRESS] = s[k.FINALS]
-        s[[k.EMITTED, k.STACK]] = 0
-        what = "matches that end at one instant (write LIMIT, or count them)"
-        self._too_much = self._too_much or LimitError(k.MOST_EMITTED + 1, k.MOST_EMITTED, what)
+        self._parts = without_last(self._parts, scalars.item(k.EMITTED))
+        self._note(None, instant, given)
+        if waited:  # the kernel has not come to the instant yet
+            scalars[k.PROGRESS] = scalars[k.FINALS]
+            scalars[[k.EMITTED, k.STACK]] = 0
+        else:
+            self._pass_by()
+
+    def _count(self) -> int:
+        """How many matches are below the finals, NO_LIMIT for more; none is listed for it."""
+        memory, total = self._memory, 0
+        finals = memory.finals[: memory.scalars.item(k.FINALS)]
+        for cut in np.unique(finals[:, 1]):
+            of_cut = np.ascontiguousarray(finals[finals[:, 1] == cut])
+            scalars = memory.scalars.copy()
+            scalars[k.FINALS] = len(of_cut)
+            found = frozen.FrozenMatches(memory._replace(scalars=scalars, finals=of_cut))
+            if found.exceeds(k.NO_LIMIT):
+                return k.NO_LIMIT
+            total += found.count
+        return min(total, k.NO_LIMIT)
 
     def _drain(self, *, full: bool = False) -> None:
         """Take what the kernel has written; more room if it was `full`."""

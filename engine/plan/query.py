@@ -278,6 +278,7 @@ def _compile(
         graph, builder.scopes, query.window, terms, clauses, ranked, 0 if family is None else len(family.members)
     )
     positive = {letter for position in automaton.positions for letter in position.letters}
+    names = {name for letter in positive for name in letter}
     summary = summary_of(seen, answer)
     together = {letter: _named(own_filters(letter, parts), letter, asked) for letter in sequence.letters}
     compared = _compared(sequence, parts, by, together)
@@ -295,7 +296,7 @@ def _compile(
             len(requests[stream]),
             compared[name],
             answer.wanted,
-            any(name in letter for letter in positive),
+            name in names,
             terms,
             name in asked.timed,
         )
@@ -361,8 +362,8 @@ def _members(
 
 def _positive(seen: Overview, automaton: Automaton) -> list[GpmParts]:
     """The GPMs that a match binds, in the text's order."""
-    letters = {letter for position in automaton.positions for letter in position.letters}
-    return [seen.parts[g.name] for g in seen.query.gpms if any(g.name in letter for letter in letters)]
+    names = {name for position in automaton.positions for letter in position.letters for name in letter}
+    return [seen.parts[g.name] for g in seen.query.gpms if g.name in names]
 
 
 def _clauses(query: Query, automaton: Automaton, summarised: bool, ranking: Ranking | None) -> Clauses:

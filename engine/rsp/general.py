@@ -65,6 +65,8 @@ class GeneralAnswers:
         occurring = self._mappings.by_name
         self._stepping = None if parts is None else Stepping(parts, flow.used, occurring, streams, terms)
         """What MATCH finds, if it uses its items up."""
+        self.too_many: dict[int, int] = {}
+        """How many rows the last instants would have had of which none was emitted, by their times."""
 
     @property
     def knowledge(self) -> Knowledge:
@@ -103,6 +105,7 @@ class GeneralAnswers:
                 stretches = held.schedule.divided(stretches, ticks)
         moves = moves_of(self._plan.contents, held, before, bounds, len(stretches))
         number, values = self._standing.move(moves, given)
+        self.too_many = {int(stretches.at[place]): given for place, given in self._standing.too_many.items()}
         found = full_rows(self._plan, number, values, self._blanks.ids, self._terms)
         held.forget()
         return stretches, *found

@@ -12,6 +12,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from pyoxigraph import Literal
 
+from oxiseq.engine.bounds import ROWS
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
@@ -207,7 +209,9 @@ class _Sink:
         self._queries = queries
         self._by_row = int(output.table is not None)
         compared = one.flow.compared + self._by_row
-        self._told = Told(one.report, plan.widths[output.root], compared, plan.raw[output.root], self._in_order)
+        raw, most = plan.raw[output.root], terms.bounds.rows
+        width, tabled = plan.widths[output.root], bool(self._by_row)
+        self._told = Told(one.report, width, compared, raw, self._in_order, most, tabled=tabled)
         numbers = _numbers(len(output.queries), terms) if self._by_row else _NO_BLANKS
         self._order = np.argsort(numbers)
         self._numbers = numbers[self._order]
@@ -220,6 +224,8 @@ class _Sink:
     def told(self, delta: Delta, first: int, instants: int) -> Iterator[Numbered]:
         """The rows emitted for a change, at the instants from the tick `first` on."""
         at, values = self._told.rows(delta, first, instants)
+        if self._told.too_many:  # each query finds by itself which of its instants are left out
+            raise LimitError(max(self._told.too_many.values()), self._terms.bounds.rows, ROWS.what)
         if not len(at):
             return
         if not self._by_row:

@@ -45,6 +45,8 @@ class SteadyAnswers:
         self._plan, self._terms, self._blanks = plan, terms, blanks
         windows = [window_of(content.window.operators[0]) for content in plan.contents]
         self._standing = Standing(plan.flow, plan.report, windows, kb, blanks, terms, known)
+        self.too_many: dict[int, int] = {}
+        """How many rows the last instants would have had of which none was emitted, by their times."""
 
     @property
     def knowledge(self) -> Knowledge:
@@ -56,7 +58,8 @@ class SteadyAnswers:
         if not any(map(len, batches)):
             return ()
         times, at, values = self._standing.push([batches[content.stream] for content in self._plan.contents])
-        if not len(at):
+        self.too_many = {int(times[number]): given for number, given in self._standing.too_many.items()}
+        if not len(at) and not self.too_many:
             return ()
         at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
         return ((times[at], rows),)

@@ -24,10 +24,6 @@ class AloneRun(Run):
     def another(self) -> Self:
         """One of the same plan that has not seen anything."""
 
-    def left(self) -> Sequence[Any]:
-        """What `advance` had found when it raised an error, once; nothing where that is found again."""
-        return ()
-
     @property
     def idles(self) -> bool:
         """Whether it has nothing to remember: no event that waits, no partial match."""

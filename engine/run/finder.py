@@ -24,6 +24,7 @@ from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.order.clock import Instants
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
@@ -68,7 +69,8 @@ class Part(NamedTuple):
 @dataclass(slots=True, eq=False)  # frozen would make it four times as slow
 class Findings:
     """The result of a part of the instants. `until`: the smallest clock that may still come, in the window's unit;
-    `start`: the first clock of the first tumbling window; `error`: why the matches of some instant are missing."""
+    `start`: the first clock of the first tumbling window; `error`: why reports are missing; `omitted`:
+    the instants that are left out."""
 
     found: Found | None
     counted: CountedPart | None
@@ -76,6 +78,7 @@ class Findings:
     until: int
     start: int
     error: LimitError | None = None
+    omitted: Sequence[InstantError] = ()
     drawn_from: Sequence[int] = ()
     """Of how many matches the samples of `found` were drawn, end by end, where a window's matches are sampled."""
     case: Case = WHOLE
@@ -371,11 +374,11 @@ class Finder:
         if not isinstance(self.sequence, SequenceRun):
             return Findings(None, None, (), until, self.window_start)
         counted = CountedPart(self.sequence.take_counts(), plan.runner.sequence.keys) if self._counts else None
-        error = self.sequence.take_error()
+        omitted = self.sequence.take_omitted()
         if self._folder is not None:
-            return Findings(None, counted, self._folder.take(), until, self.window_start, error)
+            return Findings(None, counted, self._folder.take(), until, self.window_start, omitted=omitted)
         drawn_from = () if self._picker is None else self._picker.take_counts()
-        return Findings(found, counted, (), until, self.window_start, error, drawn_from)
+        return Findings(found, counted, (), until, self.window_start, None, omitted, drawn_from)
 
     def _composed(self, composer: composing.MatchComposer, part: Part, until: int, *, written: bool) -> Findings:
         """What ends in the rows, if some have been `written`, and what reports tell; no later match needs them."""

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.errors import LimitError
+from oxiseq.engine.bounds import ROUNDS, ROWS, TRIPLES
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.flow.delta import Buffer, Delta
@@ -30,6 +30,7 @@ from oxiseq.engine.flow.epsparql.standing import Query, Standing
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow.facts import read_rows
 from oxiseq.engine.kernels.memory.pointers import call
+from oxiseq.engine.omissions import Omissions, Streak, raised
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.concern import Concern, keys_in, predicate_of
 from oxiseq.engine.run.family import Family, OneQuery
@@ -43,10 +44,6 @@ from oxiseq.grammar.ep_rules import Stratum
 
 START, END = 0, 1
 """Letters of an answer's interval."""
-MAX_ROUNDS: Final = 10_000
-"""Rounds of rules at one instant, past which LimitError is raised: rules that make new terms for ever."""
-MAX_DERIVED: Final = 10_000_000
-"""Triples derived at one time, past which LimitError is raised."""
 CHUNK: Final = 1 << 16
 """Triples processed at a time, as far as instants allow, so that memory does not grow with a batch."""
 _MANY: Final = 64
@@ -81,10 +78,13 @@ class IntervalRun(KbRun):
         self.one, self._before = plan if isinstance(plan, OneQuery) else OneQuery(plan), 0
         plan = self.one.plan
         self._family = Family(self.one, terms) if family is None else family
+        self._emitted: list[MatchBatch] = []
+        """What `advance` had found when it raised an error."""
         self._told: dict[int, int] = {}
         """How many answers have been returned, by number."""
         super().__init__(terms, kb, plan.streams, start, lateness)
         self.resets, self.faults = Resets(), Faults()
+        self._streak = Streak(terms.bounds)
         self._completed = 0
         self._knowledge = self._kb.materialised("knowledge", KnowledgeReader(self._family.plans, terms, self._blanks))
         self._version: int | None = None
@@ -236,7 +236,15 @@ class IntervalRun(KbRun):
         self._before = count - self._told.get(self.number, 0)
 
     def advance_all(self) -> list[MatchBatch]:
-        return super().advance()
+        found = [*self.left(), *super().advance()]
+        if omitted := self._streak.take():
+            self.omitted, self._emitted = self.omitted.more(omitted), found
+            raise raised(omitted)
+        return found
+
+    def left(self) -> list[MatchBatch]:
+        found, self._emitted = self._emitted, []
+        return found
 
     def advance(self) -> list[MatchBatch]:
         found = self.advance_all()
@@ -308,6 +316,8 @@ class IntervalRun(KbRun):
 
         Events that are no intervals are left out (`faults`).
         """
+        if self.omitted.over:
+            return None
         wrong = self._stamps.unfit(stream, batch, self._stamps.starts(batch).wrong)
         if wrong is not None:
             self.faults = self.faults.more(wrong)
@@ -331,9 +341,18 @@ class IntervalRun(KbRun):
             self._learn()
             self._version = version
         for piece in self._work.arriving.pieces(events, self._stamps.starts(events).start):
+            before = self._streak.running
             found = self._step(piece)
-            if found:
-                yield self._answers(found)
+            if self._streak.running > before:
+                if self._streak.over:
+                    return
+            elif found:
+                answers = self._answers(found)
+                if len(answers) > self._streak.bounds.rows or before:
+                    answers = self._bounded(answers)
+                yield answers
+                if self._streak.over:
+                    return
             self._completed = piece.until
             self._tidy()
             if piece.facts > _MANY:
@@ -364,20 +383,44 @@ class IntervalRun(KbRun):
             tick = int(known.at[0])
         return work.query.step(piece.since, tick)
 
+    def _bounded(self, answers: MatchBatch) -> MatchBatch:
+        """Without the answers of instants at which there are too many, and all behind one that sets the query aside;
+        of queries that share a state, each is counted by itself."""
+        kept, streak = np.ones(len(answers), np.bool_), self._streak
+        for time in np.unique(answers.time).tolist():
+            mine = answers.time == time
+            given = int(np.count_nonzero(mine))
+            if self._family.tabled and given > streak.bounds.rows:
+                given = int(np.unique(answers.values[mine, 0], return_counts=True)[1].max())
+            if given <= streak.bounds.rows:
+                streak.answered()
+                continue
+            streak.leave_out(ROWS, given, time)
+            kept &= answers.time < time if streak.over else ~mine
+            if streak.over:
+                break
+        return answers.take(np.flatnonzero(kept))
+
     def _closed(self, known: Delta, rules: Rules, piece: Piece) -> Delta:
-        """One instant, with all that rules make of it, round by round."""
-        seen = self._work.known
+        """One instant, with all that rules make of it, round by round; with nothing of it where that is too much."""
+        seen, bounds = self._work.known, self._streak.bounds
         seen.begin()
-        known = new = seen.new(known)
-        rounds = 0
+        new = seen.new(known)
+        every, rounds, derived = [new], 0, 0
         while len(new):
             made = rules.derive(at_tick(new, self._next_tick()), piece.since, again=rounds > 0)
             rounds += 1
             if not len(made):
                 break
             new = seen.new(made)
-            known = Delta.concat([known, new], FACT)
-            _guard(rounds, len(known))
+            every.append(new)
+            derived += len(new)
+            if rounds > bounds.rounds or derived > bounds.triples:
+                bound, given = (ROUNDS, rounds) if rounds > bounds.rounds else (TRIPLES, derived)
+                self._streak.leave_out(bound, given, piece.until)
+                every = every[:1]
+                break
+        known = Delta.concat(every, FACT)
         rules.standing.finish(at_tick(known, self._next_tick()), piece.since)
         return at_tick(known, self._next_tick())
 
@@ -429,6 +472,8 @@ class IntervalRun(KbRun):
             "slots": None if self._begun is None else [*(self._family.slots or ())],
             "tick": None if self._begun is None else self._begun.arriving.tick,
             "faults": self.faults.save(),
+            "omitted": self.omitted.save(),
+            "running": self._streak.running,
             "completed": self._completed,
             "arrivals": self._saved_arrivals(terms),
             "parts": [part.save(terms, numbers if part is query else None) for part in self._parts],
@@ -446,6 +491,8 @@ class IntervalRun(KbRun):
     def _restore(self, state: State, terms: KnownTerms) -> None:
         self._completed = int(state["completed"])
         self.resets, self.faults = Resets.restored(state["resets"]), Faults.restored(state["faults"])
+        self.omitted = Omissions.restored(state["omitted"])
+        self._streak.running = int(state["running"])
         self._arrivals.restore(state["arrivals"], terms)
         self._blanks.restore(state["blanks"], terms)
         if state["tick"] is not None:
@@ -493,11 +540,3 @@ def _rules(stratum: Stratum, plan: IntervalPlan, terms: TermDictionary) -> Rules
         assert isinstance(form, Construct)
         found.append((form, plan.derived[number]))
     return Rules(found, terms, stratum.recursive)
-
-
-def _guard(rounds: int, triples: int) -> None:
-    what = "rules that derive more and more at one instant: do they make new terms for ever?"
-    if rounds > MAX_ROUNDS:
-        raise LimitError(rounds, MAX_ROUNDS, f"{what} rounds")
-    if triples > MAX_DERIVED:
-        raise LimitError(triples, MAX_DERIVED, f"{what} triples")

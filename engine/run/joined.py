@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Self
 
+import numpy as np
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.cea.faults import faults_in, unfit
@@ -19,6 +20,7 @@ from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.row_events import RowEncoder
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.omissions import InstantError, Omissions
 from oxiseq.engine.order.positions import PositionClock
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
@@ -45,6 +47,7 @@ class JoinedRun(AloneRun):
         self._clock = PositionClock(len(plan.streams), lateness, start)
         self._run = QueryRun(plan.runner.sequence, terms, kb, start, lateness, clock=self._clock)
         asked = frozenset(each.value for each in parts(plan.runner.translated, NamedNode))
+        self._left: list[ComplexEvents] = []
         self._rows = RowEncoder(terms, plan.query.vocab or "", asked)
 
     def another(self) -> Self:
@@ -87,6 +90,8 @@ class JoinedRun(AloneRun):
         Events that are no tuple events are left out (`faults`). Raises EventError for a column of a table that cannot
         be an attribute; then none of the batch is taken.
         """
+        if self.omitted.over:
+            return None
         events = self._rows.encode(batch) if isinstance(batch, TupleRows) else batch
         wrong = self.unfit(stream, events, self._terms)
         if wrong is not None:
@@ -97,10 +102,25 @@ class JoinedRun(AloneRun):
 
     def advance(self) -> list[ComplexEvents]:
         """Work through all events whose position is known by now; returns the matches found, in order of end. Raises
-        LimitError."""
-        found = [self._complex_events(batch) for batch in self._run.advance()]
+        LimitError; what has been found is returned by the next call then (or by `left`)."""
+        before = self._run.omitted.count
+        try:
+            found = [*self.left(), *map(self._complex_events, self._run.advance())]
+        except InstantError as error:
+            self._left = [*map(self._complex_events, self._run.left())]
+            raise self._timed(error, self._run.omitted.count - before) from None
         self._forget_log()
         return found
+
+    def left(self) -> list[ComplexEvents]:
+        found, self._left = self._left, []
+        return found
+
+    def _timed(self, error: InstantError, count: int) -> InstantError:
+        """With the time of its event, whose position it has; it stands for so many."""
+        error.instant = int(self._clock.log.times(np.array([error.instant]))[0])
+        self.omitted = self.omitted.more([error], count)
+        return error
 
     def _complex_events(self, batch: MatchBatch) -> ComplexEvents:
         """Times of the run below are positions."""
@@ -163,9 +183,10 @@ class JoinedRun(AloneRun):
 
     def save(self, terms: SavedTerms) -> State:
         self._forget_log()
-        return {"faults": self.faults.save(), "run": self._run.save(terms)}
+        return {"faults": self.faults.save(), "omitted": self.omitted.save(), "run": self._run.save(terms)}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         self.faults = Faults.restored(state["faults"])
+        self.omitted = Omissions.restored(state["omitted"])
         self._clock = PositionClock.restored(state["run"]["clock"], terms)
         self._run.restore_own(state["run"], self._clock, terms)

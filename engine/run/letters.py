@@ -258,10 +258,16 @@ def _plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
 def _places(wanted: Sequence[tuple[Variable, ...]], given: Sequence[tuple[Variable, ...]]) -> NDArray[np.int32]:
     """[letter, column]: the place of a wanted variable among those given; UNBOUND if it is not there."""
     places = np.full((len(wanted), max([len(columns) for columns in wanted] + [1])), lr.UNBOUND, np.int32)
+    columns_of: dict[tuple[Variable, ...], dict[Variable, list[int]]] = {}  # letters that want much want the same
     for number, (columns, variables) in enumerate(zip(wanted, given, strict=True)):
-        for i, variable in enumerate(columns):
-            if variable == PARTITION:
-                places[number, i] = lr.THE_PARTITION
-            elif variable in variables:
-                places[number, i] = variables.index(variable)
+        known = columns_of.get(columns)
+        if known is None:
+            known = columns_of[columns] = {}
+            for column, variable in enumerate(columns):
+                known.setdefault(variable, []).append(column)
+        for place, variable in enumerate(variables):
+            for column in known.get(variable, ()):
+                places[number, column] = place
+        for column in known.get(PARTITION, ()):
+            places[number, column] = lr.THE_PARTITION
     return places

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.omissions import InstantError, Omissions, raised
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows
@@ -57,6 +60,8 @@ class QueryRun(Run):
         self._joined = _Counters(0, 0, 0)
         self._terms = terms
         self._too_much: LimitError | None = None
+        self._left: list[MatchBatch] = []
+        """What `advance` had found when it raised an error."""
         terms.register(self)
 
     def held_ids(self) -> Iterator[AnyIds]:
@@ -74,13 +79,20 @@ class QueryRun(Run):
     # --- a query by itself --------------------------------------------------------------------------
 
     def advance(self) -> list[MatchBatch]:
-        """Work through all instants that are complete by now; the matches found, in order. Raises LimitError."""
-        found = self.work(self.clock.take())
+        """Work through all instants that are complete by now; the matches found, in order. Raises LimitError; what has
+        been found is returned by the next call then (or by `left`)."""
+        found = [*self.left(), *self.work(self.clock.take())]
         while self.clock.has_more:
             found += self.work(self.clock.take())
         error = self.take_error()
         if error is not None:
+            self._left = found
             raise error
+        return found
+
+    def left(self) -> list[MatchBatch]:
+        """What `advance` had found when it raised an error, once."""
+        found, self._left = self._left, []
         return found
 
     def take_error(self) -> LimitError | None:
@@ -222,6 +234,7 @@ class QueryRun(Run):
         return {
             "matches": self.matches,
             "resets": self.resets.save(),
+            "omitted": self.omitted.save(),
             "joined": list(self._joined),
             **self.finder.save(terms, self.plan),
             **self.teller.save(self.finder.rows, terms),
@@ -234,6 +247,7 @@ class QueryRun(Run):
             self.compose_no_more()
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
+        self.omitted = Omissions.restored(state["omitted"])
         self.clock, self._joined = clock, _Counters(*map(int, state["joined"]))
         self.finder.restore(state, self.teller.restore(state, terms), terms)
         self.finder.answers.restore(state["kept"], terms)
@@ -267,15 +281,29 @@ class QueryRun(Run):
         self, instants: Instants, found: Sequence[list[Rows]] | None, last: bool, answers: dict[str, KbAnswer] | None
     ) -> list[MatchBatch]:
         self.origin = None
+        if self.omitted.over:
+            return []
         part = Part(instants, instants.first - self._joined.instants, last)
         findings = self.finder.of(self.finder.find(part, found, answers), self.plan)
         batches = self.teller.tell(part, findings, self.finder)
-        if findings.error is not None:
+        if findings.omitted:
+            batches = self._note_omitted(findings.omitted, batches)
+        elif findings.error is not None:
             self._too_much = self._too_much or findings.error
         self.matches += sum(map(len, batches))
         if not self.others:
             self.finder.forget_due()
             self.teller.forget_told()
+        return batches
+
+    def _note_omitted(self, errors: Sequence[InstantError], batches: list[MatchBatch]) -> list[MatchBatch]:
+        """Instants were left out; of what has been found what it is given: nothing behind the one that is final."""
+        self.omitted = self.omitted.more(errors)
+        if errors[-1].final or self._too_much is None:
+            self._too_much = raised(errors)
+        if errors[-1].final:
+            last = errors[-1].instant
+            batches = [batch.take(np.flatnonzero(batch.time <= last)) for batch in batches]
         return batches
 
     @property

@@ -15,11 +15,13 @@ from typing import Any, Final, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.bounds import ROWS
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.omissions import Omissions, Streak, raised
 from oxiseq.engine.order.arrivals import Arrivals
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
@@ -87,6 +89,9 @@ class RspRun(KbRun):
         self.schedule = Schedule(plan.rhythm)
         self._in_turn = draws_in_turn(plan.flow.plan)
         self._told = Columns(plan.flow.told, terms)
+        self._streak = Streak(terms.bounds)
+        self._emitted: list[MatchBatch] = []
+        """What `advance` had found when it raised an error."""
         self.resets = Resets()
         """How often it has forgotten its windows."""
         self.recent: Recent | Held | None = None
@@ -198,6 +203,8 @@ class RspRun(KbRun):
 
     def push(self, stream: str, batch: EventBatch) -> Any:
         self._on_its_own()
+        if self.omitted.over:
+            return None
         return super().push(stream, batch)
 
     def punctuate(self, stream: str, time: int) -> None:
@@ -214,7 +221,17 @@ class RspRun(KbRun):
 
     def advance(self) -> list[MatchBatch]:
         self._on_its_own()
-        return super().advance()
+        found = [*self.left(), *super().advance()]
+        if omitted := self._streak.take():
+            self.omitted, self._emitted = self.omitted.more(omitted), found
+            self.matches -= sum(map(len, found))  # they are counted when they are returned
+            raise raised(omitted)
+        return found
+
+    def left(self) -> list[MatchBatch]:
+        found, self._emitted = self._emitted, []
+        self.matches += sum(map(len, found))
+        return found
 
     def worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
         """The answers for complete events by stream that it has not seen yet; `counted` counts it. Raises LimitError,
@@ -229,10 +246,32 @@ class RspRun(KbRun):
 
     def _worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
         self._see(batches)
-        found = [self.batch(at, rows) for at, rows in self._answer(batches, passed) if len(rows)]
+        found: list[MatchBatch] = []
+        for at, rows in () if self._streak.over else self._answer(batches, passed):
+            at, rows = self._bounded(at, rows)
+            if len(rows):
+                found.append(self.batch(at, rows))
+            if self._streak.over:
+                break
         if isinstance(self.recent, Recent):
             self.recent.add(batches)
         return found
+
+    def _bounded(self, at: NDArray[np.int64], rows: FullRows) -> tuple[NDArray[np.int64], FullRows]:
+        """What is emitted, and at which times: nothing behind an instant that sets the query aside. Notes the instants
+        that are left out, and those that are answered."""
+        too_many, streak = self._answers.too_many, self._streak
+        if not too_many and not streak.running:
+            return at, rows
+        for time in sorted({*too_many, *at.tolist()}):
+            if time not in too_many:
+                streak.answered()
+                continue
+            streak.leave_out(ROWS, too_many[time], time)
+            if streak.over:
+                kept = np.flatnonzero(at < time)
+                return at[kept], rows.take(kept)
+        return at, rows
 
     def _see(self, batches: Sequence[EventBatch]) -> None:
         """How far streams have come."""
@@ -315,6 +354,8 @@ class RspRun(KbRun):
             "newest": recent.newest if isinstance(recent, Held) else self._newest,
             "matches": self.matches,
             "resets": self.resets.save(),
+            "omitted": self.omitted.save(),
+            "running": self._streak.running,
             "blanks": self._blanks.save(terms),
             "answers": self._answers.save(terms) if shared is None else self._save_shared(shared, terms),
             "kept": self._kb.save(terms),
@@ -331,6 +372,8 @@ class RspRun(KbRun):
         self._newest = None if state["newest"] is None else int(state["newest"])
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
+        self.omitted = Omissions.restored(state["omitted"])
+        self._streak.running = int(state["running"])
         self._blanks.restore(state["blanks"], terms)
         if "recent" in state["answers"]:
             self._restore_shared(state["answers"], terms)

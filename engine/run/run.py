@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
+from oxiseq.engine.omissions import NO_OMISSIONS, Omissions
 from oxiseq.engine.order.waiting import Order
 from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.resets import Resets
@@ -36,6 +37,8 @@ class Run(ABC):
     state. None: of no use any more, since it has got something."""
     faults: Faults = NO_FAULTS
     """Events that were left out because the query's language cannot take them, as if they had not come."""
+    omitted: Omissions = NO_OMISSIONS
+    """The instants that were left out, since the query was beyond a bound there (bounds.py)."""
     paged: int = 0
     """How many matches end at the instant of which it finds a page, if it was compiled for one."""
     fits: Hashable = None
@@ -85,6 +88,10 @@ class Run(ABC):
     @abstractmethod
     def advance(self) -> Sequence[Any]:
         """Work through all that is complete by now; the batches of matches found."""
+
+    def left(self) -> Sequence[Any]:
+        """What `advance` had found when it raised an error, once; nothing where that is found again."""
+        return ()
 
     def keep_answers(self) -> bool:
         """The KB is about to change: instants up to the newest one so far keep the present answers. Whether some do

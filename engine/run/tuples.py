@@ -30,6 +30,7 @@ from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.partitions import PartitionTable
+from oxiseq.engine.omissions import Omissions, raised
 from oxiseq.engine.order.merging import Merging
 from oxiseq.engine.order.position_log import PositionLog
 from oxiseq.engine.output.batch import MatchBatch
@@ -162,6 +163,8 @@ class TupleRun(AloneRun):
         Events that are no tuple events are left out (`faults`). Raises EventError for a column of a table that cannot
         be an attribute; then none of the batch is taken.
         """
+        if self.omitted.over:
+            return None
         if isinstance(batch, EventBatch):
             marks = self._terms.mark(batch)
         else:
@@ -181,15 +184,18 @@ class TupleRun(AloneRun):
         of totals. Raises LimitError for the complex events of an event; these are not emitted, and the next call
         returns the rest (or `left`)."""
         found, self._left = self._left, []
+        if self.omitted.over:
+            return []
+        if isinstance(self._cea, CeaRun):
+            self._cea.bounds = self._dictionary.bounds
         once = self._at_once
         if once is not None and once.time is not None:
             found += self._feed_few(once)
         elif (taken := self._merging.take()) is not None:
             found += self._found(*taken)
-        error = self._cea.take_error()
-        if error is not None:
-            self._left = found
-            raise error
+        if omitted := self._cea.take_omitted():
+            self.omitted, self._left = self.omitted.more(omitted), found
+            raise raised(omitted)
         self.matches += sum(map(len, found))
         return found
 
@@ -237,6 +243,8 @@ class TupleRun(AloneRun):
             batch = self._work(marks if len(marks) <= CHUNK else marks.take(part), streams[part])
             if batch is not None:
                 found.append(batch)
+            if self._cea.over:
+                break
         return found
 
     def _begin_partitions(self) -> None:
@@ -306,6 +314,7 @@ class TupleRun(AloneRun):
             "matches": self.matches,
             "resets": self.resets.save(),
             "faults": self.faults.save(),
+            "omitted": self.omitted.save(),
             "partitions": None if self._partitions is None else self._partitions.save(terms),
             "merging": order.save(terms),
             "automaton": automaton,
@@ -315,6 +324,7 @@ class TupleRun(AloneRun):
     def restore(self, state: State, terms: KnownTerms) -> None:
         self.matches, self.resets = int(state["matches"]), Resets.restored(state["resets"])
         self.faults = Faults.restored(state["faults"])
+        self.omitted = Omissions.restored(state["omitted"])
         if self._weights is not None and "measures" not in state["automaton"]:
             self._read_sets()
         if self._partitions is not None:

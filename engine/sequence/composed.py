@@ -18,6 +18,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.matches.composed import MOST_STATES, NO_REPORTS, Arcs, ComposedWindows, Ended, Rules, reports_of
 from oxiseq.engine.matches.measures import Columns, Measures
 from oxiseq.engine.matches.partitions import PartitionTable
+from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.sequence.liveness import edges_by_source
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.positions import START
@@ -273,8 +274,9 @@ class ComposedSequence:
     def reserve(self) -> None:
         """It has memory."""
 
-    def take_error(self) -> None:
-        """Nothing is past a limit."""
+    def take_omitted(self) -> list[InstantError]:
+        """None: nothing is listed."""
+        return []
 
     def begin_partitions(self, fresh: I64, count: int) -> None:
         """There are `count` partitions; those `fresh` are new, or have another meaning from now on."""

@@ -145,7 +145,7 @@ class SequenceRun(MatchRunner[k.Memory]):
     ) -> Found:
         """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
         still come; `passed` is the same in µs, if that is another unit. A strategy compares `positions`. Matches of
-        an instant where they are past a limit are as if they were none: see `take_error`."""
+        an instant where they are past a limit are as if they were none: see `take_omitted`."""
         tables, scalars = self._compiled.tables, self._memory.scalars
         # the number of an event's graph means another event in each batch
         forget_answers(self._memory, changed=self._ask is not None or self._generation != self._terms.generation)
@@ -159,7 +159,9 @@ class SequenceRun(MatchRunner[k.Memory]):
         for m in self._compiled.measures:
             call(measure, T, table(self._memory), R, C, m.code0, m.code1, m.letter, m.column)
         failed, collections = -1, 0
-        while True:
+        self.bounds = self._terms.bounds
+        self._begin_counting()
+        while not self.over:
             need = call(advance, T, table(self._memory), R, C, until, until if passed is None else passed)
             if need == matches.DONE:
                 break
@@ -170,14 +172,16 @@ class SequenceRun(MatchRunner[k.Memory]):
                 self._free(again=failed == at, busy=collections > _OFTEN or self._weigher is not None)
                 failed = at
             elif need == matches.NEED_CHOICE:
-                self._choose(lambda: self._chosen(positions or (_ROW_IDS, 0)))
+                self._choose(lambda: self._chosen(positions or (_ROW_IDS, 0)), self._time_of(rows, at, passed, until))
             elif need == k.NEED_DECISIONS:
                 self._decide()
                 C = table(self._terms.columns)  # new terms may have moved them
             elif need == matches.OUT_FULL:
                 self._drain(full=True)
             elif need == matches.TOO_MANY:
-                self._leave_out()
+                waited = self._memory.scalars[k.PHASE] == k.EMIT_CLOSED
+                limit = matches.NO_LIMIT if waited else int(tables.sizes[k.LIMIT])
+                self._list(limit, self._time_of(rows, at, passed, until), waited=waited)
             elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
                 self._counts.append(take_counts(self._memory))
                 self._memory = more_limbs(self._memory) if need == matches.NEED_LIMBS else more_tallies(self._memory)
@@ -190,6 +194,13 @@ class SequenceRun(MatchRunner[k.Memory]):
         found = self._taken()
         return _by_end(found, positions) if self._defers and not self._compiled.members else found
 
+    @staticmethod
+    def _time_of(rows: RowBuffer, at: int, passed: int | None, until: int) -> int:
+        """The time (µs) of an instant, or how far time has come behind the last one."""
+        if at < rows.instants:
+            return int(rows.arrays.time[at])
+        return until if passed is None else passed
+
     def _weigh(self, rows: RowBuffer) -> None:
         """Hand on the finals of instants since the last time."""
         if self._weigher is None:
@@ -201,7 +212,7 @@ class SequenceRun(MatchRunner[k.Memory]):
             try:
                 self._weigher.weigh(self._memory, found, rows.arrays.clock[at], rows.arrays.time[at])
             except LimitError as error:
-                self._too_much = self._too_much or error
+                self._note(error, int(rows.arrays.time[at[-1]]))
 
     def count_by(self, origin: int, width: int) -> None:
         """Count matches together if they end at one clock, or, if `width` is not 0, if (clock - origin) // width is the

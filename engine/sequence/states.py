@@ -382,6 +382,8 @@ class StateBuilder:
     wanted: dict[int, list[Variable]] = field(default_factory=dict)
     timed: frozenset[int] = frozenset()
     """Positions of whose last event runs carry the time."""
+    leaving: dict[int, list[Transition]] = field(default_factory=dict)
+    """The automaton's transitions, by their sources."""
     known: dict[_Signature, int] = field(default_factory=dict)
     entered: list[tuple[int, _Scopes]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
@@ -422,10 +424,12 @@ class StateBuilder:
         return replace(scope, certain=scope.certain | {PARTITION}, variables=scope.variables | {PARTITION})
 
     def _ways(self, source: int) -> list[Transition]:
-        return [way for way in self.automaton.transitions if way.source == source]
+        return self.leaving.get(source, [])
 
     def _collect(self) -> None:
         positions = self.automaton.positions
+        for way in self.automaton.transitions:
+            self.leaving.setdefault(way.source, []).append(way)
         self.timed = frozenset(self._bounded_groups())
         guards = [g for way in self.automaton.transitions for g in way.left + way.right]
         guards += [g for ending in self.automaton.endings for g in ending.guards]

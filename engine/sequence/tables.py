@@ -170,6 +170,8 @@ class _TableBuilder:
     ranked: Collection[Letter]
     members: int
     letters: list[Letter] = field(default_factory=list)
+    numbers: dict[Letter, int] = field(default_factory=dict)
+    """Those of letters."""
     columns: list[dict[Variable, int]] = field(default_factory=list)
     edges: list[dict[str, int]] = field(default_factory=list)
     probes: list[dict[str, int]] = field(default_factory=list)
@@ -195,7 +197,7 @@ class _TableBuilder:
 
     def build(self) -> SequenceTables:
         leaving = edges_by_source(self.graph)
-        self._columns()
+        self._columns(leaving)
         self.width = max((len(key) for key in self.keys), default=0)
         self.wide = max((len(c) for c in self.columns), default=0)
         self.eithers = 0
@@ -283,14 +285,14 @@ class _TableBuilder:
 
     # --- which variables rows bring -----------------------------------------------------------------
 
-    def _columns(self) -> None:
-        for index, edge in enumerate(self.graph.edges):
+    def _columns(self, leaving: Mapping[int, list[int]]) -> None:
+        for edge in self.graph.edges:
             for letter, _ in edge.compared:
                 self._letter(letter)
             for move in edge.moves:
                 self._want(move.letter, _check_columns(move.check))
             for arm in edge.arms:
-                self._want(arm.letter, self._arm_columns(index, arm))
+                self._want(arm.letter, self._arm_columns(arm, leaving))
             for guard in edge.guards:
                 self._want(guard.letter, _check_columns(guard.check))
                 if edge.source == START:
@@ -302,27 +304,27 @@ class _TableBuilder:
             self._want(letter, (RANK,))
 
     def _letter(self, letter: Letter) -> int:
-        if letter not in self.letters:
+        number = self.numbers.setdefault(letter, len(self.letters))
+        if number == len(self.letters):
             self.letters.append(letter)
             self.columns.append({})
-        return self.letters.index(letter)
+        return number
 
     def _want(self, letter: Letter, variables: Iterable[Variable]) -> None:
         columns = self.columns[self._letter(letter)]
         for variable in variables:
             columns.setdefault(variable, len(columns))
 
-    def _arm_columns(self, index: int, arm: Arm) -> Iterable[Variable]:
+    def _arm_columns(self, arm: Arm, leaving: Mapping[int, list[int]]) -> Iterable[Variable]:
         yield from _check_columns(arm.check)
         fill = dict(arm.fill)
-        for following, edge in enumerate(self.graph.edges):
-            if edge.source == arm.target:
-                for value in self.keys[following]:
-                    source = None if value == FLOOR else fill[value]
-                    if isinstance(source, Column | Either):
-                        yield source.variable
-                    elif isinstance(source, Folded):
-                        yield from source.fold.variables
+        for following in leaving.get(arm.target, ()):
+            for value in self.keys[following]:
+                source = None if value == FLOOR else fill[value]
+                if isinstance(source, Column | Either):
+                    yield source.variable
+                elif isinstance(source, Folded):
+                    yield from source.fold.variables
 
     def _shared(self, a: Letter, b: Letter) -> list[Variable]:
         return sorted(self.scopes[a].variables & self.scopes[b].variables, key=str)
@@ -381,7 +383,7 @@ class _TableBuilder:
         chained: bool,
         edge: Edge,
     ) -> dict[str, int]:
-        letter = self.letters.index(place.letter)
+        letter = self._letter(place.letter)
         columns, check = self.columns[letter], place.check
         pairs = [(slots[value], columns[variable]) for variable, value in check.equal]
         pairs.sort(key=lambda pair: (pair[0] not in common, pair[0]))
@@ -553,7 +555,7 @@ class _TableBuilder:
 
     def _lead(self, negated: Letter, starting: Letter) -> None:
         shared = self._shared(negated, starting)
-        a, b = self.columns[self.letters.index(negated)], self.columns[self.letters.index(starting)]
+        a, b = self.columns[self._letter(negated)], self.columns[self._letter(starting)]
         certain = self.scopes[negated].certain & self.scopes[starting].certain
         self.leads.append(
             {
@@ -564,7 +566,7 @@ class _TableBuilder:
             }
         )
         self.equal += [(a[v], b[v]) for v in shared]
-        self.lead_letters.append(self.letters.index(negated))
+        self.lead_letters.append(self._letter(negated))
 
 
 def _fill_pair(source: Source, columns: Mapping[Variable, int], slots: Mapping[Value, int]) -> tuple[int, int]:

@@ -47,7 +47,7 @@ def stepped_alone(run: Run, step: Callable[[], Any]) -> Outcome:
         late = step()
         return Outcome(run, run.advance(), late, left_out=run.faults.count - known)
     except Exception as error:
-        return Outcome(run, [], late, error)
+        return Outcome(run, run.left(), late, error)
 
 
 class Dispatcher(ABC, Generic[R]):

@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.run.recent import Recent
@@ -184,6 +185,8 @@ class Together(Dispatcher[RspRun]):
                     found = [*found, *run.worked(group.taken, group.until)]
                 found = run.counted(found)
                 outcomes.append(Outcome(run, run.put_together([*found, *run.advance()]), late))
+            except InstantError as error:
+                outcomes.append(Outcome(run, [*found, *run.left()], late, error))
             except Exception as error:
                 later = found and isinstance(error, KbError)  # it is raised again
                 outcomes.append(Outcome(run, found, late) if later else Outcome(run, [], late, error))

@@ -23,7 +23,7 @@ from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.terms.saved import State
 from oxiseq.engine.zstd import compress, decompress
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Changes with the meaning of what is saved."""
 _MAGIC: Final = b"OXISEQ\0S"
 _HEAD: Final = struct.Struct("<8sI16sQ")

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine import kinds
+from oxiseq.engine.bounds import BOUNDS
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.events import triples
 from oxiseq.engine.kernels.memory.growing import longer
@@ -90,6 +91,8 @@ class TermDictionary(Addressed[table.TermArrays]):
         self._purge_at = _PURGE_FROM
         self._holders: WeakSet[Holder] = WeakSet()
         self._due, self._due_text = COLLECT_FROM, COLLECT_TEXT
+        self.bounds = BOUNDS
+        """What a query over these terms may do within an instant."""
         self.generation = 0
         """Changes when ids have been freed: what is kept by id is void then."""
         arrays = _allocate(max(capacity, 16))

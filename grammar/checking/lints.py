@@ -59,9 +59,8 @@ def lint(seen: Overview) -> Iterator[Finding]:
 
 
 def _unused(seen: Overview) -> Iterator[Finding]:
-    used = {p.name for p in seen.places}
     for gpm in seen.gpms.values():
-        if gpm.name not in used:
+        if gpm.name not in seen.place_of:
             place = at_pattern(rf"(?<=\s){gpm.name}(?=\s)", gpm.span, seen.text)
             yield lint_finding("unused-gpm", f"the GPM {gpm.name} is not in SEQ", place, "put it into SEQ or drop it")
     streams = {g.stream for g in seen.query.gpms}
@@ -77,7 +76,7 @@ def _joins(place: Place, seen: Overview) -> Iterator[Finding]:
     # a leading `!` joins with the first positive GPM, which is on its right
     others_bind = seen.bound if place.negated and place.first else place.seen
     shared = own & others_bind
-    others = [p for p in seen.places if p is not place and not p.negated]
+    others = any(p is not place and not p.negated for p in seen.places)
     if not shared and not parts.stateful and others and not (place.first and not place.negated and not place.partners):
         yield lint_finding(
             "unjoined",

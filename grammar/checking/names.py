@@ -44,7 +44,7 @@ def _gpms(seen: Overview) -> Iterator[Finding]:
             yield error("gpm", f"the GPM {gpm.name} is defined twice", span, "give the second one another name")
         defined.add(gpm.name)
     used: set[str] = set()
-    unused = [n for n in seen.gpms if n not in {p.name for p in seen.places}]
+    unused = [n for n in seen.gpms if n not in seen.place_of]
     for place in seen.places:
         if place.name not in defined:
             known = f"define it: DEFINE GPM {place.name} ON ... {{ ... }}"

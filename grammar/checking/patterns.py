@@ -188,7 +188,8 @@ def _graphs(gpm: Gpm, seen: Overview) -> Iterator[Finding]:
     """GRAPH ?g must be split off: nested it would need every graph of the KB beside each event."""
     if gpm.name not in seen.parts:
         return
-    parts, others = seen.parts[gpm.name], next((p.seen for p in seen.places if p.name == gpm.name), frozenset())
+    place = seen.place_of.get(gpm.name)
+    parts, others = seen.parts[gpm.name], place.seen if place is not None else frozenset()
     nested = nested_elements(parts.pattern) if parts.in_place else ()
     for element in (*nested, *stateful_graphs(gpm, others)):
         if isinstance(element, GraphPattern) and isinstance(element.name, Variable):

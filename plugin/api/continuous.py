@@ -275,6 +275,22 @@ class ContinuousQuery:
         return self._faults.first
 
     @property
+    def omitted(self) -> int:
+        """How many instants were left out because the query was beyond a bound there, as `LimitError` says then. After
+        three of them, with none answered in between, the query has `failed`."""
+        return self._now.omitted.count
+
+    @property
+    def omitted_instants(self) -> tuple[str, ...]:
+        """Which the last ones of those are, and what the query was beyond."""
+        return self._now.omitted.last
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has been set aside and gets nothing more, since it was beyond a bound at instant after instant."""
+        return self._now.omitted.over
+
+    @property
     def _faults(self) -> Faults:
         return self._now.faults
 

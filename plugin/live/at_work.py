@@ -40,6 +40,8 @@ class AtWork:
         self.broken: list[LiveQuery] = []
         self.found: dict[LiveQuery, None] = {}
         """Those with matches that are not packed yet."""
+        self.omitted: dict[str, int] = {}
+        """How many instants were left out for queries since the last emission, by name."""
         self._queries: dict[Run, LiveQuery] = {}
         self._readers: dict[str, tuple[LiveQuery, ...]] = {}
         self._known: dict[str, Readers] = {}

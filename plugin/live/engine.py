@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from oxiseq.engine.bounds import SERVED
 from oxiseq.engine.errors import KbError, SnapshotError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import KnowledgeBase, expect
+from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -41,6 +43,8 @@ class Emission:
     failed: tuple[LiveQuery, ...] = ()
     broken: tuple[LiveQuery, ...] = ()
     """Queries that an entry cannot be processed for: they are no longer at work."""
+    omitted: tuple[tuple[str, int], ...] = ()
+    """Names of queries for which instants were left out (engine/bounds.py), and how many."""
 
 
 class Engine:
@@ -48,6 +52,7 @@ class Engine:
 
     def __init__(self, kb: KnowledgeBase, budget: Budget) -> None:
         self.terms = TermDictionary()
+        self.terms.bounds = SERVED
         self._kb, self._budget = kb, budget
         self._at_work = AtWork(self.terms)
         self._scope = f"r{secrets.token_hex(4)}x"
@@ -154,6 +159,7 @@ class Engine:
     def restore(self, query: LiveQuery, state: bytes) -> None:
         """Let a query that is not at work yet continue from a state. Raises SnapshotError, KbError."""
         query.run = query.language.resume(state, query.run, self.terms, self._kb)
+        query.omitted = query.run.omitted.count
 
     # --- entries ------------------------------------------------------------------------------------
 
@@ -194,10 +200,11 @@ class Engine:
         """All matches found since the last call."""
         at_work = self._at_work
         failed, broken, with_matches = tuple(at_work.failed), tuple(at_work.broken), tuple(at_work.found)
-        at_work.failed, at_work.broken, at_work.found = [], [], {}
+        omitted = tuple(at_work.omitted.items())
+        at_work.failed, at_work.broken, at_work.found, at_work.omitted = [], [], {}, {}
         found = tuple(f for query in with_matches if (f := self._packed(query)) is not None)
         self.terms.collect_if_due()
-        return Emission(found, tuple(events), failed, broken)
+        return Emission(found, tuple(events), failed, broken, omitted)
 
     @property
     def upset(self) -> bool:
@@ -215,11 +222,14 @@ class Engine:
         made: list[tuple[int, str, Any]] = []
         for outcome in outcomes:
             query = self._at_work.of(outcome.run)
-            if outcome.error is not None:
-                self._fail(query, outcome.error)
+            error = outcome.error
+            if error is not None and not isinstance(error, InstantError):
+                self._fail(query, error)
                 continue
             for batch in outcome.matches:
                 self._found(query, batch, made)
+            if error is not None:
+                self._leave_out(query, error)
         return self._results(made)
 
     def _found(self, query: LiveQuery, batch: Any, made: list[tuple[int, str, Any]]) -> None:
@@ -245,10 +255,20 @@ class Engine:
             (stream, pack_events(encode_events(events, self.terms), self.terms)) for stream, events in by_stream.items()
         ]
 
+    def _leave_out(self, query: LiveQuery, error: InstantError) -> None:
+        """Instants were left out for a query, which has what was found at the others; one too many sets it aside."""
+        error.query = query.name
+        new, query.omitted = query.run.omitted.count - query.omitted, query.run.omitted.count
+        self._at_work.omitted[query.name] = self._at_work.omitted.get(query.name, 0) + new
+        if error.final:
+            self._fail(query, error)
+        else:
+            LOG.warning("%s (instants left out: %d more)", error, new, extra={"query": query.name})
+
     def _fail(self, query: LiveQuery, error: Exception) -> None:
         query.error = reason_of(error)
         self.remove(query)
-        if isinstance(error, KbError):
+        if isinstance(error, KbError | InstantError):
             LOG.error("query %s has failed: %s", query.name, error, extra={"query": query.name})
             self._at_work.failed.append(query)
         else:  # it is about an event: the query continues without it

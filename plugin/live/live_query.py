@@ -37,6 +37,8 @@ class LiveQuery:
     """How many events the worker had seen by then."""
     batches: list[Any] = field(default_factory=list)
     """Found, and not packed yet."""
+    omitted: int = 0
+    """Of the instants that were left out for it those that have been reported."""
     passed_over: frozenset[int] = frozenset()
     """The log's entries that are set aside for it: it does not see them."""
 

@@ -35,6 +35,9 @@ class Metrics:
         self.matches = self._counter("oxiseq_matches", "Matches found and stored.", "query")
         self.resets = self._counter("oxiseq_query_resets", "Times that a query has discarded its state.", "query")
         self.set_aside = self._counter("oxiseq_set_aside", "Entries of the log that a query skips.", "query")
+        self.omitted = self._counter(
+            "oxiseq_omitted_instants", "Instants left out for a query, beyond a bound.", "query"
+        )
         self.stops = self._counter("oxiseq_worker_stops", "Times that the worker was stopped by an error.")
         self.failures = self._counter("oxiseq_query_failures", "Times that a query was stopped by an error.", "query")
         self.kb_refreshes = self._counter("oxiseq_kb_refreshes", "Times that the server queried the upstream again.")

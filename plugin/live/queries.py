@@ -12,6 +12,7 @@ from typing import Any, Final
 from oxiseq.api.standing import StandingQuery
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.faults import Faults
+from oxiseq.engine.omissions import NO_OMISSIONS, Omissions
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
 from oxiseq.grammar.languages import STANDING, USUAL
@@ -67,6 +68,7 @@ class QueryStatus:
     """Why it is not at work though it is registered as running."""
     set_aside: AsideCount = field(default_factory=AsideCount)
     faults: Faults = field(default_factory=Faults)
+    omitted: Omissions = NO_OMISSIONS
     standing: StandingQuery | None = None
     """Of a query over the store that is at work."""
     rows: int = 0
@@ -440,5 +442,6 @@ class Queries:
             stalled,
             aside_count,
             query.faults,
+            query.run.omitted,
             options=options,
         )

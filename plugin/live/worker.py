@@ -374,6 +374,8 @@ class Worker:
 
     def _emit(self, emission: Emission) -> None:
         """Tell what was found, and have it stored; the other way round where the log alone does not decide."""
+        for name, count in emission.omitted:
+            self._metrics.omitted.labels(name).inc(count)
         if not (emission.found or emission.events or emission.failed or emission.broken):
             return
         if not self._unstored:

@@ -110,6 +110,21 @@ class ServedQuery(Registered):
         return int(self.status["left_out"]["count"])
 
     @property
+    def omitted(self) -> int:
+        """How many instants were left out, since it was beyond a bound there."""
+        return int(self.status["omitted"]["count"])
+
+    @property
+    def omitted_instants(self) -> tuple[str, ...]:
+        """Which the last ones of those are, and what it was beyond."""
+        return tuple(self.status["omitted"]["last"])
+
+    @property
+    def failed(self) -> bool:
+        """Whether it gets nothing more, since an error, or a bound passed at instant after instant, has stopped it."""
+        return bool(self.status["state"] == "failed")
+
+    @property
     def state(self) -> dict[str, int]:
         """Live records of the running state, by kind."""
         return dict(self.status["records"])

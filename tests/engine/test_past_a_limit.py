@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 import oxiseq
+from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.matches.choice import Chooser
 from oxiseq.engine.output.folding import MatchFolder
 from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.output.sieve import MatchSieve
+from oxiseq.engine.terms import dictionary
 
 E = "http://e/"
 TEXT = f"""PREFIX : <{E}> SELECT {{}} WITHIN 8 SECONDS SLIDING FROM STREAM S :s WHERE {{{{ SEQ(A:+ ; B)
@@ -116,3 +118,53 @@ def test_an_instant_with_millions_of_matches_is_left_out(case: str, size: int) -
     assert all("matches that end at one instant (write LIMIT, or count them)" in error for error in errors)
     rows = {4: 7, 303: 3} if case != "MAX of sums" else {4: 1, 303: 1}
     assert found == [[at for at, count in rows.items() for _ in range(count)]] * len(queries)
+
+
+def test_as_many_matches_as_are_allowed_are_counted_and_listed() -> None:
+    """2^15 - 1 end at the last event: more than are listed without counting."""
+    store = oxiseq.Store()
+    query, ceql = store.register(RUN), store.register(TOO_LONG["CEQL"][0], language="ceql")
+    store.stream(E + "s").extend([*run_of(15, 0), (100_000_000, f"<{E}x> <{E}z> 1 .")])
+    assert len(query.matches()) == len(ceql.matches()) == 2**15 - 1
+    assert query.omitted == ceql.omitted == 0
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("case", ["SPAseq", "CEQL", "joined CEQL", "a cross product"])
+def test_three_running_set_a_query_aside(monkeypatch: pytest.MonkeyPatch, case: str, size: int) -> None:
+    """The third cluster has three instants beyond the bound; nothing of what comes behind is found, in any batches."""
+    monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(matches=30, rows=30))
+    text, language = {
+        "SPAseq": (ENDLESS, "spaseq"),
+        "CEQL": (f"VOCAB <{E}> SELECT * FROM s WHERE (T AS a ; T+ AS b) WITHIN 50 SECONDS", "ceql"),
+        "joined CEQL": (
+            f"VOCAB <{E}> SELECT * FROM s WHERE (T AS a ; T+ AS b) FILTER b[x = a.x] WITHIN 50 SECONDS",
+            "ceql",
+        ),
+        "a cross product": (
+            f"PREFIX : <{E}> SELECT ?a ?b FROM STREAM :s [RANGE 50 SECONDS SLIDE 1 SECONDS] "
+            "WHERE { ?e :v ?a . ?f :v ?b }",
+            "spectra",
+        ),
+    }[case]
+    seconds = [*range(6), *range(100, 107), *range(200, 220), *range(300, 303)]
+    events = [(at * 1_000_000, f"<{E}e{at}> a <{E}T> ; <{E}x> 1 ; <{E}v> {at} .") for at in seconds]
+    store = oxiseq.Store()
+    query = store.register(text, language=language, **({"report": "RSTREAM"} if language == "spectra" else {}))
+    raised: list[LimitError] = []
+    for low in range(0, len(events), size):
+        try:
+            store.stream(E + "s").extend(events[low : low + size])
+        except LimitError as error:
+            raised.append(error)
+    assert query.failed and "set aside" in str(raised[-1]) and "set aside" in query.omitted_instants[-1]
+    assert "allowed; the instant 1970-01-01T00:0" in query.omitted_instants[0]
+    found = [match.at_us // 1_000_000 for match in query.matches()]
+    assert query.omitted >= 3 and min(found) < 3 and 200 <= max(found) < 210
+    assert (query.omitted, found) == ALIKE.setdefault(case, (query.omitted, found))
+
+
+ALIKE: dict[str, tuple[int, list[int]]] = {}
+"""What was found, and how many instants were left out, in the first batches that were tried."""
+ENDLESS = f"""PREFIX : <{E}> SELECT ?a WITHIN 50 SECONDS SLIDING FROM STREAM S :s WHERE {{ SEQ(A : B:+)
+DEFINE GPM A ON S {{ ?x :v ?a }} DEFINE GPM B ON S {{ ?y :v ?b }} }}"""

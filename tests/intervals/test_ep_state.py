@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 
 import oxiseq
+from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import KbError, LimitError, QueryError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.epsparql.rows import NEVER
@@ -267,7 +268,7 @@ def test_rules_make_a_sliding_average() -> None:
 
 
 def test_rules_that_make_new_terms_for_ever_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oxiseq.engine.run.intervals.MAX_ROUNDS", 100)
+    monkeypatch.setattr("oxiseq.engine.terms.dictionary.BOUNDS", InstantBounds(rounds=100))
     rule = f"{P} CONSTRUCT {{ ?x :n ?m }} WHERE {{ ?x :n ?n BIND(?n + 1 AS ?m) }}"
     with pytest.raises(LimitError, match="new terms for ever"):
         oxiseq.run(

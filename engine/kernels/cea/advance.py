@@ -29,7 +29,7 @@ from oxiseq.engine.kernels.cea.records import (
 )
 from oxiseq.engine.kernels.cea.symbols import is_read
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.emit import emit
+from oxiseq.engine.kernels.matches.emit import begin_emission, emit, end_emission
 from oxiseq.engine.kernels.matches.records import (
     CHOSEN,
     DONE,
@@ -64,7 +64,7 @@ def advance(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events]) -> int:
             if need != DONE:
                 return need
             scalars[PROGRESS] = 0
-            scalars[EMITTED] = 0
+            begin_emission(S)
         if scalars[FINALS] > 0 or scalars[CHOSEN]:
             scalars[PHASE] = EMIT
             need = DONE
@@ -83,7 +83,7 @@ def advance(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events]) -> int:
                 scalars[CHOSEN] = 0
                 scalars[NODE_TOP] = scalars[NODE_BASE]
             _consume(A, S, v.partition(E)[scalars[AT]])
-            scalars[FINALS] = 0
+            end_emission(S)
             scalars[PHASE] = READ
         scalars[AT] += 1
 

@@ -9,21 +9,40 @@ from __future__ import annotations
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import views as v
 from oxiseq.engine.kernels.matches.records import (
+    ALLOWED,
     DONE,
     EMITTED,
     FINALS,
-    MOST_EMITTED,
     NEED_STACK,
+    OMITTED,
     OUT_FULL,
     OUT_MATCHES,
     OUT_ROWS,
     PROGRESS,
     STACK,
     TOO_MANY,
+    UNCOUNTED,
     HasMatches,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
+
+
+@inner
+def begin_emission(S: Ptr[HasMatches]) -> None:
+    """Nothing of the instant has been emitted yet, and nobody has counted what ends there."""
+    scalars = v.scalars(S)
+    scalars[EMITTED] = 0
+    scalars[ALLOWED] = scalars[UNCOUNTED]
+
+
+@inner
+def end_emission(S: Ptr[HasMatches]) -> None:
+    """The instant has been answered, if something has been emitted: those left out before it do not count any more."""
+    scalars = v.scalars(S)
+    scalars[FINALS] = 0
+    if scalars[EMITTED] > 0:
+        scalars[OMITTED] = 0
 
 
 @inner
@@ -75,7 +94,8 @@ def emit(S: Ptr[HasMatches], limit: int, mark: int) -> int:
         leaf = node if at.leaf < 0 else i64(at.leaf)
         begins = nodes[leaf].left < 0
         if begins:
-            if scalars[EMITTED] == MOST_EMITTED:
+            if scalars[EMITTED] == scalars[ALLOWED]:
+                scalars[STACK] = top
                 return TOO_MANY
             rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
             if rows + depth + 1 > out_rows.shape[0] or matches + 2 > out_ends.shape[0]:

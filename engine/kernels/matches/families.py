@@ -11,10 +11,10 @@ from __future__ import annotations
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import views as v
 from oxiseq.engine.kernels.matches.records import (
+    ALLOWED,
     DONE,
     EMITTED,
     FINALS,
-    MOST_EMITTED,
     NEED_STACK,
     NODE_TOP,
     OUT_FULL,
@@ -83,7 +83,8 @@ def emit_spans(S: Ptr[HasMatches]) -> int:
         begins = nodes[leaf].left < 0
         rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
         if begins and least < most:
-            if scalars[EMITTED] == MOST_EMITTED:
+            if scalars[EMITTED] == scalars[ALLOWED]:
+                scalars[STACK] = top
                 return TOO_MANY
             if rows + depth + 1 > out_rows.shape[0] or matches + 2 > out_ends.shape[0]:
                 scalars[STACK] = top

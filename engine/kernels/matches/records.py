@@ -34,13 +34,16 @@ Which variables a match shows is resolved from this path."""
     PROGRESS,  # within the phase; finals enumerated
     STACK,
     EMITTED,  # matches of the instant that have been enumerated
+    UNCOUNTED,  # so many may be before it is known how many there are
+    ALLOWED,  # so many may be now
+    OMITTED,  # instants left out since the last one that was answered
     CHOSEN,  # 1: the strategy has chosen among the finals
     OUT_ROWS,
     OUT_MATCHES,
     CARRIED,  # 1: a sum of weights needs more limbs
     SATURATES,  # 1: there are no more; what does not fit is too many
     MATCH_SCALARS,  # a runner's own scalars begin here
-) = range(12)
+) = range(15)
 
 (
     DONE,
@@ -49,15 +52,13 @@ Which variables a match shows is resolved from this path."""
     NEED_CHOICE,
     OUT_FULL,
     NEED_LIMBS,
-    TOO_MANY,  # matches end at the instant: more than MOST_EMITTED
+    TOO_MANY,  # more matches end at the instant than ALLOWED
     MATCH_NEEDS,  # a runner's own needs begin here
 ) = range(8)
 """Why a kernel returned."""
 
 NO_LIMIT = 1 << 62
 """Matches of an instant that are emitted where there is no LIMIT."""
-MOST_EMITTED = 1 << 20
-"""Matches of an instant beyond which none is emitted: a run of n events of a repeat may have 2^n."""
 
 
 class MatchMemory(NamedTuple):

@@ -15,13 +15,12 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.emit import emit, note
+from oxiseq.engine.kernels.matches.emit import begin_emission, emit, end_emission, note
 from oxiseq.engine.kernels.matches.families import emit_spans
 from oxiseq.engine.kernels.matches.records import (
     CARRIED,
     CHOSEN,
     DONE,
-    EMITTED,
     EVERYTHING,
     FINALS,
     NEED_CHOICE,
@@ -95,7 +94,7 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
                 scalars[PROGRESS] = 0
                 scalars[WAVE] += 1
                 scalars[PHASE] = EMIT_CLOSED
-                scalars[EMITTED] = 0
+                begin_emission(S)
             elif k == last:
                 return DONE
             elif not _has_rows(R, k):
@@ -110,7 +109,7 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
             need = emit(S, NO_LIMIT, scalars[WAVE])
             if need != DONE:
                 return need
-            scalars[FINALS] = 0
+            end_emission(S)
             scalars[WAVE] += 1
             scalars[PHASE] = BEGIN
             continue
@@ -131,7 +130,7 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
                 return need
             scalars[PENDING] = 0
             scalars[PROGRESS] = 0
-            scalars[EMITTED] = 0
+            begin_emission(S)
             scalars[CHOSEN] = 0
             scalars[PHASE] = EMIT
         if scalars[FINALS] > 0:
@@ -144,7 +143,7 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
                 need = emit_spans(S) if v.spans(S).shape[0] else emit(S, v.sizes(T)[LIMIT], scalars[WAVE])
             if need != DONE:
                 return need
-            scalars[FINALS] = 0
+            end_emission(S)
             if choice == CHOOSES:
                 scalars[NODE_TOP] = scalars[NODE_BASE]
             _consume(T, S, R, k, clock)

@@ -66,6 +66,11 @@ _FOUND: Final = {
     ),
 }
 _OPTIONS: Final = {o.name: o.kind.schema | {"description": _about(o)} for o in options_for(doors=DOORS)}
+_OMITTED: Final = {
+    **_object(count=_COUNT, last=_TEXTS),
+    "description": "Instants left out since the query was beyond a bound there; the last ones, and which bound.",
+}
+
 _RESETS: Final = _object(
     count=_COUNT,
     last={
@@ -198,6 +203,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         late=_COUNT,
         left_out=_object(count=_COUNT, first=_TEXTS),
         lag={"type": ["integer", "null"], "description": "Events that wait for it; null: it does not run."},
+        omitted=_OMITTED,
         resets=_RESETS,
         matches=_object(first=_COUNT, next=_COUNT),
         records={"type": "object", "additionalProperties": _COUNT},

@@ -1,0 +1,40 @@
+"""How much a query may do within one instant, in numbers that are counted, never in time: the same events lead to the
+same answers on any machine, in any batches, and after a restart. Beyond one the instant is left out (omissions.py)."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from oxiseq.grammar.records import dataclass
+
+
+class InstantBound(NamedTuple):
+    """What is counted within an instant: `name` is a field of `InstantBounds`, `what` says it in an error."""
+
+    name: str
+    what: str
+
+
+MATCHES: Final = InstantBound("matches", "matches that end at one instant (write LIMIT, or count them)")
+CHOICES: Final = InstantBound("choices", "what is to be chosen from at one instant")
+ROWS: Final = InstantBound("rows", "rows emitted at one instant (write ISTREAM or LIMIT, or join by a variable)")
+ROUNDS: Final = InstantBound("rounds", "rounds of rules at one instant; do they make new terms for ever?")
+TRIPLES: Final = InstantBound("triples", "triples that rules derive at one instant; do they make new terms for ever?")
+
+
+@dataclass(frozen=True, slots=True)
+class InstantBounds:
+    """Most of each at one instant; `choices` has limits of its own by what is chosen. `running`: instants left out one
+    after the other until the query is set aside."""
+
+    matches: int = 1 << 20
+    rows: int = 1 << 20
+    rounds: int = 1000
+    triples: int = 1 << 20
+    running: int = 3
+
+
+BOUNDS: Final = InstantBounds()
+"""Those of a store in Python, and of a run over whole streams."""
+SERVED: Final = InstantBounds(matches=1 << 14, rows=1 << 14, triples=1 << 16)
+"""Those of a server, whose queries wait for each other, and which stores what is found."""

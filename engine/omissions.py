@@ -1,0 +1,115 @@
+"""Instants that are left out for a query, since it is beyond a bound there (bounds.py).
+
+Nothing of such an instant is emitted, the state goes on as documented in docs/explanation/limits.md, and an
+`InstantError` says so. After `running` of them with none answered in between the query is set aside: the error is
+`final`, and the query gets nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from oxiseq.engine.bounds import InstantBound, InstantBounds
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.events.time import to_text
+from oxiseq.engine.terms.saved import State
+from oxiseq.grammar.records import dataclass
+
+_NAMED: Final = 10
+"""Instants that are named; all are counted."""
+
+
+def exceeded(bounds: InstantBounds, bound: InstantBound, given: int, instant: int, running: int) -> InstantError:
+    """The error of an instant (µs) that has `given`; it is the one of this number running."""
+    return beyond(bounds, bound, LimitError(given, getattr(bounds, bound.name), bound.what), instant, running)
+
+
+def beyond(bounds: InstantBounds, bound: InstantBound, error: LimitError, instant: int, running: int) -> InstantError:
+    """A limit that has been exceeded at an instant (µs)."""
+    return InstantError(error.given, error.limit, error.what, bound.name, instant, running >= bounds.running)
+
+
+class Streak:
+    """The instants of one query that are left out one after the other, with none answered in between. `running`: how
+    many those are; it is part of the query's state."""
+
+    def __init__(self, bounds: InstantBounds, running: int = 0) -> None:
+        self.bounds, self.running = bounds, running
+        self._omitted: list[InstantError] = []
+
+    def answered(self) -> None:
+        """Something has been emitted at an instant."""
+        self.running = 0
+
+    def leave_out(self, bound: InstantBound, given: int, instant: int) -> None:
+        """An instant (µs) has so many."""
+        self.running += 1
+        self._omitted.append(exceeded(self.bounds, bound, given, instant, self.running))
+
+    @property
+    def over(self) -> bool:
+        """Whether the query is to be set aside."""
+        return self.running >= self.bounds.running
+
+    def take(self) -> list[InstantError]:
+        """The instants that have been left out since the last call."""
+        omitted, self._omitted = self._omitted, []
+        return omitted
+
+
+class InstantError(LimitError):
+    """A query is beyond a bound at an instant (µs), which is left out for it. `final`: it is one too many, so that the
+    query is set aside. `query` is its name, where it has one."""
+
+    def __init__(self, given: int, limit: int, what: str, bound: str, instant: int, final: bool = False) -> None:
+        super().__init__(given, limit, what)
+        self.bound, self.instant, self.final = bound, instant, final
+        self.query = ""
+
+    def __str__(self) -> str:
+        of = f" of the query {self.query}" * bool(self.query)
+        ends = "; it is one of several running, so the query is set aside" * self.final
+        return f"{super().__str__()}; the instant {to_text(self.instant)}{of} is left out{ends}"
+
+    def __reduce__(self) -> tuple[type[InstantError], tuple[object, ...]]:
+        return InstantError, (self.given, self.limit, self.what, self.bound, self.instant, self.final)
+
+
+@dataclass(frozen=True, slots=True)
+class Omissions:
+    """How many instants were left out for a query, and why the last ones were; `over`: it has been set aside."""
+
+    count: int = 0
+    last: tuple[str, ...] = ()
+    over: bool = False
+
+    def more(self, errors: Sequence[InstantError], count: int | None = None) -> Omissions:
+        """These, too; `count`: how many they stand for, None: themselves."""
+        if not errors:
+            return self
+        last = (*self.last, *map(str, errors))[-_NAMED:]
+        return Omissions(self.count + (len(errors) if count is None else count), last, self.over or errors[-1].final)
+
+    def save(self) -> State:
+        """As a saved state."""
+        return {"count": self.count, "last": list(self.last), "over": self.over}
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """A line for each that is named, and one for those before."""
+        more = [f"left out: {self.count - len(self.last):,} instants before"] * (self.count > len(self.last))
+        return (*more, *(f"left out: {each}" for each in self.last))
+
+    @classmethod
+    def restored(cls, state: State) -> Omissions:
+        """Saved ones."""
+        return cls(int(state["count"]), tuple(state["last"]), bool(state["over"]))
+
+
+def raised(errors: Sequence[InstantError]) -> InstantError:
+    """The one of several that says most: that the query is set aside, or what was first."""
+    return errors[-1] if errors[-1].final else errors[0]
+
+
+NO_OMISSIONS: Final = Omissions()
