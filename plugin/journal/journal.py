@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from oxiseq.engine.background import Backgrounds
 from oxiseq.engine.events.write import replacing
 from oxiseq.journal.answers import KbAnswers
 from oxiseq.journal.appending import Appends, append_all
@@ -86,7 +87,9 @@ class Journal:
                 self.lost = _lost(before, writer, self.path)
             self._opened = opened.pop_all()
         recent = Recent(last_position(writer))
-        self._writer = Writer(writer, self.path, recent, 0 if read_only else keep_free)
+        self.threads = Backgrounds()
+        """The background threads that work with it, its own among them."""
+        self._writer = Writer(writer, self.path, recent, self.threads, 0 if read_only else keep_free)
         self._reader = Reader(self.path)
         parts = (self._writer, self._reader, clock)
         self.streams = Streams(*parts)

@@ -13,6 +13,7 @@ from typing import Final
 from prometheus_client.core import Metric
 
 from oxiseq.api.store import Store
+from oxiseq.engine.background import Background
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import FILE_NAME, Durability, FullError, Journal, JournalError
 from oxiseq.journal.restoring import resumed
@@ -93,9 +94,11 @@ class LiveService:
         self._ending = threading.Event()
         self.resumed = resumed(self.journal.path)
         """For a restored journal: the position of each stream in the backup."""
-        self._threads = [threading.Thread(target=self._keep_up, name="oxiseq-upkeep", daemon=True)]
+        self.threads = self.journal.threads
+        """All that work in the background."""
+        self._threads = [self.threads.add(Background("oxiseq-upkeep", self._keep_up))]
         if isinstance(store, RemoteKnowledge) and self.settings.refresh is not None:
-            self._threads.append(threading.Thread(target=self._keep_fresh, name="oxiseq-refresh", daemon=True))
+            self._threads.append(self.threads.add(Background("oxiseq-refresh", self._keep_fresh)))
 
     def start(self) -> None:
         """Restores the queries and reads on at their positions."""
@@ -133,7 +136,8 @@ class LiveService:
         return False
 
     def health(self) -> dict[str, object]:
-        """What `/ready` says of it: `reason` only where it is not ready; entries that queries have set aside."""
+        """What `/ready` says of it: `reason` only where it is not ready; entries that queries have set aside; what is
+        wrong with background threads."""
         told: dict[str, object] = {}
         try:
             told["set_aside"] = self.journal.set_aside.total()
@@ -141,8 +145,12 @@ class LiveService:
             return {"reason": str(error)}
         if self.journal.lost:
             told["lost"] = self.journal.lost
+        if troubles := self.threads.troubles:
+            told["failing"] = troubles
         if self.worker.error is not None:
             told["reason"] = f"an error stopped the live worker, which restarts: {self.worker.error}"
+        elif hindrance := self.threads.hindrance:
+            told["reason"] = hindrance
         elif self.journal.full or self.worker.full or self.standing.full:
             told["reason"] = "there is no room left for the journal"
         elif not self.ready:
@@ -161,9 +169,7 @@ class LiveService:
         self.standing.stop()
         self.worker.stop()
         self._changes.end()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
+        self.threads.end(self._threads)
         self.journal.close()
 
     def __enter__(self) -> LiveService:
@@ -190,25 +196,37 @@ class LiveService:
                 raise
 
     def _keep_fresh(self) -> None:
-        while not self._ending.wait(self.settings.refresh):
-            try:
-                self.refresh()
-            except OxiseqError as error:
-                LOG.warning("the knowledge base could not be queried again, its old answers stay: %s", error)
+        if self._threads[-1].rest(self.settings.refresh):
+            return
+        try:
+            self.refresh()
+        except OxiseqError as error:
+            LOG.warning("the knowledge base could not be queried again, its old answers stay: %s", error)
 
     def _keep_up(self) -> None:
-        while not self._ending.wait(self.settings.upkeep):
-            self.graphs.let_go()
+        """Each part of it is tried, whatever becomes of the others; what is not foreseen is raised at the end."""
+        if self._threads[0].rest(self.settings.upkeep):
+            return
+        unforeseen: list[Exception] = []
+        for work in (self.graphs.let_go, self.standing.let_go_unread, self.journal.retain):
             try:
-                self.standing.let_go_unread()
-                self.journal.retain()
+                work()
             except OxiseqError as error:
                 LOG.warning("old data cannot be deleted: %s", error)
+            except Exception as error:
+                unforeseen.append(error)
+        for error in unforeseen:
+            raise error
 
     def _gauges(self) -> Iterable[Metric]:
         if self.bridges is not None:
             yield from self.bridges.metrics()
         yield gauge("waiting_events", "Events that no query has seen yet.", self.worker.waiting)
+        failing = gauge("thread_failing", "1 while a background thread has failed, or has ended.", labels=("thread",))
+        troubles = self.threads.troubles
+        for name in dict.fromkeys((*self.threads.names, *troubles)):
+            failing.add_metric([name], name in troubles)
+        yield failing
         yield gauge("subscribers", "Live subscribers now.", self.subscriptions.count)
         yield gauge("position", "The log's entry that was processed last.", self.worker.position)
         yield gauge("graph_triples", "Triples of events that are held in memory for SPARQL.", self.graphs.size)

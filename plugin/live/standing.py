@@ -25,6 +25,7 @@ from typing import Any, Final
 from oxiseq.api.standing import Snapshot, StandingQuery, StoreChange
 from oxiseq.api.standing.change import Form
 from oxiseq.api.store import Store
+from oxiseq.engine.background import Background
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.grammar.languages import STANDING
 from oxiseq.grammar.records import dataclass
@@ -129,8 +130,9 @@ class StandingQueries:
         self.full = False
         """Whether changes cannot be stored now: there is no room."""
         self._wake = threading.Event()
-        self._ending = False
-        self._thread = threading.Thread(target=self._run, name="oxiseq-standing-journal", daemon=True)
+        self._thread = journal.threads.add(
+            Background("oxiseq-standing-journal", self._round, vital=True, wake=self._wake.set, last=self._end)
+        )
 
     # --- how they come and go -------------------------------------------------------------------------
 
@@ -429,10 +431,8 @@ class StandingQueries:
 
     def stop(self) -> None:
         """End; the store's queries are closed."""
-        self._ending = True
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.end()
+        self._thread.join()
         with self._lock:
             for name in [*self._at_work]:
                 self._leave(name)
@@ -442,20 +442,18 @@ class StandingQueries:
         self._touched.add(name)
         self._wake.set()
 
-    def _run(self) -> None:
-        while not self._ending:
-            self._wake.wait(_LOOK)
-            self._wake.clear()
-            try:
-                self._turn()
-                self.full = False
-            except FullError as error:
-                LOG.warning("changes of answers cannot be stored yet: %s", error)
-                self.full = True
-                time.sleep(_RETRY)
-            except Exception:
-                LOG.exception("changes of answers could not be stored; the server tries again")
-                time.sleep(_RETRY)
+    def _round(self) -> None:
+        self._wake.wait(_LOOK)
+        self._wake.clear()
+        try:
+            self._turn()
+            self.full = False
+        except FullError as error:
+            LOG.warning("changes of answers cannot be stored yet: %s", error)
+            self.full = True
+            self._thread.rest(_RETRY)
+
+    def _end(self) -> None:
         try:
             self._turn()
         except OxiseqError as error:
@@ -466,7 +464,7 @@ class StandingQueries:
             touched = {self._touched.pop() for _ in range(len(self._touched))}
             try:
                 self._store_all([each for name in touched if (each := self._at_work.get(name)) is not None])
-            except JournalError:
+            except Exception:
                 self._touched |= touched
                 raise
             for at_work in [*self._at_work.values()]:

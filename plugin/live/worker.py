@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from math import inf
 from typing import Final
 
+from oxiseq.engine.background import Background
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.grammar.records import dataclass
@@ -57,10 +58,6 @@ _PORTION: Final = 0.02
 _PASSED: Final = 1 << 14
 """Events that have not concerned a query, until its state is saved again."""
 _RETRY: Final = 1.0
-_FIRST_REST: Final = 0.05
-"""Seconds before it begins again after an error, each time twice as long..."""
-_LONGEST_REST: Final = 5.0
-"""...up to this."""
 _DELAY: Final = 0.05
 """Seconds for which matches may be emitted and not stored yet."""
 _HELD: Final = 4 << 20
@@ -93,7 +90,7 @@ class Worker:
         self.lock = threading.RLock()
         self.position = 0
         """The entry that was processed last."""
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         """What has stopped it; None as soon as it is at work again."""
         self.stops = 0
         """How often it has been stopped by an error."""
@@ -135,8 +132,13 @@ class Worker:
         self._waiting = 0
         self._count_lock = threading.Lock()
         self._wake = threading.Event()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="oxiseq-live", daemon=True)
+        self._due = 0.0
+        """When the next turn may begin (monotonic clock)."""
+        self._thread = journal.threads.add(
+            Background(
+                "oxiseq-live", self._round, vital=True, wake=self._wake.set, failed=self._stopped, last=self._save_all
+            )
+        )
 
     # --- its life -----------------------------------------------------------------------------------
 
@@ -148,10 +150,8 @@ class Worker:
 
     def stop(self) -> None:
         """End after the turn that is running; a checkpoint is made."""
-        self._stopping = True
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.end()
+        self._thread.join()
 
     @property
     def caught_up(self) -> bool:
@@ -180,30 +180,28 @@ class Worker:
             self._waiting += events
         self._wake.set()
 
-    def _run(self) -> None:
-        began, gap, rest = 0.0, GAP, _FIRST_REST
-        while not self._stopping:
-            time.sleep(max(0.0, began + gap - time.monotonic()))
-            self._wake.clear()
-            try:
-                began, gap = time.monotonic(), GAP  # also behind a turn that fails
-                worked = self.turn()
-                gap = min(max(GAP, _SHARE * (time.monotonic() - began)), _LONGEST_GAP)
-                self.full, rest = False, _FIRST_REST
-                saved = self._checkpoint_some()
-                if not worked:
-                    gap = 0.0  # what comes after a turn without work comes alone
-                    self._settle()
-                    self._wake.wait(0 if saved else self._pause())
-            except FullError as error:
-                LOG.warning("matches cannot be stored yet: %s", error)
-                self.full = True
-                self._wake.wait(_RETRY)
-            except Exception as error:
-                LOG.exception("an error stopped the live worker; it restarts")
-                self._stopped(error)
-                self._wake.wait(rest)
-                rest = min(2 * rest, _LONGEST_REST)
+    def _round(self) -> None:
+        """A turn, and what is done between two of them."""
+        time.sleep(max(0.0, self._due - time.monotonic()))
+        self._wake.clear()
+        began = time.monotonic()
+        self._due = began + GAP  # also behind a turn that fails
+        try:
+            worked = self.turn()
+            self._due = began + min(max(GAP, _SHARE * (time.monotonic() - began)), _LONGEST_GAP)
+            self.full = False
+            saved = self._checkpoint_some()
+            if not worked:
+                self._due = 0.0  # what comes after a turn without work comes alone
+                self._settle()
+                self._wake.wait(0 if saved else self._pause())
+        except FullError as error:
+            LOG.warning("matches cannot be stored yet: %s", error)
+            self.full = True
+            self._wake.wait(_RETRY)
+
+    def _save_all(self) -> None:
+        """The end: a last checkpoint."""
         try:
             self._checkpointed = -inf
             while self._checkpoint_some():
@@ -256,7 +254,7 @@ class Worker:
             self._lost += [query.name for query in emission.broken]
             self._emit(emission)
 
-    def _stopped(self, error: Exception) -> None:
+    def _stopped(self, error: BaseException) -> None:
         """Release all that is in memory, as a kill would: its state is not known. All queries are to be restored,
         and pass the entries at hand by themselves."""
         with self.lock:
@@ -474,7 +472,7 @@ class Worker:
 
         Raises FullError, UnworkableError: then it is not at work."""
         until = max(query.passed_over, default=0)
-        if self._thread.is_alive():
+        if self._thread.alive:
             until = max(until, self.position)
         if query.position < until:
             self.flush()
@@ -489,7 +487,7 @@ class Worker:
             if not at_work:
                 return
             query.position, query.saved = until, -1
-        if self._thread.is_alive() and until <= self.position and query.position <= self.position:
+        if self._thread.alive and until <= self.position and query.position <= self.position:
             self._put_to_work(query)
         else:
             self._joining.append(query)  # a turn takes it up
@@ -667,7 +665,7 @@ class Worker:
 
     def _is_worth_it(self, query: LiveQuery) -> bool:
         """Not while a restart has little to read of what has not concerned it."""
-        if self._stopping or query in self._touched or not self._engine.tells_steps(query):
+        if self._thread.ending or query in self._touched or not self._engine.tells_steps(query):
             return True
         return query.saved < 0 or self._events - query.passed > _PASSED
 
