@@ -14,6 +14,7 @@ from oxiseq.engine.errors import KbError, SnapshotError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import KnowledgeBase, expect
+from oxiseq.engine.order.watermarks import Passed
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -54,14 +55,24 @@ class Engine:
 
     # --- queries ------------------------------------------------------------------------------------
 
-    def compile(self, name: str, text: str, language: str, options: Mapping[str, Any]) -> LiveQuery:
-        """A query that has seen nothing yet. Raises QueryError, BudgetError, OxiseqError."""
+    def compile(
+        self,
+        name: str,
+        text: str,
+        language: str,
+        options: Mapping[str, Any],
+        passed: Mapping[str, Passed] | None = None,
+    ) -> LiveQuery:
+        """A query that has seen nothing yet; `passed`: how far its streams had come when it was registered. Raises
+        QueryError, BudgetError, OxiseqError."""
         query = load(text, language)
         spoken = language_for(query)
         given = options_of(spoken.name, options)
         run, shape = spoken.compile(query, self.terms, self._kb, given)
         budget = self._budget.of(given)
         budget.check(run)
+        if passed:
+            run.take_over(passed)
         return LiveQuery(name, spoken, run, shape, given.origin, watch=budget.watch())
 
     def add(self, query: LiveQuery) -> None:

@@ -193,6 +193,7 @@ class Queries:
                 streams=query.shape.reads,
                 replace=replace,
             )
+            query.run.take_over(record.passed)
             if (old := self._worker.find(chosen)) is not None:
                 self._worker.remove(old)
             self._worker.found_again(chosen)
@@ -345,7 +346,7 @@ class Queries:
 
     def _compiled(self, record: QueryRecord) -> LiveQuery:
         with self._engine_lock:
-            query = self._engine.compile(record.name, record.text, record.language, record.options)
+            query = self._engine.compile(record.name, record.text, record.language, record.options, record.passed)
         query.passed_over = self._journal.set_aside.positions(record.name)
         return query
 

@@ -115,7 +115,6 @@ class Worker:
         self._unstored: list[Emission] = []
         self._unstored_since = 0.0
         self._offsets: dict[str, int] = {}
-        self._largest: dict[str, int] = {}
         self._complete: dict[str, int] = {}
         """Up to which time a punctuation says so, by stream."""
         self._silences = Silences(settings.idle)
@@ -336,7 +335,6 @@ class Worker:
         self._offsets[stream] = last.first + last.count
         self._events += sum(entry.count for entry in pushed)
         self._silences.came(stream)
-        self._largest[stream] = max(self._largest.get(stream, last.time), *(entry.time for entry in pushed))
 
     def _pass_over(self, entry: Entry, read: ReadEntries) -> bool:
         """Whether an entry cannot be read: then its readers set it aside."""
@@ -515,7 +513,7 @@ class Worker:
 
     def forget(self, stream: str) -> None:
         """A stream has been deleted: if it comes again, its events are counted from the beginning."""
-        for known in (self._offsets, self._largest, self._complete, self._positions):
+        for known in (self._offsets, self._complete, self._positions):
             known.pop(stream, None)
         self._silences.forget(stream)
 
@@ -619,7 +617,7 @@ class Worker:
                 continue
             run, reads = query.run, query.shape.reads
             due = self._silences.since(reads) + self._silences.idle
-            target = None if now < due or not run.open else 1 + max(run.newest, *map(self._newest, reads))
+            target = None if now < due or not run.open else 1 + run.order.newest_waiting
             if (silence := run.silence) is not None:
                 due = max(due, self._silences.since(reads) + silence / 1_000_000)
                 if due <= now:
@@ -633,9 +631,6 @@ class Worker:
             for stream, target in targets.items()
             if stream not in patient and target > self._complete.get(stream, BEFORE_ALL)
         }
-
-    def _newest(self, stream: str) -> int:
-        return self._largest.get(stream, 0)
 
     def _checkpoint_some(self) -> bool:
         """Save what has changed, so that a restart need not read the log from the beginning: all queries once in a
