@@ -239,13 +239,11 @@ class LiveService:
         records = gauge("state_records", "Records of a query's running state.", labels=("query", "kind"))
         late = gauge("query_late_events", "Events that a query has found late since it began here.", labels=("query",))
         left_out = gauge("query_left_out_events", "Events that a query cannot read and leaves out.", labels=("query",))
-        with self.store.lock:
-            for query in self._engine.queries:
-                self._engine.catch_up(query)
-                late.add_metric([query.name], query.run.late)
-                left_out.add_metric([query.name], query.faults.count)
-                for kind, count in query.run.state.items():
-                    records.add_metric([query.name, kind], count)
+        for name, seen in self.queries.looked().items():
+            late.add_metric([name], seen.late)
+            left_out.add_metric([name], seen.faults.count)
+            for kind, count in seen.state.items():
+                records.add_metric([name, kind], count)
         yield records
         yield late
         yield left_out

@@ -15,6 +15,7 @@ import logging
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import timedelta
@@ -124,6 +125,8 @@ class StandingQueries:
         self._at_work: dict[str, _AtWork] = {}
         self._answers: dict[str, Answer] = {}
         self._touched: set[str] = set()
+        self._left: deque[StandingQuery] = deque()
+        """Those that are no longer at work and have not been closed."""
         self._readers: dict[str, int] = {}
         self._unread: dict[str, float] = {}
         """Queries without a name of their own that nobody reads, since when."""
@@ -299,7 +302,12 @@ class StandingQueries:
     def _leave(self, name: str) -> None:
         self._answers.pop(name, None)
         if (at_work := self._at_work.pop(name, None)) is not None:
-            at_work.query.close()
+            self._left.append(at_work.query)  # to close it takes the store's lock, which may be held for long
+            self._wake.set()
+
+    def _close_left(self) -> None:
+        while self._left:
+            self._left.popleft().close()
 
     def _followed(self, text: str) -> StandingQuery:
         """A standing query of the store. Raises QueryError, LimitError, KbError, OxiseqError."""
@@ -436,6 +444,7 @@ class StandingQueries:
         with self._lock:
             for name in [*self._at_work]:
                 self._leave(name)
+        self._close_left()
 
     def _changed(self, name: str, _: StoreChange | None = None) -> None:
         """Called by the store's thread, which must not wait."""
@@ -445,6 +454,7 @@ class StandingQueries:
     def _round(self) -> None:
         self._wake.wait(_LOOK)
         self._wake.clear()
+        self._close_left()
         try:
             self._turn()
             self.full = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -102,11 +102,11 @@ class Streams:
 
     def delete(self, iri: str) -> None:
         """Forget a stream and its events. Raises UnknownError, and ConflictError while a query reads or feeds it."""
-        with self._worker.lock:
+        with self._worker.between_turns() as at_once, self._worker.names:
             if (feeder := self._worker.feeder(iri)) is not None:
                 raise ConflictError(f"the stream <{iri}> is fed by {feeder!r}")
             self._journal.streams.delete(iri)
-            self._worker.forget(iri)
+            self._worker.change(partial(self._worker.forget, iri), at_once=at_once)
 
     def admit(self) -> None:
         """Raises BusyError when too many events wait: to be called before a body is read."""
