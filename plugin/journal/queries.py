@@ -193,8 +193,8 @@ def _record(row: Row) -> QueryRecord:
     keep = Retention(keep_time, keep_count)
     given = json.loads(options)
     passed = {
-        iri: Passed(*(BEFORE_ALL if each is None else each for each in marks), tuple(lately))
-        for iri, (*marks, lately) in given.pop(_PASSED, {}).items()
+        iri: Passed(BEFORE_ALL if largest is None else largest, BEFORE_ALL if told is None else told, tuple(lately))
+        for iri, (largest, told, lately) in given.pop(_PASSED, {}).items()
     }
     return QueryRecord(
         name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -92,6 +92,7 @@ class LiveService:
         """Where streams come from by themselves, if the settings say so."""
         self.metrics.measure(self._gauges)
         self._ending = threading.Event()
+        self._preparing: Background | None = None
         self.resumed = resumed(self.journal.path)
         """For a restored journal: the position of each stream in the backup."""
         self.threads = self.journal.threads
@@ -115,10 +116,23 @@ class LiveService:
         for thread in self._threads:
             thread.start()
 
+    def prepare(self, compiles: Callable[[], object]) -> None:
+        """Compile, in the background, what queries need; until that is over the service is not ready. Where it fails,
+        the first query of a kind waits for it instead."""
+
+        def work() -> None:
+            try:
+                compiles()
+            except Exception:
+                LOG.exception("kernels could not be compiled ahead: the first query of a kind waits for that")
+
+        self._preparing = self.threads.add(Background("oxiseq-warmup", work, again=False))
+        self._preparing.start()
+
     @property
     def ready(self) -> bool:
-        """Whether all that was in the log at the start has been processed."""
-        return self.worker.caught_up
+        """Whether all that was in the log at the start has been processed, and what queries need is compiled."""
+        return self.worker.caught_up and (self._preparing is None or not self._preparing.alive)
 
     def catch_up(self, seconds: float) -> bool:
         """Wait until queries have processed every event that is in the log now and their matches are stored; False
@@ -153,6 +167,8 @@ class LiveService:
             told["reason"] = hindrance
         elif self.journal.full or self.worker.full or self.standing.full:
             told["reason"] = "there is no room left for the journal"
+        elif self._preparing is not None and self._preparing.alive:
+            told["reason"] = "what queries need is being compiled, which a first start does"
         elif not self.ready:
             told["reason"] = "the log is not processed yet"
         return told
@@ -215,8 +231,8 @@ class LiveService:
                 LOG.warning("old data cannot be deleted: %s", error)
             except Exception as error:
                 unforeseen.append(error)
-        for error in unforeseen:
-            raise error
+        if unforeseen:
+            raise unforeseen[0]
 
     def _gauges(self) -> Iterable[Metric]:
         if self.bridges is not None:
