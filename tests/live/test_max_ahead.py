@@ -92,7 +92,7 @@ def test_no_door_of_the_network_takes_a_time_far_ahead(client: Client) -> None:
     assert status == 400 and "advance" in told["detail"]
     log = 'VERSION "1.2-messages"\n' + GRAPH.format("far")
     assert client.send("POST", PATH, log, "text/turtle", time=FAR)[0] == 400
-    mapping = '{"mapping": {"subject": "http://ex/{id}", "predicates": {"v": "http://ex/v"}, "time": "t"}}'
+    mapping = '{"mapping": {"subject": "http://ex/{id}", "predicates": {"http://ex/v": "v"}, "time": "t"}}'
     assert client.send("PATCH", PATH, mapping, "application/json")[0] == 200
     status, told = client.send("POST", PATH, f'[{{"id": 1, "v": 1, "t": "{FAR}"}}]', "application/json")
     assert status == 400 and "--max-ahead" in str(told)
