@@ -14,13 +14,16 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from live_services import live, rest
+from live_services import eventually, live, rest
 from profiles import drawn
+from pyoxigraph import RdfFormat
 
 import oxiseq
 from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
+from oxiseq.live.intake import read_graph
+from oxiseq.live.streams import Pushed
 from oxiseq.served import places
 from oxiseq.server import ServerSettings, Serving, create_app
 from oxiseq.sparql import SparqlEndpoint
@@ -202,6 +205,25 @@ def test_windows_begin_at_the_first_event_that_is_seen(tmp_path: Path) -> None:
     after = [("push", "ad", 3), ("push", "bd", 6), ("push", "ad", 7), ("restart", "", 0), ("push", "bd", 10)]
     ((_, found),) = everywhere([*script, *after, ("push", "bd", 11)], tmp_path)
     assert len(found) == 2
+
+
+def test_idle_time_completes_what_waits_and_not_what_lies_ahead(tmp_path: Path) -> None:
+    hour = 3_600_000_000
+    with live(tmp_path, LiveSettings(idle=0.05)) as service:
+        for iri in (C, D):
+            service.streams.create(iri)
+        push(service, C, "n", hour)  # its clock is ahead by an hour
+        service.streams.advance(C, 2 * hour)
+        text, language, _ = QUERIES["gone"]
+        service.queries.register("q", text, language)
+        for time in (1, 2, 3, 4):
+            assert push(service, D, "ab"[time % 2 == 0], 1_000_000 * time).late == 0  # also after a silence
+            eventually(lambda time=time: service.journal.queries.get("q").next == 1 + time // 2, 20)  # type: ignore[misc]
+
+
+def push(service: LiveService, iri: str, letter: str, time: int) -> Pushed:
+    body = f"<http://ex/{letter}> <http://ex/{letter}> 1 ."
+    return service.streams.push(iri, lambda: read_graph(body.encode(), RdfFormat.TURTLE, time), body.encode())
 
 
 @drawn(30)

@@ -43,6 +43,7 @@ def test_it_is_not_ready_before(tmp_path: Path, *, fails: bool) -> None:
         assert not service.threads.troubles
 
 
+@pytest.mark.slow
 def test_a_registration_of_each_language_compiles_nothing_afterwards(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, str(PROGRAM), str(tmp_path)], capture_output=True, text=True, timeout=300, check=True
