@@ -138,6 +138,8 @@ class Order(Watermarks[Waiting[P]]):
             last = time.item(-1)
         if first < waiting.at(self.lateness) or (self._start is not None and first < self._start):
             return self._take_kept(waiting, piece) if count > 1 else self._leave_one(waiting, first)
+        if self._begun and first <= self._begun[-1] and (count > 1 or first in self._begun):
+            return self._take_kept(waiting, piece) if count > 1 else self._leave_one(waiting, first)
         waiting.largest, self.accepted = max(waiting.largest, last), max(self.accepted, last)
         waiting.wait_in_order(piece, first, last)
         return None
@@ -148,21 +150,21 @@ class Order(Watermarks[Waiting[P]]):
         waiting = self._streams[0]
         if self.lateness or waiting.pending or first < waiting.largest or first < waiting.punctuation:
             return False
-        if self._start is not None and first < self._start:
+        if (self._start is not None and first < self._start) or (self._begun and first <= self._begun[-1]):
             return False
         self.events += count
         waiting.largest, self.accepted = last, max(self.accepted, last)
         return True
 
     def _leave_one(self, waiting: Waiting[P], time: int) -> NDArray[np.int64] | None:
-        """A single event that is late, or lies before the start."""
+        """A single event that is late, or lies before the start, or in an instant that had begun before."""
         late = time < waiting.at(self.lateness)
         waiting.largest = max(waiting.largest, time)
         self.late += late
         return _ONE if late else None
 
     def _take_kept(self, waiting: Waiting[P], piece: P) -> NDArray[np.int64] | None:
-        """Events of which some may be late, or lie before the start."""
+        """Events of which some may be late, or lie before the start, or in an instant that had begun before."""
         late, kept = self._sort_out(waiting, piece.time)
         if not kept.all():
             piece = piece.take(np.flatnonzero(kept))
@@ -175,9 +177,20 @@ class Order(Watermarks[Waiting[P]]):
         return any(waiting.pending for waiting in self._streams)
 
     @property
+    def newest_waiting(self) -> int:
+        """The largest time of an event that waits, BEFORE_ALL if none does."""
+        return max([waiting.newest for waiting in self._streams])
+
+    @property
     def oldest(self) -> int:
         """The smallest time of an event that waits, AFTER_ALL if none does."""
         return min([waiting.oldest for waiting in self._streams])
+
+    @property
+    def times(self) -> tuple[tuple[int, ...], ...]:
+        """The fingerprint of equal ones, but for the waiting events."""
+        streams = ((each.largest, each.oldest, each.at(self.lateness)) for each in self._streams)
+        return (self.accepted,), self.begun, *streams
 
     def complete(self, before: int = AFTER_ALL) -> bool:
         """Whether something is complete and lies before a time."""
@@ -224,11 +237,6 @@ class EventOrder(Order[EventBatch]):
         """Whether the same events, from now on, will do the same to both. Counters do not matter; both are of equally
         many streams, with the same lateness and start."""
         return self.times == other.times and all(map(self._alike, self._streams, other._streams))
-
-    @property
-    def times(self) -> tuple[tuple[int, ...], ...]:
-        """The fingerprint of equal ones, but for the waiting events."""
-        return (self.accepted,), *((each.largest, each.oldest, each.at(self.lateness)) for each in self._streams)
 
     @staticmethod
     def _alike(one: Waiting[EventBatch], other: Waiting[EventBatch]) -> bool:

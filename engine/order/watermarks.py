@@ -8,7 +8,7 @@ waiting.py.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Generic, TypeVar
 
 import numpy as np
@@ -19,6 +19,25 @@ from oxiseq.grammar.records import dataclass
 
 BEFORE_ALL: Final = -(1 << 62)
 AFTER_ALL: Final = 1 << 62
+
+
+REMEMBERED: Final = 256
+"""Of a stream's events, the times of as many that came last tell which of its instants have begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """How far a stream had come when a query was registered (times in µs): the largest time of an event, the largest
+    punctuation, and the times of the events that came last (see REMEMBERED)."""
+
+    largest: int = BEFORE_ALL
+    punctuation: int = BEFORE_ALL
+    lately: tuple[int, ...] = ()
+
+    @property
+    def instants(self) -> tuple[int, ...]:
+        """Those that are known to have begun."""
+        return self.lately if self.largest == BEFORE_ALL else (*self.lately, self.largest)
 
 
 @dataclass(slots=True)
@@ -51,6 +70,26 @@ class Watermarks(ABC, Generic[S]):
         self.events = self.late = 0
         self.accepted = BEFORE_ALL
         """The newest instant of which an event has been accepted: one that was not late and is seen."""
+        self._begun: tuple[int, ...] = ()
+        """Instants that had begun when the query was registered, ascending: it does not see their events."""
+        self._told = [BEFORE_ALL] * len(self._streams)
+        """The punctuations of then."""
+
+    def take_over(self, streams: Sequence[Passed]) -> None:
+        """Called when nothing has come: the streams have come so far already (semantics.md 2.7). The query sees the
+        instants that begin from now on."""
+        for mark, passed in zip(self._streams, streams, strict=True):
+            mark.largest, mark.punctuation = passed.largest, passed.punctuation
+        self._told = [passed.punctuation for passed in streams]
+        open_ = self.passed
+        self._begun = tuple(sorted({time for passed in streams for time in passed.instants if time >= open_}))
+
+    @property
+    def begun(self) -> tuple[int, ...]:
+        """Those of these instants to which events may still come."""
+        if self._begun and self.passed > self._begun[-1]:
+            self._begun = ()
+        return self._begun
 
     def advance(self, stream: int, time: int) -> None:
         """Punctuation: no event of `stream` before `time` will come (if one does, it is late)."""
@@ -69,7 +108,10 @@ class Watermarks(ABC, Generic[S]):
         mark.largest, self.accepted = max(mark.largest, last), max(self.accepted, last)
 
     def takes(self, stream: int, time: int) -> bool:
-        """Whether an event of this time (µs) would be neither late nor before the start."""
+        """Whether events from this time (µs) on would be neither late nor before the start, nor of an instant that had
+        begun before."""
+        if self._begun and time <= self._begun[-1]:
+            return False
         return time >= self._streams[stream].at(self.lateness) and (self._start is None or time >= self._start)
 
     def settle(self, until: int = BEFORE_ALL) -> None:
@@ -91,8 +133,8 @@ class Watermarks(ABC, Generic[S]):
 
     @property
     def fresh(self) -> bool:
-        """Whether nothing has come, not even a punctuation."""
-        return not self.events and all(mark.punctuation == BEFORE_ALL for mark in self._streams)
+        """Whether nothing has come since it was registered, not even a punctuation."""
+        return not self.events and [mark.punctuation for mark in self._streams] == self._told
 
     @property
     @abstractmethod
@@ -124,6 +166,8 @@ class Watermarks(ABC, Generic[S]):
         kept = ~late
         if self._start is not None:
             kept &= time >= self._start
+        if self._begun:
+            kept &= ~np.isin(time, self._begun)
         if kept.any():
             self.accepted = max(self.accepted, int(time[kept].max()))
         return late, kept
@@ -136,6 +180,7 @@ class Watermarks(ABC, Generic[S]):
             "events": self.events,
             "late": self.late,
             "accepted": self.accepted,
+            "begun": list(self.begun),
         }
 
     def _restore(self, state: State) -> None:
@@ -143,6 +188,8 @@ class Watermarks(ABC, Generic[S]):
         self.lateness, self._start = int(state["lateness"]), None if start is None else int(start)
         self.events, self.late = int(state["events"]), int(state["late"])
         self.accepted = int(state["accepted"])
+        self._begun = tuple(map(int, state.get("begun", ())))  # those of before had seen such instants
+        self._told = []  # it is not fresh: what it is is saved
 
 
 def late_ones(time: NDArray[np.int64], largest: int, punctuation: int, lateness: int) -> tuple[NDArray[np.bool_], int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
 from oxiseq.engine.omissions import NO_OMISSIONS, Omissions
 from oxiseq.engine.order.waiting import Order
+from oxiseq.engine.order.watermarks import BEFORE_ALL, Passed
 from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -69,6 +70,10 @@ class Run(ABC):
     def concern(self) -> Concern | None:
         """Which events may have it find something, as long as the KB does not change; None: any may."""
         return None
+
+    def take_over(self, passed: Mapping[str, Passed]) -> None:
+        """For one that has not seen anything: how far its streams had come when it was registered."""
+        self.order.take_over([passed.get(stream, Passed()) for stream in self.plan.streams])
 
     def punctuate(self, stream: str, time: int) -> None:
         """No event of `stream` before `time` (µs) will come."""
@@ -175,8 +180,10 @@ class Run(ABC):
 
     @property
     def newest(self) -> int:
-        """The time (µs) of the newest event, whoever has seen it: a run that is restored knows it too."""
-        return self.order.newest
+        """The time (µs) of the newest event that it has seen, before it was restored too; before the first, of the
+        newest that there was when it was registered."""
+        order = self.order
+        return order.accepted if order.accepted > BEFORE_ALL else order.newest
 
     @property
     def silence(self) -> int | None:

@@ -114,7 +114,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         """One more: it sees what comes from now on. equal: what is the same in runs that it may be one with."""
         self._enrol(run)
         untouched = run.origin is not None and (run.origin or (run.order.fresh and not run.events))
-        lineage: Hashable = run.origin if untouched else object()
+        lineage: Hashable = (run.origin or run.order.times) if untouched else object()
         equal = object() if equal is None else equal
         there = self._known.get((equal, lineage))
         if there is not None and run.may_share(there.run):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyoxigraph import Triple
@@ -13,17 +15,39 @@ from oxiseq.api.exchange import Exchange
 from oxiseq.api.kept import Kept
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.order.watermarks import BEFORE_ALL
+from oxiseq.engine.order.watermarks import BEFORE_ALL, REMEMBERED, Passed
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 from oxiseq.matches.match import Match
 
 if TYPE_CHECKING:
     from oxiseq.api.continuous import ContinuousQuery
 
     AnyQuery: TypeAlias = ContinuousQuery
+
+
+@dataclass(slots=True)
+class _Clock:
+    """How far a stream has come (µs); see `Passed`."""
+
+    largest: int = BEFORE_ALL
+    punctuation: int = BEFORE_ALL
+    lately: deque[int] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+
+    def came(self, batch: EventBatch) -> None:
+        """Events, in order of arrival."""
+        if len(batch) == 1:
+            last = batch.time.item(0)
+            self.lately.append(last)
+        elif len(batch):
+            last = int(batch.time.max())
+            self.lately.extend(batch.time[-REMEMBERED:].tolist())
+        else:
+            return
+        self.largest = max(self.largest, last)
 
 
 class Feed:
@@ -40,6 +64,7 @@ class Feed:
         self._exchange = Exchange(push)
         self._queries: dict[Run, AnyQuery] = {}
         self._last_push: dict[str, float] = {}
+        self._clocks: dict[str, _Clock] = {}
         self._kept: dict[str, Kept] = {}
         self._terms = terms
         self._closed = False
@@ -60,7 +85,9 @@ class Feed:
         return tuple(self._queries.values())
 
     def add(self, run: Run, query: AnyQuery, start: int | None) -> None:
-        """Events go to `query` from now on."""
+        """Events go to `query` from now on: those of instants that begin from now on."""
+        passed = {iri: self._clock(iri) for iri in run.plan.streams}
+        run.take_over({iri: Passed(c.largest, c.punctuation, tuple(c.lately)) for iri, c in passed.items()})
         self._queries[run] = query
         self._runs.add(run, start)
 
@@ -69,9 +96,15 @@ class Feed:
         with self.lock:
             self.check_open()
             self._last_push[stream] = time.monotonic()
+            self._clock(stream).came(batch)
             if stream in self._kept:
                 self._kept[stream].add(batch)
             self._hand_on(self._runs.push(stream, batch), stream)
+
+    def _clock(self, stream: str) -> _Clock:
+        if (clock := self._clocks.get(stream)) is None:
+            clock = self._clocks[stream] = _Clock()
+        return clock
 
     def keep(self, stream: str, most: int) -> None:
         """Keep so many of the newest events of a stream from now on; none for 0."""
@@ -93,6 +126,8 @@ class Feed:
         """No event of `stream` before `until` (µs) will come."""
         with self.lock:
             self.check_open()
+            clock = self._clock(stream)
+            clock.punctuation = max(clock.punctuation, until)
             self._hand_on(self._runs.punctuate(stream, until))
 
     def keep_answers(self, run: Run) -> None:

@@ -22,6 +22,7 @@ from oxiseq.engine.errors import ExtraError, OxiseqError
 from oxiseq.kb_loader import open_kb
 from oxiseq.kb_loader.coded import is_coded
 from oxiseq.kb_loader.marker import not_opened
+from oxiseq.warmup.first_run import is_warm
 
 try:
     import flask
@@ -123,6 +124,7 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
         subscribers=request.subscribers,
         idle=seconds(request.idle),
         keep=request.keep,
+        ahead=request.max_ahead or None,
         budget=budget,
         graphs=request.event_triples,
         unasked=request.event_triples_for / SECOND,
@@ -137,6 +139,8 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
         assert isinstance(knowledge, RemoteKnowledge)
         endpoint.on_written = knowledge.written
     assert isinstance(endpoint, SparqlEndpoint | Upstream)
+    if not is_warm():
+        service.prepare(_warm_up)
     routes = LiveRoutes(service, endpoint.evaluations)
     endpoint.offer(routes.services)
     if bridges := tables.get(BRIDGES):
@@ -144,6 +148,12 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
         service.bridges.start()
         opened.callback(service.bridges.stop)
     return routes
+
+
+def _warm_up() -> None:
+    from oxiseq.warmup.warmup import warm_up  # noqa: PLC0415  a server that is warm need not load it
+
+    warm_up()
 
 
 def _bridges(declared: Mapping[str, Mapping[str, Any]], routes: LiveRoutes, folder: Path) -> Bridges:

@@ -167,6 +167,13 @@ class ServeSettings:
         type=Duration(),
     )
     keep: int = _setting("1h", "How long new streams keep their events.", "DURATION", type=Duration())
+    max_ahead: int = _setting(
+        "1d",
+        "How far an event's time, or an advance, may be ahead of the server's clock; what is further is rejected. 0s: "
+        "any.",
+        "DURATION",
+        type=Duration(),
+    )
     state_records: int = _setting(
         0,
         "The most records of a query's running state, unless the query sets it; 0: no limit.",

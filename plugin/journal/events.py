@@ -78,6 +78,14 @@ def stamped(blob: bytes, time: int) -> bytes:
     return seal_with(KIND, Summary(count, time, time + count - 1), body)
 
 
+def times_of(blob: bytes) -> tuple[int, ...]:
+    """The times (µs) of its events. Raises DamagedError, VersionError."""
+    count, body = unseal(KIND, blob)
+    if len(body) < _FIELDS.size + 8 * count:
+        raise DamagedError("a damaged blob: it is too short for its events")
+    return struct.unpack_from(f"<{count}q", body, _FIELDS.size)
+
+
 def _number_blanks(
     ids: NDArray[np.int64], event: NDArray[np.int64], events: int, bound: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

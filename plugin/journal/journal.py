@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from oxiseq.engine.background import Backgrounds
 from oxiseq.engine.events.write import replacing
 from oxiseq.journal.answers import KbAnswers
 from oxiseq.journal.appending import Appends, append_all
@@ -24,8 +24,9 @@ from oxiseq.journal.names import last_position
 from oxiseq.journal.queries import Queries
 from oxiseq.journal.reader import Reader
 from oxiseq.journal.recent import Recent
-from oxiseq.journal.schema import Durability, Writing, limit_size, lock, open_reader, open_writer
+from oxiseq.journal.schema import RECEIVED, Durability, Writing, limit_size, lock, open_reader, open_writer
 from oxiseq.journal.sinks import SinkRows
+from oxiseq.journal.steady import SteadyClock, wall
 from oxiseq.journal.streams import Streams
 from oxiseq.journal.verify import faults
 from oxiseq.journal.wal import WalFrames, look, lost
@@ -40,7 +41,7 @@ KEEP_FREE: Final = 32 << 20
 
 def microseconds() -> int:
     """Now, in microseconds since 1970."""
-    return time.time_ns() // 1000
+    return wall()
 
 
 class Journal:
@@ -64,8 +65,10 @@ class Journal:
         read_only: bool = False,
         max_size: int | None = None,
         keep_free: int = KEEP_FREE,
-        clock: Callable[[], int] = microseconds,
+        clock: Callable[[], int] | None = None,
     ) -> None:
+        """`clock`: microseconds since 1970; by default the system's, without its jumps."""
+        clock = SteadyClock() if clock is None else clock
         self.path = Path(path)
         if durability not in ("full", "normal"):
             raise JournalError(f"the durability {durability!r} is not known; known: full, normal")
@@ -86,7 +89,9 @@ class Journal:
                 self.lost = _lost(before, writer, self.path)
             self._opened = opened.pop_all()
         recent = Recent(last_position(writer))
-        self._writer = Writer(writer, self.path, recent, 0 if read_only else keep_free)
+        self.threads = Backgrounds()
+        """The background threads that work with it, its own among them."""
+        self._writer = Writer(writer, self.path, recent, self.threads, 0 if read_only else keep_free)
         self._reader = Reader(self.path)
         parts = (self._writer, self._reader, clock)
         self.streams = Streams(*parts)
@@ -120,6 +125,7 @@ class Journal:
     def retain(self) -> int:
         """Delete what retention allows to delete; how many batches. To be called every few seconds or so."""
         now, deleted = self._clock(), 0
+        self._follow_jumps()
         for stream in self.streams.all():
             while gone := self.log.trim(stream.iri, now):
                 deleted += gone
@@ -130,6 +136,22 @@ class Journal:
             pass
         self._writer.tidy()
         return deleted
+
+    def _follow_jumps(self) -> None:
+        """Where the clock has gone over to another time, what was received before is as old as it was."""
+        steps = self._clock.take_steps() if isinstance(self._clock, SteadyClock) else []
+        for until, by in steps:
+
+            def work(connection: sqlite3.Connection, until: int = until, by: int = by) -> None:
+                for table, column in RECEIVED:
+                    connection.execute(f"UPDATE {table} SET {column} = {column} + ? WHERE {column} <= ?", (by, until))
+
+            self._writer.run(work, Need.DELETING)
+
+    @property
+    def now(self) -> int:
+        """Its clock (µs since 1970)."""
+        return self._clock()
 
     def backup(self, path: str | Path) -> None:
         """Copy the file as it is at one moment, while it is in use; the copy is a journal like this one.

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Final
 
+from oxiseq.engine.order.watermarks import BEFORE_ALL, REMEMBERED, Passed
 from oxiseq.grammar.languages import USUAL
 from oxiseq.grammar.records import dataclass
-from oxiseq.journal.errors import ConflictError
+from oxiseq.journal.errors import ConflictError, JournalError
+from oxiseq.journal.events import times_of
 from oxiseq.journal.names import DELETED, last_position, query_id, stream_id
 from oxiseq.journal.positions import begin, begin_anew, drop
 from oxiseq.journal.reader import Reader, Row
@@ -45,6 +47,12 @@ class QueryRecord:
     """The log's entry after which it was registered; None: by an earlier version, which did not note it."""
     rebuilt: str = ""
     """How its state was rebuilt from the log, empty where that was not needed."""
+    passed: Mapping[str, Passed] = field(default_factory=dict)
+    """How far each of its streams had come when it was registered."""
+
+
+_PASSED: Final = "passed"
+"""Member of the stored options: how far each stream had come."""
 
 
 class Queries:
@@ -79,10 +87,13 @@ class Queries:
         Raises ConflictError for a name that is taken, UnknownError for a stream.
         """
         chosen = keep or Retention()
-        given = json.dumps(dict(options or {}), ensure_ascii=False, sort_keys=True)
+        read = tuple(streams)
 
         def work(connection: sqlite3.Connection) -> QueryRecord:
             now = self._clock()
+            passed = {iri: _passed(connection, iri) for iri in read}
+            stored = {**(options or {}), **({_PASSED: passed} if passed else {})}
+            given = json.dumps(stored, ensure_ascii=False, sort_keys=True)
             known = connection.execute("SELECT state, created FROM query WHERE name = ?", (name,)).fetchone()
             taken = known is not None and known[0] != DELETED
             if taken and not replace:
@@ -101,7 +112,7 @@ class Queries:
                     " created = ?, changed = ?, error = '' WHERE name = ?",
                     values,
                 )
-            ends = {iri: stream_id(connection, iri)[2] for iri in streams}
+            ends = {iri: stream_id(connection, iri)[2] for iri in read}
             begin(connection, name, {**ends, **(offsets or {})}, now)
             if answer is not None:
                 begin_anew(connection, name, answer, now)
@@ -180,11 +191,16 @@ def _record(row: Row) -> QueryRecord:
     name, text, language, options, state, first, following, keep_time, keep_count, *rest = row
     created, changed, error, begun, rebuilt = rest
     keep = Retention(keep_time, keep_count)
+    given = json.loads(options)
+    passed = {
+        iri: Passed(BEFORE_ALL if largest is None else largest, BEFORE_ALL if told is None else told, tuple(lately))
+        for iri, (largest, told, lately) in given.pop(_PASSED, {}).items()
+    }
     return QueryRecord(
         name,
         text,
         language,
-        json.loads(options),
+        given,
         state,
         first,
         following,
@@ -194,4 +210,23 @@ def _record(row: Row) -> QueryRecord:
         error,
         begun,
         rebuilt,
+        passed,
     )
+
+
+def _passed(connection: sqlite3.Connection, iri: str) -> list[Any]:
+    """How far a stream has come, as JSON values. Raises UnknownError."""
+    number, *_ = stream_id(connection, iri)
+    marks = connection.execute("SELECT largest, punctuated FROM stream WHERE id = ?", (number,)).fetchone()
+    lately: list[int] = []
+    rows = connection.execute(
+        "SELECT data FROM entry WHERE stream = ? AND count > 0 ORDER BY first DESC, id DESC", (number,)
+    )
+    for (data,) in rows:
+        try:
+            lately += reversed(times_of(data))
+        except JournalError:  # it is told by who reads its events
+            continue
+        if len(lately) >= REMEMBERED:
+            break
+    return [*marks, lately[:REMEMBERED]]

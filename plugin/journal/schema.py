@@ -184,6 +184,10 @@ CREATE INDEX session_changed ON session (changed);
 )
 
 
+RECEIVED: Final = (("entry", "received"), ("match_batch", "received"), ("receipt", "received"), ("session", "changed"))
+"""Tables of which retention deletes what is old, and the column that says since when it is there."""
+
+
 class Writing(sqlite3.Connection):
     """A connection that writes. `arrived`: what the running transaction has put into the log; `forgotten`: whether it
     has taken streams out of it; `ends`: of some streams id, next offset, largest time and punctuation, as appends have

@@ -25,6 +25,7 @@ from pathlib import Path
 from shutil import disk_usage
 from typing import Any, Final, Generic, TypeVar, cast
 
+from oxiseq.engine.background import Background, Backgrounds
 from oxiseq.journal.errors import FullError, JournalError, journal_error
 from oxiseq.journal.recent import Recent
 from oxiseq.journal.schema import Writing
@@ -112,11 +113,14 @@ class Writer:
     full to the last byte nothing could be deleted either: that too is written to the WAL first.
     """
 
-    def __init__(self, connection: Writing, path: Path, recent: Recent, keep_free: int = 0) -> None:
+    def __init__(
+        self, connection: Writing, path: Path, recent: Recent, threads: Backgrounds, keep_free: int = 0
+    ) -> None:
         self._connection = connection
         connection.ends = {}
         self._path = path
         self._recent = recent
+        self._threads = threads
         self._keep_free = keep_free
         self._most_pages = int(connection.execute("PRAGMA max_page_count").fetchone()[0])
         self._list: deque[Written[Any]] = deque()
@@ -126,7 +130,10 @@ class Writer:
         self._busy = threading.Lock()
         """Held while the connection is used."""
         self._closed = False
-        self._thread: threading.Thread | None = None
+        self._thread: Background | None = None
+        """Leads for those who do not wait; made when the first of them comes."""
+        self._due = self._gap = 0.0
+        """When the thread may begin its next group (monotonic clock), and how long after the one before."""
         self._submitted = threading.Event()
         self.commits = 0
         """Transactions so far."""
@@ -161,10 +168,10 @@ class Writer:
             else:
                 self._list.append(written)
                 if self._thread is None:
-                    self._thread = threading.Thread(target=self._lead_for_all, name="oxiseq-journal", daemon=True)
-                    self._thread.start()
+                    self._thread = Background("oxiseq-journal", self._lead_for_all, vital=True)
+                    self._threads.add(self._thread).start()
         if written.done:
-            notify()
+            _notified(notify)
         elif not self._submitted.is_set():
             self._submitted.set()
         return written
@@ -209,24 +216,24 @@ class Writer:
             self._thread.join()
 
     def _lead_for_all(self) -> None:
-        """The thread: commit what is there, again and again, until the end."""
-        begun = gap = 0.0
-        while True:
-            if (rest := begun + gap - time.monotonic()) > 0:
-                time.sleep(rest)  # first, for who submits meanwhile has nobody to wake
-            self._submitted.wait(_LONGEST_GAP if self._closed else None)  # another one may lead the last group
-            self._submitted.clear()
-            begun = time.monotonic()
-            if self._take_the_lead():
-                try:
-                    many = self._lead() > 1
-                except Exception:  # who comes later shall not wait for ever
-                    LOG.exception("%s: a group of writes has failed", self._path)
-                    many = True
-                gap = _LONGEST_GAP if many or self._list else gap / 2 if gap > _SHORTEST_GAP else 0.0
-            with self._lock:
-                if self._closed and not self._list:
-                    return
+        """The thread's turn: commit what is there; the last one is behind the end."""
+        assert self._thread is not None
+        if (rest := self._due - time.monotonic()) > 0:
+            time.sleep(rest)  # first, for who submits meanwhile has nobody to wake
+        self._submitted.wait(_LONGEST_GAP if self._closed else None)  # another one may lead the last group
+        self._submitted.clear()
+        begun = time.monotonic()
+        if self._take_the_lead():
+            many = True  # also where it fails: who comes later shall not wait for ever
+            try:
+                many = self._lead() > 1
+            finally:
+                gap = self._gap
+                self._gap = _LONGEST_GAP if many or self._list else gap / 2 if gap > _SHORTEST_GAP else 0.0
+                self._due = begun + self._gap
+        with self._lock:
+            if self._closed and not self._list:
+                self._thread.end()
 
     def _take_the_lead(self) -> bool:
         """Whether the calling thread leads now: it must, then."""
@@ -252,7 +259,7 @@ class Writer:
                     self._submitted.set()
             for written in group:
                 if written.notify is not None:
-                    written.notify()
+                    _notified(written.notify)
         return len(group)
 
     def _is_closed(self) -> JournalError:
@@ -351,7 +358,18 @@ class Writer:
             raise
         if connection.forgotten:
             self._recent.forget()
-        self._recent.add(connection.arrived)
+        try:
+            self._recent.add(connection.arrived)
+        except Exception:  # it is stored all the same
+            LOG.exception("%s: that entries have come could not be told", self._path)
+
+
+def _notified(notify: Callable[[], None]) -> None:
+    """One that fails is nobody else's concern: the others wait for their own."""
+    try:
+        notify()
+    except Exception:
+        LOG.exception("who waits for a write could not be notified")
 
 
 def _do(connection: Writing, batch: Batch, works: list[Written[Any]]) -> None:

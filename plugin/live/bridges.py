@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from oxiseq.bridges import Bridge, BridgeSettings, DeadLetters, Message, Outcome, opener_of, outcome_of
+from oxiseq.engine.background import Background
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar.records import dataclass
@@ -101,26 +102,24 @@ class Bridges:
 
     def __init__(self, journal: Journal, door: Door, declared: Mapping[str, BridgeSettings]) -> None:
         """Raises BridgeError, ExtraError for what cannot be opened at all."""
-        self.settings = dict(declared)
+        self.settings, self._journal = dict(declared), journal
         self._bridges = {
             name: Bridge(name, opener_of(each), Inside(journal, door, each), DeadLetters(each.dead_letter))
             for name, each in declared.items()
         }
-        self._threads: list[threading.Thread] = []
+        self._threads = [
+            journal.threads.add(Background(f"oxiseq-bridge-{name}", bridge.run, wake=bridge.stop, again=False))
+            for name, bridge in self._bridges.items()
+        ]
 
     def start(self) -> None:
         """Begin."""
-        for name, bridge in self._bridges.items():
-            thread = threading.Thread(target=bridge.run, name=f"oxiseq-bridge-{name}", daemon=True)
-            self._threads.append(thread)
+        for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
         """End: what is not confirmed comes again at the next start."""
-        for bridge in self._bridges.values():
-            bridge.stop()
-        for thread in self._threads:
-            thread.join(_END)
+        self._journal.threads.end(self._threads, _END)
 
     def values(self) -> list[dict[str, Any]]:
         """Each as JSON values, without passwords."""

@@ -16,17 +16,20 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import KnowledgeBase, expect
 from oxiseq.engine.omissions import InstantError
+from oxiseq.engine.order.watermarks import Passed
+from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
+from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Entry, Found, pack_block, pack_events, unpack_events
 from oxiseq.journal.journal import microseconds as microseconds_now
 from oxiseq.languages.registry import language_for
 from oxiseq.live.at_work import AtWork, Readers
 from oxiseq.live.budgets import Budget
-from oxiseq.live.live_query import LiveQuery
+from oxiseq.live.live_query import LiveQuery, Seen
 from oxiseq.live.options import options_of
 from oxiseq.live.reading import UnworkableError, reason_of
 from oxiseq.matches.match import result_event
@@ -45,6 +48,25 @@ class Emission:
     """Queries that an entry cannot be processed for: they are no longer at work."""
     omitted: tuple[tuple[str, int], ...] = ()
     """Names of queries for which instants were left out (engine/bounds.py), and how many."""
+    finders: tuple[LiveQuery, ...] = ()
+    """Whose each of `found` is."""
+
+    def __bool__(self) -> bool:
+        return bool(self.found or self.events or self.failed or self.broken)
+
+    def living(self) -> Emission:
+        """Without what is of queries that have been deleted or replaced meanwhile."""
+        if not any(query.retired for query in (*self.finders, *self.failed, *self.broken)):
+            return self
+        kept = [(found, query) for found, query in zip(self.found, self.finders, strict=True) if not query.retired]
+        return Emission(
+            tuple(found for found, _ in kept),
+            self.events,
+            tuple(query for query in self.failed if not query.retired),
+            tuple(query for query in self.broken if not query.retired),
+            self.omitted,
+            tuple(query for _, query in kept),
+        )
 
 
 class Engine:
@@ -61,12 +83,25 @@ class Engine:
 
     def compile(self, name: str, text: str, language: str, options: Mapping[str, Any]) -> LiveQuery:
         """A query that has seen nothing yet. Raises QueryError, BudgetError, OxiseqError."""
-        query = load(text, language)
+        return self.planned(name, load(text, language), options)
+
+    def planned(
+        self,
+        name: str,
+        query: AnyQuery,
+        options: Mapping[str, Any],
+        passed: Mapping[str, Passed] | None = None,
+        terms: TermDictionary | None = None,
+    ) -> LiveQuery:
+        """A query that has seen nothing yet; `passed`: how far its streams had come when it was registered; `terms`:
+        for a draft, which never is at work, so that nobody need wait. Raises QueryError, BudgetError, OxiseqError."""
         spoken = language_for(query)
         given = options_of(spoken.name, options)
-        run, shape = spoken.compile(query, self.terms, self._kb, given)
+        run, shape = spoken.compile(query, self.terms if terms is None else terms, self._kb, given)
         budget = self._budget.of(given)
         budget.check(run)
+        if passed:
+            run.take_over(passed)
         return LiveQuery(name, spoken, run, shape, given.origin, watch=budget.watch())
 
     def add(self, query: LiveQuery) -> None:
@@ -122,6 +157,14 @@ class Engine:
         at work. With the store's lock held, so that no turn is running."""
         self._take(self._at_work.runs.catch_up(query.run))
         return query in self._at_work
+
+    def look(self, query: LiveQuery) -> Seen:
+        """Its counters of now. With the store's lock held."""
+        self.catch_up(query)
+        run = query.run
+        waiting = run.waiting if isinstance(run, QueryRun) else None
+        query.seen = Seen(run.events, run.late, run.faults, run.omitted, run.state, run.resets, waiting)
+        return query.seen
 
     def keep_answers(self) -> None:
         """The KB is about to change: instants up to the newest one so far keep the present answers. Raises KbError."""
@@ -202,9 +245,10 @@ class Engine:
         failed, broken, with_matches = tuple(at_work.failed), tuple(at_work.broken), tuple(at_work.found)
         omitted = tuple(at_work.omitted.items())
         at_work.failed, at_work.broken, at_work.found, at_work.omitted = [], [], {}, {}
-        found = tuple(f for query in with_matches if (f := self._packed(query)) is not None)
+        packed = [(found, query) for query in with_matches if (found := self._packed(query)) is not None]
         self.terms.collect_if_due()
-        return Emission(found, tuple(events), failed, broken, omitted)
+        finders = tuple(query for _, query in packed)
+        return Emission(tuple(found for found, _ in packed), tuple(events), failed, broken, omitted, finders)
 
     @property
     def upset(self) -> bool:

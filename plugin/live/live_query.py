@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from oxiseq.engine.events.faults import Faults
+from oxiseq.engine.events.faults import NO_FAULTS, Faults
+from oxiseq.engine.omissions import NO_OMISSIONS, Omissions
+from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.run import Run
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.language import Language
 from oxiseq.live.budgets import Budget, Watch
 from oxiseq.matches.shape import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The counters of a query when somebody last looked at it between two turns. `waiting`: of each edge of a SPAseq
+    query's automaton, how many groups wait there; None for others."""
+
+    events: int = 0
+    late: int = 0
+    faults: Faults = NO_FAULTS
+    omitted: Omissions = NO_OMISSIONS
+    state: Mapping[str, int] = field(default_factory=dict)
+    resets: Resets = field(default_factory=Resets)
+    waiting: tuple[int, ...] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -41,6 +58,9 @@ class LiveQuery:
     """Of the instants that were left out for it those that have been reported."""
     passed_over: frozenset[int] = frozenset()
     """The log's entries that are set aside for it: it does not see them."""
+    retired: bool = False
+    """Whether it has been deleted or replaced: nothing that it finds is stored or told any more."""
+    seen: Seen = field(default_factory=Seen)
 
     @property
     def faults(self) -> Faults:

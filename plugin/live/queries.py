@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Any, Final
 
 from oxiseq.api.standing import StandingQuery
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.omissions import NO_OMISSIONS, Omissions
-from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
 from oxiseq.grammar.languages import STANDING, USUAL
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import (
@@ -31,7 +33,7 @@ from oxiseq.languages.registry import language_named
 from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine
 from oxiseq.live.errors import BoundError
-from oxiseq.live.live_query import LiveQuery
+from oxiseq.live.live_query import LiveQuery, Seen
 from oxiseq.live.mending import Mender
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.options import options_of, stored_options
@@ -47,6 +49,8 @@ from oxiseq.rights import EVERYTHING, Rights
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
 """What a query may be called."""
+_PATIENCE: Final = 0.25
+"""Seconds for which who looks at counters waits for the running turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ class Queries:
         self,
         journal: Journal,
         engine: Engine,
-        engine_lock: AbstractContextManager[object],
+        engine_lock: threading.RLock,
         worker: Worker,
         streams: Streams,
         topics: Topics,
@@ -167,41 +171,62 @@ class Queries:
         spoken.prepare()
         streams = self._readable(rights) if spoken.reads_any else ()
         given = stored_options(language, given, streams)  # one that names no stream reads those, also after a restart
-        if self._learn is not None:  # without locks: it may take long
-            with self._engine_lock:
-                draft = self._engine.compile(chosen, text, language, given)
-            _demand(rights, draft)
+        query = load(text, language)  # all of this without locks: it may take long
+        draft = self._engine.planned(chosen, query, given, terms=TermDictionary())
+        _demand(rights, draft)
+        if self._learn is not None:
             self._learn(draft.run.kb_texts)
-        with self._worker.lock:
-            self._worker.flush()
-            known = {record.name for record in self._journal.queries.all()}
-            if chosen in known and not replace:
-                raise ConflictError(f"there is a query {chosen!r} already")
-            if chosen not in known and len(known) >= self._settings.queries:
-                raise BoundError(f"there are {self._settings.queries} queries, the limit")
-            with self._engine_lock:
-                query = self._engine.compile(chosen, text, language, given)
-            _demand(rights, query)
-            for iri in dict.fromkeys((*query.shape.reads, *filter(None, [query.shape.feeds]))):
-                self._streams.create(iri)
-            if self._standing.query(chosen) is not None:
-                self.delete(chosen)
-            record = self._journal.queries.register(
-                chosen,
-                text,
-                language,
-                options=given,
-                keep=Retention(count=self._settings.matches),
-                streams=query.shape.reads,
-                replace=replace,
-            )
-            if (old := self._worker.find(chosen)) is not None:
-                self._worker.remove(old)
-            self._worker.found_again(chosen)
-            self._begin(query, record)
+        with self._worker.between_turns() as at_once:
+            if at_once:
+                self._worker.flush()
+            with self._worker.names:
+                self._enter(draft, text, language, given, replace=replace)
+            self._know(draft)
+            self._worker.change(partial(self._take_up, chosen), at_once=at_once)
             self.on_registered(chosen)
         LOG.info("query %s registered", chosen, extra={"query": chosen})
         return self.get(chosen)
+
+    def _enter(self, draft: LiveQuery, text: str, language: str, options: Mapping[str, Any], *, replace: bool) -> None:
+        """Into the journal, with names held; the earlier one finds nothing any more. Raises ConflictError, BoundError,
+        FullError."""
+        name = draft.name
+        known = {record.name for record in self._journal.queries.all()}
+        if name in known and not replace:
+            raise ConflictError(f"there is a query {name!r} already")
+        if name not in known and len(known) >= self._settings.queries:
+            raise BoundError(f"there are {self._settings.queries} queries, the limit")
+        for iri in dict.fromkeys((*draft.shape.reads, *filter(None, [draft.shape.feeds]))):
+            self._streams.create(iri)
+        if self._standing.query(name) is not None:
+            self.delete(name)
+        self._journal.queries.register(
+            name,
+            text,
+            language,
+            options=options,
+            keep=Retention(count=self._settings.matches),
+            streams=draft.shape.reads,
+            replace=replace,
+        )
+        self._worker.retire(name)
+        if draft.shape.feeds is not None:
+            self._worker.announced[name] = draft.shape.feeds
+
+    def _take_up(self, name: str) -> None:
+        """Between two turns: what has been registered under this name is at work, and nothing else."""
+        self._worker.announced.pop(name, None)
+        self._worker.drop(name)
+        record = self._recorded(name)
+        if record is not None:
+            try:
+                self._restore(record)
+            except JournalError as error:
+                LOG.warning("query %s tries again: %s", name, error, extra={"query": name})
+                self._worker.lose(name)
+
+    def _recorded(self, name: str) -> QueryRecord | None:
+        return next((each for each in self._journal.queries.all() if each.name == name), None)
 
     def _readable(self, rights: Rights) -> list[str]:
         """The streams that there are, as far as they may be read."""
@@ -209,10 +234,9 @@ class Queries:
 
     def _register_standing(self, name: str, text: str, options: Mapping[str, Any], replace: bool) -> QueryStatus:
         """A query over the store; one that reads streams makes room for it."""
-        if replace and self._worker.find(name) is not None:
-            with self._worker.lock:
-                self._standing.check(text)
-                self.delete(name)
+        if replace and (before := self._recorded(name)) is not None and before.language != STANDING:
+            self._standing.check(text)
+            self.delete(name)
         self._standing.register(name, text, options, replace=replace)
         self.on_registered(name)
         return self.get(name)
@@ -238,46 +262,60 @@ class Queries:
         if self._stands(name):
             self._standing.pause(name)
             return self.get(name)
-        with self._worker.lock:
-            self._worker.flush()
+        with self._worker.between_turns() as at_once:
+            if at_once:
+                self._worker.flush()
             self._journal.queries.set_state(name, "paused")
-            if (query := self._worker.find(name)) is not None:
-                if query not in self._worker.joining:
-                    self._worker.save(query)
-                self._worker.remove(query)
-            self._worker.found_again(name)
+            self._worker.change(partial(self._rest, name), at_once=at_once)
         return self.get(name)
+
+    def _rest(self, name: str) -> None:
+        """Between two turns: it sees nothing for now."""
+        self._worker.flush()
+        if (query := self._worker.find(name)) is not None:
+            if query not in self._worker.joining:
+                self._worker.save(query)
+            self._worker.remove(query)
+        self._worker.found_again(name)
 
     def resume(self, name: str) -> QueryStatus:
         """Go on after a pause or a failure. Raises UnknownError; FullError, and then it pauses."""
         if self._stands(name):
             self._standing.resume(name)
             return self.get(name)
-        with self._worker.lock:
-            self._worker.flush()
-            record = self._journal.queries.set_state(name, "running")
-            if self._worker.stalled(name):
-                self._worker.lose(name)
-            elif self._worker.find(name) is None:
-                try:
-                    self._restore(record)
-                except FullError:
-                    self._journal.queries.set_state(name, "paused")
-                    raise
+        with self._worker.between_turns() as at_once:
+            if at_once:
+                self._worker.flush()
+            self._journal.queries.set_state(name, "running")
+            self._worker.change(partial(self._go_on, name), at_once=at_once)
         return self.get(name)
+
+    def _go_on(self, name: str) -> None:
+        """Between two turns: it sees what comes, and what has come meanwhile."""
+        record = self._recorded(name)
+        if record is None or record.state != "running":
+            return
+        if self._worker.stalled(name):
+            self._worker.lose(name)
+        elif self._worker.find(name) is None:
+            try:
+                self._restore(record)
+            except FullError:
+                self._journal.queries.set_state(name, "paused")
+                raise
 
     def delete(self, name: str) -> None:
         """Forget it and its matches. Raises UnknownError."""
         if self._stands(name):
             self._standing.delete(name)
             return
-        with self._worker.lock:
-            self._worker.flush()
-            self._journal.queries.delete(name)
+        with self._worker.between_turns() as at_once:
+            with self._worker.names:
+                self._journal.queries.delete(name)
+                self._worker.retire(name)
+                self._worker.announced.pop(name, None)
             self.on_deleted(name)
-            if (query := self._worker.find(name)) is not None:
-                self._worker.remove(query)
-            self._worker.found_again(name)
+            self._worker.change(partial(self._worker.drop, name), at_once=at_once)
         self._known.pop(name, None)
         self._topics.close(name, "deleted")
         LOG.info("query %s deleted", name, extra={"query": name})
@@ -289,15 +327,25 @@ class Queries:
     def waiting(self, name: str) -> tuple[int, ...] | None:
         """Of each edge of a SPAseq query's automaton, how many groups wait there; None: no such query is at work."""
         query = self._worker.find(name)
-        if query is None or not isinstance(query.run, QueryRun):
-            return None
-        with self._engine_lock:
-            self._engine.catch_up(query)
-            return query.run.waiting
+        return None if query is None else self._looked_at((query,))[query].waiting
+
+    def looked(self) -> dict[str, Seen]:
+        """The counters of all that are at work, by name."""
+        return {query.name: seen for query, seen in self._looked_at(self._worker.at_work).items()}
+
+    def _looked_at(self, queries: Sequence[LiveQuery]) -> dict[LiveQuery, Seen]:
+        """Counters of now; where a turn is running for long, those of the last look."""
+        if not self._engine_lock.acquire(timeout=_PATIENCE):
+            return {query: query.seen for query in queries}
+        try:
+            return {query: self._engine.look(query) for query in queries}
+        finally:
+            self._engine_lock.release()
 
     def all(self) -> list[QueryStatus]:
         """In the order in which their names came first."""
-        return [self._status(record) for record in self._journal.queries.all()]
+        seen = self._looked_at(self._worker.at_work)
+        return [self._status(record, seen) for record in self._journal.queries.all()]
 
     def restore(self) -> int:
         """At the start: restore what was registered; the position to read the log from."""
@@ -329,7 +377,7 @@ class Queries:
 
     def _bring_back(self, name: str) -> None:
         """A query that was at work begins again from its checkpoint. Raises JournalError: to be tried again."""
-        record = next((each for each in self._journal.queries.all() if each.name == name), None)
+        record = self._recorded(name)
         if record is not None and record.state == "running" and self._worker.find(name) is None:
             LOG.warning("query %s is restored from its checkpoint", name, extra={"query": name})
             self._restore(record, decided=self._journal.log.position())
@@ -346,8 +394,9 @@ class Queries:
                 query = self._compiled(record)
 
     def _compiled(self, record: QueryRecord) -> LiveQuery:
+        algebra = load(record.text, record.language)
         with self._engine_lock:
-            query = self._engine.compile(record.name, record.text, record.language, record.options)
+            query = self._engine.planned(record.name, algebra, record.options, record.passed)
         query.passed_over = self._journal.set_aside.positions(record.name)
         return query
 
@@ -400,7 +449,7 @@ class Queries:
         self._topics.open(query.name, query.stored)
         self._worker.add(query)
 
-    def _status(self, record: QueryRecord) -> QueryStatus:
+    def _status(self, record: QueryRecord, looked: Mapping[LiveQuery, Seen] | None = None) -> QueryStatus:
         if record.language == STANDING:
             standing, columns = self._standing.query(record.name), tuple(record.options["columns"])
             return QueryStatus(
@@ -424,24 +473,22 @@ class Queries:
                 set_aside=aside_count,
                 options=options,
             )
-        with self._engine_lock:
-            self._engine.catch_up(query)
-            state = query.run.state
+        seen = self._looked_at((query,))[query] if looked is None else looked.get(query, query.seen)
         return QueryStatus(
             record,
             facts.reads,
             facts.feeds,
             facts.variables,
-            query.run.events,
-            query.run.late,
+            seen.events,
+            seen.late,
             self._worker.waiting,
-            state,
+            seen.state,
             query.error,
             budget,
-            query.run.resets,
+            seen.resets,
             stalled,
             aside_count,
-            query.faults,
-            query.run.omitted,
+            seen.faults,
+            seen.omitted,
             options=options,
         )

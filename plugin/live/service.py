@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -13,6 +13,7 @@ from typing import Final
 from prometheus_client.core import Metric
 
 from oxiseq.api.store import Store
+from oxiseq.engine.background import Background
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import FILE_NAME, Durability, FullError, Journal, JournalError
 from oxiseq.journal.restoring import resumed
@@ -93,11 +94,15 @@ class LiveService:
         """Where streams come from by themselves, if the settings say so."""
         self.metrics.measure(self._gauges)
         self._ending = threading.Event()
+        self._preparing: Background | None = None
         self.resumed = resumed(self.journal.path)
         """For a restored journal: the position of each stream in the backup."""
-        self._threads = [threading.Thread(target=self._keep_up, name="oxiseq-upkeep", daemon=True)]
+        self.threads = self.journal.threads
+        """All that work in the background."""
+        self._threads = [self.threads.add(Background("oxiseq-upkeep", self._keep_up))]
         if isinstance(store, RemoteKnowledge):
-            self._threads.append(threading.Thread(target=self._keep_fresh, name="oxiseq-refresh", daemon=True))
+            fresh = Background("oxiseq-refresh", self._keep_fresh, wake=store.due.set)
+            self._threads.append(self.threads.add(fresh))
 
     def start(self) -> None:
         """Restores the queries and reads on at their positions."""
@@ -114,10 +119,23 @@ class LiveService:
         for thread in self._threads:
             thread.start()
 
+    def prepare(self, compiles: Callable[[], object]) -> None:
+        """Compile, in the background, what queries need; until that is over the service is not ready. Where it fails,
+        the first query of a kind waits for it instead."""
+
+        def work() -> None:
+            try:
+                compiles()
+            except Exception:
+                LOG.exception("kernels could not be compiled ahead: the first query of a kind waits for that")
+
+        self._preparing = self.threads.add(Background("oxiseq-warmup", work, again=False))
+        self._preparing.start()
+
     @property
     def ready(self) -> bool:
-        """Whether all that was in the log at the start has been processed."""
-        return self.worker.caught_up
+        """Whether all that was in the log at the start has been processed, and what queries need is compiled."""
+        return self.worker.caught_up and (self._preparing is None or not self._preparing.alive)
 
     def catch_up(self, seconds: float) -> bool:
         """Wait until queries have processed every event that is in the log now and their matches are stored; False
@@ -135,7 +153,8 @@ class LiveService:
         return False
 
     def health(self) -> dict[str, object]:
-        """What `/ready` says of it: `reason` only where it is not ready; entries that queries have set aside."""
+        """What `/ready` says of it: `reason` only where it is not ready; entries that queries have set aside; what is
+        wrong with background threads."""
         told: dict[str, object] = {}
         try:
             told["set_aside"] = self.journal.set_aside.total()
@@ -143,10 +162,16 @@ class LiveService:
             return {"reason": str(error)}
         if self.journal.lost:
             told["lost"] = self.journal.lost
+        if troubles := self.threads.troubles:
+            told["failing"] = troubles
         if self.worker.error is not None:
             told["reason"] = f"an error stopped the live worker, which restarts: {self.worker.error}"
+        elif hindrance := self.threads.hindrance:
+            told["reason"] = hindrance
         elif self.journal.full or self.worker.full or self.standing.full:
             told["reason"] = "there is no room left for the journal"
+        elif self._preparing is not None and self._preparing.alive:
+            told["reason"] = "what queries need is being compiled, which a first start does"
         elif not self.ready:
             told["reason"] = "the log is not processed yet"
         return told
@@ -158,16 +183,12 @@ class LiveService:
     def close(self) -> None:
         """End the threads, make a checkpoint, close the journal."""
         self._ending.set()
-        if isinstance(self.store, RemoteKnowledge):
-            self.store.due.set()
         self.end_subscriptions()
         self.sinks.stop()
         self.standing.stop()
         self.worker.stop()
         self._changes.end()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
+        self.threads.end(self._threads)
         self.journal.close()
 
     def __enter__(self) -> LiveService:
@@ -206,27 +227,36 @@ class LiveService:
 
     def _keep_fresh(self) -> None:
         assert isinstance(self.store, RemoteKnowledge)
-        due = self.store.due
-        while True:
-            updated = due.wait(self.settings.refresh)
-            if self._ending.is_set():
-                return
-            due.clear()  # before asking: an update meanwhile is for the next time
-            self._refresh_or_warn(unless_seen=updated)
+        updated = self.store.due.wait(self.settings.refresh)
+        if self._threads[-1].ending:
+            return
+        self.store.due.clear()  # before asking: an update meanwhile is for the next time
+        self._refresh_or_warn(unless_seen=updated)
 
     def _keep_up(self) -> None:
-        while not self._ending.wait(self.settings.upkeep):
-            self.graphs.let_go()
+        """Each part of it is tried, whatever becomes of the others; what is not foreseen is raised at the end."""
+        if self._threads[0].rest(self.settings.upkeep):
+            return
+        unforeseen: list[Exception] = []
+        for work in (self.graphs.let_go, self.standing.let_go_unread, self.journal.retain):
             try:
-                self.standing.let_go_unread()
-                self.journal.retain()
+                work()
             except OxiseqError as error:
                 LOG.warning("old data cannot be deleted: %s", error)
+            except Exception as error:
+                unforeseen.append(error)
+        if unforeseen:
+            raise unforeseen[0]
 
     def _gauges(self) -> Iterable[Metric]:
         if self.bridges is not None:
             yield from self.bridges.metrics()
         yield gauge("waiting_events", "Events that no query has seen yet.", self.worker.waiting)
+        failing = gauge("thread_failing", "1 while a background thread has failed, or has ended.", labels=("thread",))
+        troubles = self.threads.troubles
+        for name in dict.fromkeys((*self.threads.names, *troubles)):
+            failing.add_metric([name], name in troubles)
+        yield failing
         yield gauge("subscribers", "Live subscribers now.", self.subscriptions.count)
         yield gauge("position", "The log's entry that was processed last.", self.worker.position)
         yield gauge("graph_triples", "Triples of events that are held in memory for SPARQL.", self.graphs.size)
@@ -239,13 +269,11 @@ class LiveService:
         records = gauge("state_records", "Records of a query's running state.", labels=("query", "kind"))
         late = gauge("query_late_events", "Events that a query has found late since it began here.", labels=("query",))
         left_out = gauge("query_left_out_events", "Events that a query cannot read and leaves out.", labels=("query",))
-        with self.store.lock:
-            for query in self._engine.queries:
-                self._engine.catch_up(query)
-                late.add_metric([query.name], query.run.late)
-                left_out.add_metric([query.name], query.faults.count)
-                for kind, count in query.run.state.items():
-                    records.add_metric([query.name, kind], count)
+        for name, seen in self.queries.looked().items():
+            late.add_metric([name], seen.late)
+            left_out.add_metric([name], seen.faults.count)
+            for kind, count in seen.state.items():
+                records.add_metric([name, kind], count)
         yield records
         yield late
         yield left_out

@@ -30,6 +30,8 @@ class LiveSettings:
     `answer`: rows of its answer, `asking`: seconds that the store may take for it (None:
     without end), `unread`: after how long without a reader one goes that has no name;
     `union`: whether the default graph of SPARQL queries is the union of all, which no such query reads;
+    `ahead`: µs by which the time of an event, or up to which a stream is advanced, may be ahead of the clock (None:
+    any);
     `budget`: of the state of a query that has none of its own;
     `sinks`: at most, `sinks_allowed`: what they may reach, `sinks_declared`: those of the settings, `sink_pauses`:
     seconds before a delivery is tried again, at first and at most.
@@ -58,6 +60,7 @@ class LiveSettings:
     asking: float | None = 300.0
     unread: float = 60.0
     union: bool = False
+    ahead: int | None = None
     budget: Budget = field(default_factory=Budget)
     sinks: int = 100
     sinks_allowed: Allowed = field(default_factory=Allowed)

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from prometheus_client.core import GaugeMetricFamily
 
+from oxiseq.engine.background import Background
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.languages import STANDING
 from oxiseq.grammar.records import dataclass
@@ -277,8 +278,9 @@ class _AtWork:
         self._pause = 0.0
         self.next_try: int | None = None
         self._news = threading.Event()
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"oxiseq-sink-{row.name}", daemon=True)
+        self._thread = journal.threads.add(
+            Background(f"oxiseq-sink-{row.query}-{row.name}", self._run, wake=self._news.set, last=self._let_go)
+        )
 
     def start(self) -> None:
         """Begin."""
@@ -290,8 +292,7 @@ class _AtWork:
 
     def stop(self) -> None:
         """Deliver no more."""
-        self._stopped.set()
-        self._news.set()
+        self._thread.end()
 
     def join(self) -> None:
         """Wait for the running delivery, but not for long."""
@@ -302,24 +303,22 @@ class _AtWork:
             if self._before is not None:
                 self._before.join()
                 self._before = None
-            while not self._stopped.is_set():
-                try:
-                    self._turn()
-                except UnknownError:
-                    raise
-                except Exception as error:  # whatever a receiver's library raises concerns this sink alone
-                    self._fail(error)
+            try:
+                self._turn()
+            except UnknownError:
+                raise
+            except Exception as error:  # whatever a receiver's library raises concerns this sink alone
+                self._fail(error)
         except UnknownError:
             LOG.debug("sink %s of %s was deleted", self._row.name, self._row.query)
-        finally:
-            self._let_go()
+            self._thread.end()
 
     def _turn(self) -> None:
         """Deliver what there is. Raises what a receiver raises, JournalError, OxiseqError."""
         settings = self._read_settings()
         if settings.together and self._place.isdecimal():
             self._bound = int(self._place)
-        while not self._stopped.is_set():
+        while not self._thread.ending:
             self._news.clear()
             matches = self._next(settings)
             if matches is None:
@@ -340,7 +339,7 @@ class _AtWork:
 
     def _next(self, settings: SinkSettings) -> StoredMatches | None:
         """The matches of the next delivery, once there are enough or the first has waited for long enough."""
-        while settings.every and self._bound <= self._position and not self._stopped.is_set():
+        while settings.every and self._bound <= self._position and not self._thread.ending:
             count, now = self._journal.matches.last(self._row.query) - self._position, time.monotonic()
             if count <= 0:
                 self._gathered_since = None
@@ -352,7 +351,7 @@ class _AtWork:
                 break
             self._news.wait(min(left, _LOOK))
             self._news.clear()
-        return None if self._stopped.is_set() else self._behind(self._most(settings))
+        return None if self._thread.ending else self._behind(self._most(settings))
 
     def _most(self, settings: SinkSettings) -> int:
         """How many matches the next delivery may have."""
@@ -396,7 +395,7 @@ class _AtWork:
     def _fail(self, error: Exception) -> None:
         """Notes it, and waits. Raises UnknownError where the sink was deleted."""
         self._let_go()
-        if self._stopped.is_set():
+        if self._thread.ending:
             return
         self._failures.inc()
         now, told = microseconds_now(), reason_of(error)
@@ -428,7 +427,7 @@ class _AtWork:
         if isinstance(error, DeliveryError) and error.retry is not None:
             pause = min(max(pause, error.retry), longest)
         self.next_try = now + int(pause * 1e6)
-        self._stopped.wait(pause)
+        self._thread.rest(pause)
 
     def _gives_up(self, now: int) -> bool:
         try:

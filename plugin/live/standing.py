@@ -15,6 +15,7 @@ import logging
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import timedelta
@@ -25,6 +26,7 @@ from typing import Any, Final
 from oxiseq.api.standing import Snapshot, StandingQuery, StoreChange
 from oxiseq.api.standing.change import Form
 from oxiseq.api.store import Store
+from oxiseq.engine.background import Background
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.grammar.languages import STANDING
 from oxiseq.grammar.records import dataclass
@@ -126,14 +128,17 @@ class StandingQueries:
         self._at_work: dict[str, _AtWork] = {}
         self._answers: dict[str, Answer] = {}
         self._touched: set[str] = set()
+        self._left: deque[StandingQuery] = deque()
+        """Those that are no longer at work and have not been closed."""
         self._readers: dict[str, int] = {}
         self._unread: dict[str, float] = {}
         """Queries without a name of their own that nobody reads, since when."""
         self.full = False
         """Whether changes cannot be stored now: there is no room."""
         self._wake = threading.Event()
-        self._ending = False
-        self._thread = threading.Thread(target=self._run, name="oxiseq-standing-journal", daemon=True)
+        self._thread = journal.threads.add(
+            Background("oxiseq-standing-journal", self._round, vital=True, wake=self._wake.set, last=self._end)
+        )
 
     # --- how they come and go -------------------------------------------------------------------------
 
@@ -300,7 +305,12 @@ class StandingQueries:
     def _leave(self, name: str) -> None:
         self._answers.pop(name, None)
         if (at_work := self._at_work.pop(name, None)) is not None:
-            at_work.query.close()
+            self._left.append(at_work.query)  # to close it takes the store's lock, which may be held for long
+            self._wake.set()
+
+    def _close_left(self) -> None:
+        while self._left:
+            self._left.popleft().close()
 
     def _followed(self, text: str) -> StandingQuery:
         """A standing query of the store. Raises QueryError, LimitError, KbError, OxiseqError."""
@@ -433,33 +443,31 @@ class StandingQueries:
 
     def stop(self) -> None:
         """End; the store's queries are closed."""
-        self._ending = True
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.end()
+        self._thread.join()
         with self._lock:
             for name in [*self._at_work]:
                 self._leave(name)
+        self._close_left()
 
     def _changed(self, name: str, _: StoreChange | None = None) -> None:
         """Called by the store's thread, which must not wait."""
         self._touched.add(name)
         self._wake.set()
 
-    def _run(self) -> None:
-        while not self._ending:
-            self._wake.wait(_LOOK)
-            self._wake.clear()
-            try:
-                self._turn()
-                self.full = False
-            except FullError as error:
-                LOG.warning("changes of answers cannot be stored yet: %s", error)
-                self.full = True
-                time.sleep(_RETRY)
-            except Exception:
-                LOG.exception("changes of answers could not be stored; the server tries again")
-                time.sleep(_RETRY)
+    def _round(self) -> None:
+        self._wake.wait(_LOOK)
+        self._wake.clear()
+        self._close_left()
+        try:
+            self._turn()
+            self.full = False
+        except FullError as error:
+            LOG.warning("changes of answers cannot be stored yet: %s", error)
+            self.full = True
+            self._thread.rest(_RETRY)
+
+    def _end(self) -> None:
         try:
             self._turn()
         except OxiseqError as error:
@@ -470,7 +478,7 @@ class StandingQueries:
             touched = {self._touched.pop() for _ in range(len(self._touched))}
             try:
                 self._store_all([each for name in touched if (each := self._at_work.get(name)) is not None])
-            except JournalError:
+            except Exception:
                 self._touched |= touched
                 raise
             for at_work in [*self._at_work.values()]:

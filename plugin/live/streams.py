@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.messages.announced import MessageFormat
 from oxiseq.engine.events.messages.writing import events_text, head
 from oxiseq.engine.events.quads import QuadFormat
-from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.order.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -28,16 +31,22 @@ from oxiseq.journal import (
     Session,
     StreamRecord,
     UnknownError,
+    pack_events,
     unpack_events,
 )
+from oxiseq.journal.journal import microseconds
 from oxiseq.live.errors import BoundError, BusyError
-from oxiseq.live.intake import Reading, Reason, SharedTerms
+from oxiseq.live.intake import Reading, Reason, RejectedError, SharedTerms
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.portions import Portion
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.worker import Worker
+from oxiseq.options.durations import duration_text
 
 _REASONS: Final = 10
+_NO_TIMES: Final = np.zeros(0, np.int64)
+NOTHING: Final = pack_events(EventBatch.empty(), TermDictionary())
+"""A batch without events."""
 LATE: Final = "older than the stream's watermark: stored, but queries do not match it"
 
 
@@ -102,11 +111,11 @@ class Streams:
 
     def delete(self, iri: str) -> None:
         """Forget a stream and its events. Raises UnknownError, and ConflictError while a query reads or feeds it."""
-        with self._worker.lock:
+        with self._worker.between_turns() as at_once, self._worker.names:
             if (feeder := self._worker.feeder(iri)) is not None:
                 raise ConflictError(f"the stream <{iri}> is fed by {feeder!r}")
             self._journal.streams.delete(iri)
-            self._worker.forget(iri)
+            self._worker.change(partial(self._worker.forget, iri), at_once=at_once)
 
     def admit(self) -> None:
         """Raises BusyError when too many events wait: to be called before a body is read."""
@@ -143,16 +152,59 @@ class Streams:
         """`push` up to where its `append` is to be stored. Raises BusyError, RejectedError."""
         begun = time.perf_counter()
         self.admit()
-        reading = read()
+        self.check_advance(advance)
+        reading = self._not_ahead(read(), on_arrival=on_arrival)
         digest = None if batch_id is None else hashlib.blake2b(body, digest_size=16).digest()
         append = Appends.of(iri, reading.blob, batch_id, digest, advance, on_arrival=on_arrival)
         return Push(append, reading, begun)
 
     def begin_portion(self, iri: str, session: Session, portion: Portion) -> Push:
         """`begin` for a portion of a long push."""
-        begun, reading = time.perf_counter(), portion.reading
-        append = Appends.of(iri, reading.blob, advance=portion.advance, on_arrival=portion.stamped, session=session)
+        begun, advance = time.perf_counter(), portion.advance
+        try:
+            reading = self._not_ahead(portion.reading, on_arrival=portion.stamped)
+        except RejectedError as error:
+            reading = Reading(NOTHING, _NO_TIMES, error.rejected, error.reasons)
+        if advance is not None and (reason := self._ahead(advance)):
+            told = (*reading.reasons, Reason(f"advance: {reason}"))[:_REASONS]
+            advance, reading = None, replace(reading, rejected=reading.rejected + 1, reasons=told)
+        append = Appends.of(iri, reading.blob, advance=advance, on_arrival=portion.stamped, session=session)
         return Push(append, reading, begun, portion.repeated)
+
+    def check_advance(self, time: int | None) -> None:
+        """Raises OxiseqError for a punctuation (µs) from the network that is too far ahead of the clock."""
+        if time is not None and (reason := self._ahead(time)):
+            raise OxiseqError(f"advance: {reason}")
+
+    def _latest(self) -> int | None:
+        """The latest time (µs) that is taken; None: any."""
+        most = self._settings.ahead
+        return None if most is None else max(self._journal.now, microseconds()) + most
+
+    def _ahead(self, time: int) -> str:
+        """Why a time is too far ahead of the clock; empty if it is not."""
+        latest = self._latest()
+        if latest is None or time <= latest:
+            return ""
+        assert self._settings.ahead is not None
+        allowed = duration_text(self._settings.ahead)
+        return f"{to_text(time)} is further ahead of the server's clock than --max-ahead allows ({allowed})"
+
+    def _not_ahead(self, reading: Reading, *, on_arrival: bool) -> Reading:
+        """Without events too far ahead of the clock: one of them would make all later ones late. Raises RejectedError
+        where no other is left."""
+        if on_arrival or not len(reading.time) or (latest := self._latest()) is None:
+            return reading
+        if (last := int(reading.time.max())) <= latest:
+            return reading
+        kept = reading.time <= latest
+        rejected = reading.rejected + int(np.count_nonzero(~kept))
+        reasons = (*reading.reasons[: _REASONS - 1], Reason(self._ahead(last)))
+        if not kept.any():
+            raise RejectedError(f"no event is taken: {self._ahead(last)}", rejected, reasons)
+        with self._terms.borrowed() as terms:
+            batch = unpack_events([reading.blob], terms).take(np.flatnonzero(kept))
+            return Reading(pack_events(batch, terms), batch.time, rejected, reasons)
 
     @property
     def crowded(self) -> bool:

@@ -4,7 +4,8 @@ A turn takes some entries, lets the engine work and passes its results to subscr
 with what the next turns find, for to wait for the disk takes longer than a turn. A kill between the two loses nothing:
 the log finds the same matches again, under the same ids. Where the knowledge base or other streams have a part in it,
 that is not so, and matches are stored before they are emitted. A change of what is at work (a query comes or goes)
-holds `lock`, hence does so between two turns.
+holds `lock`, hence does so between two turns; where a turn takes long, what is durable of the change is done at once
+and the worker does the rest (`between_turns`), so that who deletes or pauses a query need not wait for it.
 
 No entry stops it. What cannot be read is skipped by all who read its stream (reading.py). Where an error comes from
 a query, that query is restored from its checkpoint, by itself, and mending.py finds the entry that it skips.
@@ -16,15 +17,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from math import inf
 from typing import Final
 
+from oxiseq.engine.background import Background
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.grammar.records import dataclass
-from oxiseq.journal import Aside, Checkpoint, Entry, FullError, Journal, JournalError, UnknownError
+from oxiseq.journal import Aside, Checkpoint, Entry, Found, FullError, Journal, JournalError, UnknownError
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.rows import KIND
 from oxiseq.live.at_work import Readers
@@ -57,14 +60,12 @@ _PORTION: Final = 0.02
 _PASSED: Final = 1 << 14
 """Events that have not concerned a query, until its state is saved again."""
 _RETRY: Final = 1.0
-_FIRST_REST: Final = 0.05
-"""Seconds before it begins again after an error, each time twice as long..."""
-_LONGEST_REST: Final = 5.0
-"""...up to this."""
 _DELAY: Final = 0.05
 """Seconds for which matches may be emitted and not stored yet."""
 _HELD: Final = 4 << 20
 """Bytes of such matches."""
+_PATIENCE: Final = 0.25
+"""Seconds for which a change of what is at work waits for the running turn; else the worker makes it behind that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,18 @@ class Worker:
         store_lock: AbstractContextManager[object] | None = None,
     ) -> None:
         self.lock = threading.RLock()
+        self.names = threading.RLock()
+        """Held, for moments, while queries and streams come and go in the journal and while something is stored under
+        their names. Taken behind `lock`, and before no other."""
+        self.announced: dict[str, str] = {}
+        """Queries that are registered and not at work yet, and the streams that they feed."""
+        self._changes: deque[Callable[[], None]] = deque()
+        """Of what is at work: to be made between two turns."""
+        self._named: dict[str, LiveQuery] = {}
+        """Those at work, and those that are to join."""
         self.position = 0
         """The entry that was processed last."""
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         """What has stopped it; None as soon as it is at work again."""
         self.stops = 0
         """How often it has been stopped by an error."""
@@ -118,7 +128,6 @@ class Worker:
         self._unstored: list[Emission] = []
         self._unstored_since = 0.0
         self._offsets: dict[str, int] = {}
-        self._largest: dict[str, int] = {}
         self._complete: dict[str, int] = {}
         """Up to which time a punctuation says so, by stream."""
         self._silences = Silences(settings.idle)
@@ -135,8 +144,13 @@ class Worker:
         self._waiting = 0
         self._count_lock = threading.Lock()
         self._wake = threading.Event()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="oxiseq-live", daemon=True)
+        self._due = 0.0
+        """When the next turn may begin (monotonic clock)."""
+        self._thread = journal.threads.add(
+            Background(
+                "oxiseq-live", self._round, vital=True, wake=self._wake.set, failed=self._stopped, last=self._save_all
+            )
+        )
 
     # --- its life -----------------------------------------------------------------------------------
 
@@ -148,10 +162,8 @@ class Worker:
 
     def stop(self) -> None:
         """End after the turn that is running; a checkpoint is made."""
-        self._stopping = True
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.end()
+        self._thread.join()
 
     @property
     def caught_up(self) -> bool:
@@ -180,30 +192,28 @@ class Worker:
             self._waiting += events
         self._wake.set()
 
-    def _run(self) -> None:
-        began, gap, rest = 0.0, GAP, _FIRST_REST
-        while not self._stopping:
-            time.sleep(max(0.0, began + gap - time.monotonic()))
-            self._wake.clear()
-            try:
-                began, gap = time.monotonic(), GAP  # also behind a turn that fails
-                worked = self.turn()
-                gap = min(max(GAP, _SHARE * (time.monotonic() - began)), _LONGEST_GAP)
-                self.full, rest = False, _FIRST_REST
-                saved = self._checkpoint_some()
-                if not worked:
-                    gap = 0.0  # what comes after a turn without work comes alone
-                    self._settle()
-                    self._wake.wait(0 if saved else self._pause())
-            except FullError as error:
-                LOG.warning("matches cannot be stored yet: %s", error)
-                self.full = True
-                self._wake.wait(_RETRY)
-            except Exception as error:
-                LOG.exception("an error stopped the live worker; it restarts")
-                self._stopped(error)
-                self._wake.wait(rest)
-                rest = min(2 * rest, _LONGEST_REST)
+    def _round(self) -> None:
+        """A turn, and what is done between two of them."""
+        time.sleep(max(0.0, self._due - time.monotonic()))
+        self._wake.clear()
+        began = time.monotonic()
+        self._due = began + GAP  # also behind a turn that fails
+        try:
+            worked = self.turn()
+            self._due = began + min(max(GAP, _SHARE * (time.monotonic() - began)), _LONGEST_GAP)
+            self.full = False
+            saved = self._checkpoint_some()
+            if not worked:
+                self._due = 0.0  # what comes after a turn without work comes alone
+                self._settle()
+                self._wake.wait(0 if saved else self._pause())
+        except FullError as error:
+            LOG.warning("matches cannot be stored yet: %s", error)
+            self.full = True
+            self._wake.wait(_RETRY)
+
+    def _save_all(self) -> None:
+        """The end: a last checkpoint."""
         try:
             self._checkpointed = -inf
             while self._checkpoint_some():
@@ -220,6 +230,7 @@ class Worker:
     def turn(self) -> bool:
         """Work through some entries; False when there were none."""
         with self.lock:
+            self._make_changes()
             self._bring_back_lost()
             if self.full:
                 self.flush()  # nothing more is found while it cannot be stored
@@ -256,11 +267,12 @@ class Worker:
             self._lost += [query.name for query in emission.broken]
             self._emit(emission)
 
-    def _stopped(self, error: Exception) -> None:
+    def _stopped(self, error: BaseException) -> None:
         """Release all that is in memory, as a kill would: its state is not known. All queries are to be restored,
         and pass the entries at hand by themselves."""
         with self.lock:
             self.error = error
+            self._named = {}
             self.stops += 1
             self._metrics.stops.inc()
             lost = [query.name for query in (*self._engine.clear(), *self._joining)]
@@ -338,7 +350,6 @@ class Worker:
         self._offsets[stream] = last.first + last.count
         self._events += sum(entry.count for entry in pushed)
         self._silences.came(stream)
-        self._largest[stream] = max(self._largest.get(stream, last.time), *(entry.time for entry in pushed))
 
     def _pass_over(self, entry: Entry, read: ReadEntries) -> bool:
         """Whether an entry cannot be read: then its readers set it aside."""
@@ -376,15 +387,19 @@ class Worker:
         """Tell what was found, and have it stored; the other way round where the log alone does not decide."""
         for name, count in emission.omitted:
             self._metrics.omitted.labels(name).inc(count)
-        if not (emission.found or emission.events or emission.failed or emission.broken):
-            return
-        if not self._unstored:
-            self._unstored_since = time.monotonic()
-        self._unstored.append(emission)
-        if emission.events or emission.failed or emission.broken or self._engine.reads_kb:
-            self.flush()
-        else:
-            self._tell(emission)
+        with self.names:
+            emission = emission.living()
+            if not emission:
+                return
+            for query in (*emission.failed, *emission.broken):
+                self._forget_named(query)
+            if not self._unstored:
+                self._unstored_since = time.monotonic()
+            self._unstored.append(emission)
+            if emission.events or emission.failed or emission.broken or self._engine.reads_kb:
+                self.flush()
+            else:
+                self._tell(emission)
 
     def _store_if_due(self) -> None:
         held = sum(len(found.data) for emission in self._unstored for found in emission.found)
@@ -393,21 +408,37 @@ class Worker:
 
     def flush(self) -> None:
         """Store all that was found so far, with `lock` held. Raises FullError; then it is tried again later."""
-        if self._asides:
-            self._journal.set_aside.add(self._asides)
-            self._asides = []
-        if not self._unstored:
-            return
-        found = [each for emission in self._unstored for each in emission.found]
-        events = [each for emission in self._unstored for each in emission.events]
-        self._journal.emit(found, events)
-        self.on_stored(each.query for each in found)
-        done, self._unstored = self._unstored, []
-        for emission in done:
-            for query in emission.failed:
-                self._journal.queries.set_state(query.name, "failed", query.error)
-                self._metrics.failures.labels(query.name).inc()
-            self._tell(emission)
+        with self.names:
+            if self._asides:
+                self._journal.set_aside.add(self._asides)
+                self._asides = []
+            if not self._unstored:
+                return
+            done = [emission.living() for emission in self._unstored]
+            found = [each for emission in done for each in emission.found]
+            self._store(found, [each for emission in done for each in emission.events])
+            self.on_stored(each.query for each in found)
+            self._unstored = []
+            for emission in done:
+                for query in emission.failed:
+                    self._fails(query)
+                self._tell(emission)
+
+    def _store(self, found: Sequence[Found], events: Sequence[tuple[str, bytes]]) -> None:
+        """Matches and events; what is of a query or a stream that has been deleted meanwhile is nobody's any more."""
+        try:
+            self._journal.emit(found, events)
+        except UnknownError:
+            queries = {record.name for record in self._journal.queries.all()}
+            streams = {record.iri for record in self._journal.streams.all()}
+            self._journal.emit(
+                [each for each in found if each.query in queries], [each for each in events if each[0] in streams]
+            )
+
+    def _fails(self, query: LiveQuery) -> None:
+        with suppress(UnknownError):  # it has been deleted
+            self._journal.queries.set_state(query.name, "failed", query.error)
+        self._metrics.failures.labels(query.name).inc()
 
     def _tell(self, emission: Emission) -> None:
         """To subscribers; matches emitted already are skipped."""
@@ -458,15 +489,73 @@ class Worker:
             self.flush()
             if decision.error:
                 query.error = decision.error
-                self._journal.queries.set_state(query.name, "failed", query.error)
+                with self.names, suppress(UnknownError):
+                    if not query.retired:
+                        self._journal.queries.set_state(query.name, "failed", query.error)
             self._save_at((query,), decision.position, decision.offsets)
             self._decisions.pop(0)
             if decision.error:
+                self._forget_named(query)
                 with self._store_lock:
                     self._engine.remove(query)
                 self._metrics.failures.labels(query.name).inc()
             else:
                 self._metrics.resets.labels(query.name).inc()
+
+    # --- changes of what is at work -----------------------------------------------------------------
+
+    @contextmanager
+    def between_turns(self) -> Iterator[bool]:
+        """Whether a change of what is at work can be made at once: the running turn has ended within a moment. Else
+        what is durable of it is done now, and the rest is `left` to the worker."""
+        free = self.lock.acquire(timeout=_PATIENCE)
+        try:
+            if free and self._changes:
+                try:
+                    self._make_changes()
+                except FullError:
+                    self.lock.release()
+                    free = False
+            yield free
+        finally:
+            if free:
+                self.lock.release()
+
+    def change(self, change: Callable[[], None], *, at_once: bool) -> None:
+        """Make it now, or have the worker make it as soon as its turn has ended, in the order of the calls."""
+        if at_once:
+            change()
+        else:
+            self._changes.append(change)
+            self._wake.set()
+
+    def _make_changes(self) -> None:
+        """Raises FullError: those that are left are made later."""
+        while self._changes:
+            change = self._changes.popleft()
+            try:
+                change()
+            except FullError:
+                self._changes.appendleft(change)
+                raise
+            except Exception:
+                LOG.exception("a change of the queries at work could not be made")
+
+    def retire(self, name: str) -> None:
+        """The query of this name is deleted or replaced, with `names` held: nothing that it finds is stored any
+        more. It is to be removed yet."""
+        if (query := self._named.get(name)) is not None:
+            query.retired = True
+
+    def drop(self, name: str) -> None:
+        """A query is not at work any more, nor to be."""
+        if (query := self._named.get(name)) is not None:
+            self.remove(query)
+        self.found_again(name)
+
+    def _forget_named(self, query: LiveQuery) -> None:
+        if self._named.get(query.name) is query:
+            del self._named[query.name]
 
     # --- queries come and go, with `lock` held ------------------------------------------------------
 
@@ -475,8 +564,9 @@ class Worker:
         itself all up to the last entry that it skips.
 
         Raises FullError, UnworkableError: then it is not at work."""
+        self._named[query.name] = query
         until = max(query.passed_over, default=0)
-        if self._thread.is_alive():
+        if self._thread.alive:
             until = max(until, self.position)
         if query.position < until:
             self.flush()
@@ -491,7 +581,7 @@ class Worker:
             if not at_work:
                 return
             query.position, query.saved = until, -1
-        if self._thread.is_alive() and until <= self.position and query.position <= self.position:
+        if self._thread.alive and until <= self.position and query.position <= self.position:
             self._put_to_work(query)
         else:
             self._joining.append(query)  # a turn takes it up
@@ -499,10 +589,12 @@ class Worker:
     def _put_to_work(self, query: LiveQuery) -> None:
         with self._store_lock:
             self._engine.add(query)
+            self._engine.look(query)
         self._silences.changed(query.shape.reads)
 
     def remove(self, query: LiveQuery) -> None:
         """It sees nothing any more."""
+        self._forget_named(query)
         self._joining = [each for each in self._joining if each is not query]
         self._decisions = [each for each in self._decisions if each.query is not query]
         self._touched.discard(query)
@@ -519,16 +611,18 @@ class Worker:
 
     def forget(self, stream: str) -> None:
         """A stream has been deleted: if it comes again, its events are counted from the beginning."""
-        for known in (self._offsets, self._largest, self._complete, self._positions):
+        for known in (self._offsets, self._complete, self._positions):
             known.pop(stream, None)
         self._silences.forget(stream)
 
     def find(self, name: str) -> LiveQuery | None:
         """The query of this name, if it is at work."""
-        return next((query for query in self._all() if query.name == name), None)
+        return self._named.get(name)
 
-    def _all(self) -> tuple[LiveQuery, ...]:
-        return (*self._engine.queries, *self._joining)
+    @property
+    def at_work(self) -> tuple[LiveQuery, ...]:
+        """Those that are, and those that are to join."""
+        return tuple(self._named.values())
 
     @property
     def joining(self) -> tuple[LiveQuery, ...]:
@@ -542,8 +636,9 @@ class Worker:
         return Readers.of((*readers.queries, *joining)) if joining else readers
 
     def feeder(self, stream: str) -> str | None:
-        """A query that feeds a stream, if there is one at work."""
-        return next((query.name for query in self._all() if query.shape.feeds == stream), None)
+        """A query that feeds a stream, if there is one at work, or about to be."""
+        feeds = [(query.name, query.shape.feeds) for query in [*self._named.values()] if not query.retired]
+        return next((name for name, fed in (*feeds, *[*self.announced.items()]) if fed == stream), None)
 
     def join(self) -> None:
         """Queries at the worker's position are at work from now on, though no turn has come yet; with `lock`
@@ -559,7 +654,12 @@ class Worker:
     def _catch_up(self, query: LiveQuery, until: int) -> bool:
         """Let a query that is alone see the log up to an entry; whether it is at work then. Raises UnworkableError."""
         at, offsets = query.position, dict[str, int]()
-        while at < until and query in self._engine.queries and (entries := self._journal.log.follow(at, PAGE)):
+        while (
+            at < until
+            and not query.retired
+            and query in self._engine.queries
+            and (entries := self._journal.log.follow(at, PAGE))
+        ):
             made: list[tuple[str, bytes]] = []
             with self._store_lock:
                 for entry in entries:
@@ -578,7 +678,10 @@ class Worker:
             if query.decided <= at and query in self._engine.queries:
                 self._decide([query], at, offsets)
                 self._save_decisions()
-        return query in self._engine.queries
+        return self._goes_on(query)
+
+    def _goes_on(self, query: LiveQuery) -> bool:
+        return query in self._engine.queries and not query.retired
 
     def _see(self, query: LiveQuery, entry: Entry) -> list[tuple[str, bytes]]:
         """Hand an entry to a query that is alone. Raises UnworkableError."""
@@ -623,7 +726,7 @@ class Worker:
                 continue
             run, reads = query.run, query.shape.reads
             due = self._silences.since(reads) + self._silences.idle
-            target = None if now < due or not run.open else 1 + max(run.newest, *map(self._newest, reads))
+            target = None if now < due or not run.open else 1 + run.order.newest_waiting
             if (silence := run.silence) is not None:
                 due = max(due, self._silences.since(reads) + silence / 1_000_000)
                 if due <= now:
@@ -637,9 +740,6 @@ class Worker:
             for stream, target in targets.items()
             if stream not in patient and target > self._complete.get(stream, BEFORE_ALL)
         }
-
-    def _newest(self, stream: str) -> int:
-        return self._largest.get(stream, 0)
 
     def _checkpoint_some(self) -> bool:
         """Save what has changed, so that a restart need not read the log from the beginning: all queries once in a
@@ -662,14 +762,15 @@ class Worker:
         """The queries at work whose states may not be the saved ones; the others are where the log is now."""
         queries = self._engine.queries
         same = [query for query in queries if query.saved >= max(map(self._last_entry, query.shape.reads), default=0)]
-        self._journal.checkpoints.move([query.name for query in same], self.position)
+        with self.names:
+            self._journal.checkpoints.move([query.name for query in same if not query.retired], self.position)
         for query in same:
             query.saved, query.passed = self.position, self._events
         return [query for query in queries if query.saved < self.position and self._is_worth_it(query)]
 
     def _is_worth_it(self, query: LiveQuery) -> bool:
         """Not while a restart has little to read of what has not concerned it."""
-        if self._stopping or query in self._touched or not self._engine.tells_steps(query):
+        if self._thread.ending or query in self._touched or not self._engine.tells_steps(query):
             return True
         return query.saved < 0 or self._events - query.passed > _PASSED
 
@@ -702,13 +803,15 @@ class Worker:
         """Raises SnapshotError."""
         with self._store_lock:
             state = self._engine.saved(query)
+            self._engine.look(query)
         known = {stream: offsets[stream] for stream in query.shape.reads if stream in offsets}
         if len(known) < len(query.shape.reads) and (before := self._journal.checkpoints.latest(query.name)) is not None:
             known = {**before.offsets, **known}
         return Checkpoint(query.name, state, known, {query.name: query.count}, position=position)
 
     def _commit(self, made: Mapping[LiveQuery, Checkpoint]) -> None:
-        self._journal.checkpoints.commit_all([*made.values()])
+        with self.names:
+            self._journal.checkpoints.commit_all([each for query, each in made.items() if not query.retired])
         for query, checkpoint in made.items():
             query.saved, query.passed = checkpoint.position, self._events
             self._touched.discard(query)

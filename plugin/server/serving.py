@@ -28,6 +28,7 @@ from oxiseq.server.edge import Edge
 from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Interrupted
 
+LOG: Final = logging.getLogger("oxiseq.server")
 _LOG: Final = "uvicorn.error"
 _COLLECT: Final = (2000, 10, 100)
 """When cycles are looked for. To look at all objects, kernels among them, takes 40 to 90 ms, in which nobody is
@@ -117,11 +118,16 @@ class Serving:
             await asyncio.sleep(_LOOK)
             if (now := time.monotonic()) >= due:
                 due = now + every
-                connections.cut_slow()
-        if self._on_end is not None:
-            await asyncio.to_thread(self._on_end)
-        edge.end_pushers()
-        server.should_exit = True
+                try:
+                    connections.cut_slow()
+                except Exception:  # who does not look any more cannot end the server either
+                    LOG.exception("slow clients could not be cut off")
+        try:
+            if self._on_end is not None:
+                await asyncio.to_thread(self._on_end)
+            edge.end_pushers()
+        finally:
+            server.should_exit = True
 
     def _config(self, app: Any, protocol: Any = "httptools") -> uvicorn.Config:
         return uvicorn.Config(

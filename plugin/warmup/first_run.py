@@ -11,13 +11,19 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Event
 from time import monotonic, sleep
-from typing import Any, Final
+from typing import Any, Final, cast
 
+import llvmlite
+import llvmlite.binding
+import numba
+
+from oxiseq.engine.events.write import replacing
 from oxiseq.engine.kernels import ahead
 from oxiseq.engine.kernels.compiling.options import PLAIN, before_compiling
 from oxiseq.engine.kernels.matching import match
@@ -75,6 +81,35 @@ def compile_ahead() -> None:
     deadline = monotonic() + _PATIENCE
     for kernel in missing:
         before_compiling(kernel, partial(_await, process, kernel, deadline))
+
+
+def is_warm() -> bool:
+    """Whether all kernels, as they are now, have been compiled for this processor by a `warm_up` and are on disk."""
+    try:
+        return _warm().read_text() == _of_kernels()
+    except OSError:
+        return False
+
+
+def note_warm() -> None:
+    """They are."""
+    with suppress(OSError):
+        file = _warm()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(file) as part:
+            part.write_text(_of_kernels())
+
+
+def _warm() -> Path:
+    """Beside what Numba keeps: it goes with that."""
+    return Path(cast(Any, advance.advance).stats.cache_path) / "oxiseq-warm"
+
+
+def _of_kernels() -> str:
+    """What Numba goes by: the sources of the kernels, itself, Python and the processor."""
+    name, features = llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten()
+    digest = _warm().with_name("kernels.digest").read_text()  # of the sources: written when kernels are declared
+    return "\n".join([digest, numba.__version__, llvmlite.__version__, sys.version, name, features])
 
 
 def _on_disk(kernel: Any) -> bool:

@@ -41,7 +41,7 @@ from oxiseq.engine.terms.order import TermOrder
 from oxiseq.engine.terms.texts import parse_term
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
-from oxiseq.warmup.first_run import prepare
+from oxiseq.warmup.first_run import note_warm, prepare
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -145,6 +145,7 @@ def warm_up(
     for done, (what, step) in enumerate(reversed(steps) if backwards else steps):
         tell(done, len(steps), what)
         step()
+    note_warm()
     return perf_counter() - begun
 
 

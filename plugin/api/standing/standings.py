@@ -172,7 +172,7 @@ class Standings:
         self._last = max(_now(), self._last + 1)  # no two changes at one moment
         self._waiting.append((changed, self._last))
         with self._starting:
-            if self._worker is None:
+            if self._worker is None or not self._worker.is_alive():
                 self._worker = threading.Thread(target=self._work, name="oxiseq-standing", daemon=True)
                 self._worker.start()
 
@@ -240,13 +240,15 @@ class Standings:
             asking = self._engine.next_question() if len(self._asked_at) < AT_ONCE else None
             if asking is None:
                 return None
+            question = self._engine.question(asking)
             self._asked_at[asking] = _now() if self._elsewhere else self._at
-            return asking, self._engine.question(asking)
+            return asking, question
 
     def answered(self, asking: Asking, found: Solutions | Exception) -> None:
         """The difference to the answer before is a change; its time is that of the change that made the query due."""
         with self.lock:
-            self._tell(self._engine.answered(asking, found), self._asked_at.pop(asking))
+            at = self._asked_at.pop(asking)  # first: whatever becomes of the answer, there is room for another question
+            self._tell(self._engine.answered(asking, found), at)
         self.deliver()
 
     def _tell(self, outcomes: Iterable[Outcome], at: int) -> None:

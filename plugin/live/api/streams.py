@@ -127,6 +127,7 @@ def begin_push(call: Call) -> Pushing:
     if on_arrival and advance is not None:
         raise Problem(400, "advance is given twice", "an event stamped on arrival completes its instant itself")
     if not body and advance is not None:
+        call.service.streams.check_advance(advance)
         return Pushing(Appends(iri, advance=to_microseconds(advance)), lambda _: json_response({"advanced": True}))
     streams = call.service.streams
     push = streams.begin(iri, lambda: _reading(call, time), body, batch_id, advance, on_arrival=on_arrival)
@@ -400,6 +401,7 @@ ROUTES: Final = (
         _BODIES,
         answers={
             200: Answer("The result.", schema="Pushed"),
+            400: Answer("Nothing can be taken: malformed, or further ahead of the clock than --max-ahead.", ()),
             409: Answer("The batch id was used with another body.", ()),
             429: Answer("Too many events wait; see Retry-After.", ()),
             507: Answer("No room on the disk.", ()),
