@@ -87,7 +87,8 @@ def journal_error(error: sqlite3.Error, path: Path) -> JournalError:
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return LockedError(f"{path}: is locked by another process")
     if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
-        return DamagedError(f"{path}: is not a readable journal: {error}")
+        instead = "; a backup becomes one by `oxiseq restore`" if primary == sqlite3.SQLITE_NOTADB else ""
+        return DamagedError(f"{path}: is not a readable journal: {error}{instead}")
     if primary == sqlite3.SQLITE_READONLY:
         return JournalError(f"{path}: cannot be written to: opened for reading only, or protected")
     name = getattr(error, "sqlite_errorname", type(error).__name__)
