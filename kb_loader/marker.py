@@ -31,6 +31,11 @@ _LOCKED = re.compile("lock file|lock hold")
 """In RocksDB's words: by another process, by this one."""
 
 
+def is_store_file(name: str) -> bool:
+    """Whether a store has, or may come to have, a file of this name in its folder, in upper or lower case."""
+    return re.fullmatch(_OURS.pattern, name, re.IGNORECASE) is not None
+
+
 def half_loaded(location: Path) -> bool:
     """Whether a load into this folder has begun and not ended."""
     return (location / MARKER).exists()

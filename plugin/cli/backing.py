@@ -23,6 +23,7 @@ from oxiseq.journal.increments import Mark, mark_from, mark_of, write_full, writ
 from oxiseq.journal.journal import flush
 from oxiseq.journal.restoring import restore
 from oxiseq.journal.schema import lock
+from oxiseq.options.paths import overlap
 
 SUMS: Final = "SHA256SUMS"
 NAME: Final = re.compile(r"(\d{4,})-(\d{5,})\.oxiseq")
@@ -32,6 +33,7 @@ UNCHECKED: Final = "of an older version, which wrote no checksum: a byte of it m
 
 def back_up(location: Path, file: Path) -> int:
     """Copy the journal of a folder to an archive; its size in bytes. Raises JournalError, OSError."""
+    _check_target(location, file)
     with replacing(file) as part:
         _full(location, part)
         flush(part)
@@ -42,6 +44,9 @@ def back_up(location: Path, file: Path) -> int:
 def back_up_since(location: Path, mark: Path | None, target: Path) -> int:
     """Write what is new since the backup whose mark is kept in a file, all if there is no such file, to a file or `-`,
     stdout; then note the new mark. Its size in bytes. Raises JournalError, OSError."""
+    for each in (target, mark):
+        if each is not None:
+            _check_target(location, each)
     since = mark_from(mark.read_text("utf-8")) if mark is not None and mark.exists() else None
     if str(target) != STDOUT:
         with replacing(target) as part:
@@ -132,6 +137,13 @@ def _written(location: Path, since: Mark | None, part: Path) -> Mark:
     if since is not None:
         return write_increment(location / FILE_NAME, since, part)
     return _full(location, part)
+
+
+def _check_target(location: Path, target: Path) -> None:
+    """Raises JournalError for a file of the journal that is to be copied."""
+    for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm", f"{FILE_NAME}.lock"):
+        if overlap(target, location / name):
+            raise JournalError(f"{target}: is the journal itself: name another file")
 
 
 def _full(location: Path, part: Path) -> Mark:

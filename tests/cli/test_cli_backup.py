@@ -176,3 +176,15 @@ def test_a_backup_of_an_older_version_is_restored_with_a_note(journal: Journal, 
     assert run("restore", older, "--location", tmp_path / "other").exit_code == 1
     assert not (tmp_path / "other").exists()
     assert run("verify", older).exit_code == 1
+
+
+def test_a_backup_onto_the_journal_itself_is_refused(journal: Journal, data: Path, tmp_path: Path) -> None:
+    push(journal)
+    (tmp_path / "link").symlink_to(data)
+    whole = (data / FILE_NAME).read_bytes()
+    for target in (data / FILE_NAME, tmp_path / "link" / FILE_NAME, data / f"{FILE_NAME}-wal"):
+        for words in ((target,), ("--since", tmp_path / "mark", target), ("--since", target, tmp_path / "file")):
+            made = run("backup", "--location", data, *words)
+            assert (made.exit_code, "is the journal itself" in made.stderr) == (1, True), made.output
+    assert (data / FILE_NAME).read_bytes() == whole
+    assert not (tmp_path / "file").exists()
