@@ -25,7 +25,7 @@ BATCHES = "oxiseq-batches.json"
 """What has been appended, by id."""
 _OURS = re.compile(
     r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log|dbtmp)|"
-    r"bulk-\d+\.sst|OPTIONS.*dbtmp|oxiseq-(loading|batches)\.json(\.part)?"
+    r"bulk-\d+\.sst|OPTIONS.*dbtmp|oxiseq-(loading|batches)\.json(\.part)?|oxiseq-reserve"
 )
 _LOCKED = re.compile("lock file|lock hold")
 """In RocksDB's words: by another process, by this one."""

@@ -32,6 +32,7 @@ try:
     from oxiseq.live.bridges import FOLDER, Bridges, Door
     from oxiseq.live.budgets import Budget
     from oxiseq.live.remote import RemoteKnowledge
+    from oxiseq.options import room
     from oxiseq.options.paths import overlap
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
     from oxiseq.server.allocation import share_arenas
@@ -210,6 +211,9 @@ def endpoint_of(request: ServeSettings, opened: ExitStack) -> Answers:
         return Upstream(request.upstream, settings, token=request.upstream_token)
     folder = None if request.read_only else request.location
     store = Store(inner=_store(request), folder=folder)
+    if folder is not None:
+        store.hold_reserve()
+        opened.callback(room.let_go, folder)
     processes = _processes(request, store, opened)
     if processes is not None:
         store.ask_by(partial(InProcesses, processes))
@@ -237,6 +241,8 @@ def _store(request: ServeSettings) -> RdfStore:
         return RdfStore()
     if request.read_only:
         return open_kb(request.location)
+    if request.location.is_dir() and room.lacking(request.location):
+        room.let_go(request.location)  # a server that was killed held it: to open the store takes room
     try:
         return RdfStore(str(request.location))
     except OSError as error:
