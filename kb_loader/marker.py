@@ -25,10 +25,15 @@ BATCHES = "oxiseq-batches.json"
 """What has been appended, by id."""
 _OURS = re.compile(
     r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log|dbtmp)|"
-    r"bulk-\d+\.sst|OPTIONS.*dbtmp|oxiseq-(loading|batches)\.json(\.part)?"
+    r"bulk-\d+\.sst|OPTIONS.*dbtmp|oxiseq-(loading|batches)\.json(\.part)?|oxiseq-reserve"
 )
 _LOCKED = re.compile("lock file|lock hold")
 """In RocksDB's words: by another process, by this one."""
+
+
+def is_store_file(name: str) -> bool:
+    """Whether a store has, or may come to have, a file of this name in its folder, in upper or lower case."""
+    return re.fullmatch(_OURS.pattern, name, re.IGNORECASE) is not None
 
 
 def half_loaded(location: Path) -> bool:

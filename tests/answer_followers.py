@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
+from collections.abc import Mapping
+from http.client import HTTPConnection
 from typing import Any
 
 from pyoxigraph import BlankNode, Literal, NamedNode
@@ -63,6 +66,24 @@ class Follower:
         finally:
             reader.close()
         return self
+
+    def read(self, connection: HTTPConnection, path: str, headers: Mapping[str, str], until: int) -> None:
+        """Listen over HTTP from where it was: at least up to an id, or, where that is 0, a little."""
+        resumed = {} if self.last is None else {"Last-Event-ID": str(self.last)}
+        connection.request("GET", path, headers={**headers, "Accept": "text/event-stream"} | resumed)
+        response = connection.getresponse()
+        deadline, block = time.monotonic() + (60 if until else 0.2), ""
+        while time.monotonic() < deadline and (not self.last or self.last < until or not until):
+            line = response.readline().decode()
+            block += line
+            if line == "\n":
+                self.apply(block)
+                block = ""
+                if not until and self.told:
+                    break
+            elif not line:
+                break
+        connection.close()
 
 
 def asked(store: Store, text: str) -> Counter[str]:

@@ -3,6 +3,9 @@
 RocksDB takes no write any more once one has failed (a full disk, mostly), though there is room again; only to open the
 folder again helps. That is not possible while anything holds the old store, as a running evaluation does. Until it
 has ended the folder is open for reading only.
+
+So that it does not come to that, changes that add are refused while the disk is short (`admit`); those that delete are
+made, and a reserve that is held (options/room.py) is let go for them.
 """
 
 from __future__ import annotations
@@ -10,14 +13,15 @@ from __future__ import annotations
 import gc
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from shutil import disk_usage
 from typing import Final
 
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import FullError
+from oxiseq.options import room
 
 ROOM: Final = 16 << 20
 """Bytes of the disk that must be free before a folder is opened again: opening it writes what its log holds."""
@@ -42,6 +46,8 @@ class Reopening:
         self._store: RdfStore | None = store
         self._folder = folder
         self._failure: OSError | None = None
+        self._holds = False
+        """Whether a reserve is held while there is room."""
         self._lock = threading.RLock()
 
     @property
@@ -55,10 +61,33 @@ class Reopening:
             raise OxiseqError("the store is closed")
         return store
 
+    def hold_reserve(self) -> None:
+        """Hold a reserve from now on, until it is closed."""
+        self._holds = True
+        self._hold()
+
+    def _hold(self) -> None:
+        if self._holds and self._folder is not None:
+            room.hold(self._folder)
+
+    def admit(self, more: int, grows: Callable[[], bool]) -> None:
+        """Before a change that may write so many bytes. `grows`: whether it adds anything, which is asked where there
+        is no room for more. Raises NoRoomError."""
+        if self._folder is None:
+            return
+        if not (told := room.lacking(self._folder, more)):
+            self._hold()
+        elif grows():
+            raise NoRoomError(f"{self._folder}: no room for the change: {told}; what only deletes is taken")
+        elif room.free(self._folder) < ROOM:
+            room.let_go(self._folder)
+
     def close(self) -> None:
         """Let go of it: the folder may be opened elsewhere when nothing else holds it, as an answer that is being read
         does."""
         with self._lock:
+            if self._holds and self._folder is not None:
+                room.let_go(self._folder)
             self._store, self._folder = None, None
 
     @property
@@ -79,7 +108,9 @@ class Reopening:
         with self._lock:
             if self._failure is None or self._folder is None:
                 return False
-            if (free := disk_usage(self._folder).free) < ROOM:
+            if room.free(self._folder) < ROOM:
+                room.let_go(self._folder)
+            if (free := room.free(self._folder)) < ROOM:
                 raise NoRoomError(f"{self._folder}: no room: {free:,} bytes are free, {ROOM:,} are needed")
             self._open(self._folder)
         return True

@@ -28,6 +28,7 @@ from oxiseq.api.standing import StandingQuery, Standings
 from oxiseq.api.standing.standings import KEEP
 from oxiseq.api.stream import Stream
 from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
+from oxiseq.changes.growth import grows, growth
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.engine.events.time import Time
 from oxiseq.engine.kb import expect
@@ -135,9 +136,15 @@ class Store:
         """Whether it takes changes: after a write that failed it is opened again, as soon as there is room."""
         try:
             self._mend()
+            self._held.admit(0, lambda: True)
         except (NoRoomError, ChangeRefusedError):
             return False
         return not self._held.failed
+
+    @internal
+    def hold_reserve(self) -> None:
+        """Hold room on the disk of its folder until it is closed, so that a full disk lets it delete and open again."""
+        self._held.hold_reserve()
 
     def _mend(self) -> None:
         """Open the store again after a write that has failed. Raises NoRoomError, ChangeRefusedError."""
@@ -196,6 +203,7 @@ class Store:
             return found
 
         def change(*args: Any, **named: Any) -> Any:
+            self._held.admit(growth(name, args, named), lambda: grows(name, args, named))
             with ExitStack() as held:
                 for guard in self._guards:
                     held.enter_context(guard())

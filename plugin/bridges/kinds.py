@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 from oxiseq.bridges.kafka import KafkaSource
 from oxiseq.bridges.ldes import LdesSource, State
@@ -52,6 +51,5 @@ def opener_of(settings: BridgeSettings) -> Callable[[], Source]:
         loaded("httpx")
         state = State.of(settings.position, settings.url)
         return lambda: LdesSource(settings, state)
-    path = Path(unquote(urlsplit(settings.url).path) if separator else settings.url)
-    memory: list[tuple[int, int]] = []
+    path, memory = settings.followed or Path(settings.url), list[tuple[int, int]]()
     return lambda: FollowedFile(settings, path, memory)

@@ -12,6 +12,7 @@ from oxiseq.bridges.settings import BridgeError
 from oxiseq.bridges.source import Message
 from oxiseq.engine.events.time import to_text
 from oxiseq.journal.journal import microseconds
+from oxiseq.options import room
 
 _LARGEST: Final = 256 << 20
 """Bytes: a source that sends nothing but nonsense must not fill the disk."""
@@ -32,6 +33,8 @@ class DeadLetters:
         letter = {"at": to_text(microseconds()), "source": source, "key": message.key, "reason": reason, **body}
         data = json.dumps(letter, ensure_ascii=False).encode() + b"\n"
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        if told := room.lacking(self._path.parent, len(data)):
+            raise BridgeError(f"{self._path}: no room on the disk for a dead letter: {told}")
         with self._path.open("ab") as file:
             if file.tell() + len(data) > self._largest:
                 raise BridgeError(f"{self._path} has {file.tell()} bytes, which is the limit: check it, move it away")

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.records import dataclass
+from oxiseq.options.paths import overlap
 
 STDIN: Final = "-"
+_FILE: Final = "file://"
 
 
 class BridgeError(OxiseqError):
@@ -48,6 +50,18 @@ class BridgeSettings:
             raise BridgeError(f"start is new or all, not {self.start[:40]!r}")
         if not self.url or not self.into or not self.group:
             raise BridgeError("a bridge needs url, into and group")
+        for name, path in (("position", self.position), ("dead_letter", self.dead_letter)):
+            if path is not None and self.followed is not None and overlap(path, self.followed):
+                raise BridgeError(f"{name} is {path}, which is the followed file itself, or below or above it")
+        if self.position is not None and overlap(self.position, self.dead_letter):
+            raise BridgeError(f"position and dead_letter are one file: {self.position}")
+
+    @property
+    def followed(self) -> Path | None:
+        """The file that is followed, where it is one."""
+        if self.url.startswith(_FILE):
+            return Path(unquote(urlsplit(self.url).path))
+        return None if "://" in self.url or self.url == STDIN else Path(self.url)
 
     @property
     def shown(self) -> str:

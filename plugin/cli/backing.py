@@ -11,37 +11,42 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
 from oxiseq.engine.events.write import replacing
 from oxiseq.journal import FILE_NAME, ConflictError, DamagedError, Journal, JournalError
-from oxiseq.journal.increments import Mark, mark_from, mark_of, write_increment
+from oxiseq.journal.archive import is_archive
+from oxiseq.journal.increments import Mark, mark_from, mark_of, write_full, write_increment
 from oxiseq.journal.journal import flush
 from oxiseq.journal.restoring import restore
 from oxiseq.journal.schema import lock
+from oxiseq.options.paths import overlap
 
 SUMS: Final = "SHA256SUMS"
-_NAME: Final = re.compile(r"(\d{4,})-(\d{5,})\.oxiseq")
+NAME: Final = re.compile(r"(\d{4,})-(\d{5,})\.oxiseq")
 STDOUT: Final = "-"
+UNCHECKED: Final = "of an older version, which wrote no checksum: a byte of it may have changed unnoticed"
 
 
 def back_up(location: Path, file: Path) -> int:
-    """Copy the journal of a folder and look the copy through; its size in bytes. Raises JournalError, OSError."""
-    with Journal(location / FILE_NAME, read_only=True) as journal:
-        journal.backup(file)
-    with Journal(file, read_only=True) as copy:
-        faults = copy.verify()
-    if faults:
-        raise DamagedError("\n".join([f"{file}: the journal is damaged, and so is the copy:", *faults]))
+    """Copy the journal of a folder to an archive; its size in bytes. Raises JournalError, OSError."""
+    _check_target(location, file)
+    with replacing(file) as part:
+        _full(location, part)
+        flush(part)
+    flush(file.absolute().parent)
     return file.stat().st_size
 
 
 def back_up_since(location: Path, mark: Path | None, target: Path) -> int:
     """Write what is new since the backup whose mark is kept in a file, all if there is no such file, to a file or `-`,
     stdout; then note the new mark. Its size in bytes. Raises JournalError, OSError."""
+    for each in (target, mark):
+        if each is not None:
+            _check_target(location, each)
     since = mark_from(mark.read_text("utf-8")) if mark is not None and mark.exists() else None
     if str(target) != STDOUT:
         with replacing(target) as part:
@@ -75,10 +80,10 @@ def back_up_into(location: Path, folder: Path, *, full: bool) -> tuple[Path, str
                 return _added(location, folder, chain), ""
             except (ConflictError, DamagedError) as error:
                 why = str(error)
-        number = int(_parts(chain[-1])[0]) + 1 if chain else 1
+        number = int(parts_of(chain[-1])[0]) + 1 if chain else 1
         target = folder / f"{number:04}-{0:05}.oxiseq"
         with _summed(target) as part:
-            back_up(location, part)
+            _full(location, part)
         return target, why
 
 
@@ -86,33 +91,42 @@ def newest_chain(folder: Path) -> list[Path]:
     """The last full copy in a folder and what follows it."""
     chains: dict[int, dict[int, Path]] = {}
     for path in folder.iterdir():
-        if _NAME.fullmatch(path.name):
-            chain, number = _parts(path)
+        if NAME.fullmatch(path.name):
+            chain, number = parts_of(path)
             chains.setdefault(chain, {})[number] = path
     last = chains[max(chains)] if chains else {}
     return [last[number] for number in sorted(last)]
 
 
-def restored(backups: Sequence[Path], location: Path) -> tuple[Sequence[Path], list[str]]:
-    """Restore from files in order, or from the newest chain of a folder, whose sums are compared: the files, and what
-    is wrong with what was restored. Raises JournalError, OSError."""
+def restored(backups: Sequence[Path], location: Path) -> tuple[Sequence[Path], list[Path]]:
+    """Restore from files in order, or from the newest chain of a folder, whose sums are compared: the files, and those
+    of them that were compared with no checksum: older backups outside of a folder. Raises JournalError, OSError."""
+    unchecked = []
     if len(backups) == 1 and backups[0].is_dir():
         (folder,) = backups
         backups = newest_chain(folder)
         if not backups:
             raise JournalError(f"{folder}: holds no backup, as 0001-00000.oxiseq")
-        missing = [number for number, path in enumerate(backups) if _parts(path)[1] != number]
+        missing = [number for number, path in enumerate(backups) if parts_of(path)[1] != number]
         if missing:
-            raise JournalError(f"{folder}: {_parts(backups[0])[0]:04}-{missing[0]:05}.oxiseq is missing")
-        sums = _sums(folder)
+            raise JournalError(f"{folder}: {parts_of(backups[0])[0]:04}-{missing[0]:05}.oxiseq is missing")
+        sums = sums_of(folder)
         for path in backups:
-            if sums.get(path.name) != _sum(path):
-                raise DamagedError(f"{path}: is not what was written: its sum is not that in {SUMS}")
-    return backups, restore(backups, location)
+            check_sum(path, sums)
+    else:
+        unchecked = [path for path in backups if not is_archive(path)]
+    restore(backups, location)
+    return backups, unchecked
+
+
+def check_sum(path: Path, sums: Mapping[str, str]) -> None:
+    """Raises DamagedError."""
+    if sums.get(path.name) != _sum(path):
+        raise DamagedError(f"{path}: is not what was written: its sum is not that in {SUMS}")
 
 
 def _added(location: Path, folder: Path, chain: list[Path]) -> Path:
-    number, last = _parts(chain[-1])
+    number, last = parts_of(chain[-1])
     target = folder / f"{number:04}-{last + 1:05}.oxiseq"
     with _summed(target) as part:
         write_increment(location / FILE_NAME, mark_of(chain[-1]), part)
@@ -122,8 +136,19 @@ def _added(location: Path, folder: Path, chain: list[Path]) -> Path:
 def _written(location: Path, since: Mark | None, part: Path) -> Mark:
     if since is not None:
         return write_increment(location / FILE_NAME, since, part)
-    back_up(location, part)
-    return mark_of(part)
+    return _full(location, part)
+
+
+def _check_target(location: Path, target: Path) -> None:
+    """Raises JournalError for a file of the journal that is to be copied."""
+    for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm", f"{FILE_NAME}.lock"):
+        if overlap(target, location / name):
+            raise JournalError(f"{target}: is the journal itself: name another file")
+
+
+def _full(location: Path, part: Path) -> Mark:
+    with Journal(location / FILE_NAME, read_only=True) as journal:
+        return write_full(journal, part)
 
 
 @contextmanager
@@ -141,7 +166,7 @@ def _sum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _sums(folder: Path) -> dict[str, str]:
+def sums_of(folder: Path) -> dict[str, str]:
     """Name → sum; the last line of a name counts."""
     try:
         lines = (folder / SUMS).read_text("utf-8").splitlines()
@@ -150,7 +175,8 @@ def _sums(folder: Path) -> dict[str, str]:
     return {name.strip(): digest for digest, _, name in (line.partition(" ") for line in lines)}
 
 
-def _parts(path: Path) -> tuple[int, int]:
-    found = _NAME.fullmatch(path.name)
+def parts_of(path: Path) -> tuple[int, int]:
+    """The numbers of a chain and within it, of a file in a folder of backups."""
+    found = NAME.fullmatch(path.name)
     assert found is not None
     return int(found[1]), int(found[2])

@@ -7,7 +7,7 @@ import select
 import ssl
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -27,12 +27,14 @@ from oxiseq.warmup.first_run import is_warm
 try:
     import flask
 
-    from oxiseq.bridges import BridgeSettings
+    from oxiseq.bridges import BridgeError, BridgeSettings
     from oxiseq.live import LiveService, LiveSettings
     from oxiseq.live.api import LiveRoutes
-    from oxiseq.live.bridges import Bridges, Door
+    from oxiseq.live.bridges import FOLDER, Bridges, Door
     from oxiseq.live.budgets import Budget
     from oxiseq.live.remote import RemoteKnowledge
+    from oxiseq.options import room
+    from oxiseq.options.paths import overlap
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
     from oxiseq.server.allocation import share_arenas
     from oxiseq.server.connections import raise_open_files
@@ -120,6 +122,7 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
     folder.mkdir(parents=True, exist_ok=True)
     durability = request.durability if request.location is not None else "normal"
     budget = Budget(request.state_records or None, request.state_bytes or None, request.on_budget)
+    bridges = _bridges(tables.get(BRIDGES, {}), folder)
     settings = LiveSettings(
         subscribers=request.subscribers,
         idle=seconds(request.idle),
@@ -132,6 +135,7 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
         union=request.union_default_graph,
         asking=seconds(request.timeout),
         sinks_allowed=Allowed.of(request.sink_host, request.sink_network, request.sink_folder, request.sink_secrets),
+        sinks_spare=_spare(request, bridges),
         sinks_declared=tuple(DeclaredSink.of(given, name) for name, given in tables.get(SINKS, {}).items()),
     )
     service = opened.enter_context(LiveService(knowledge, folder, settings, durability))
@@ -143,8 +147,8 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
         service.prepare(_warm_up)
     routes = LiveRoutes(service, endpoint.evaluations)
     endpoint.offer(routes.services)
-    if bridges := tables.get(BRIDGES):
-        service.bridges = _bridges(bridges, routes, folder)
+    if bridges:
+        service.bridges = _into_streams(bridges, routes)
         service.bridges.start()
         opened.callback(service.bridges.stop)
     return routes
@@ -156,12 +160,42 @@ def _warm_up() -> None:
     warm_up()
 
 
-def _bridges(declared: Mapping[str, Mapping[str, Any]], routes: LiveRoutes, folder: Path) -> Bridges:
+def _bridges(declared: Mapping[str, Mapping[str, Any]], folder: Path) -> dict[str, BridgeSettings]:
+    """Their settings. Raises BridgeError, also for two that note their positions in one file, or one that writes into a
+    file that another one follows."""
+    made: dict[str, BridgeSettings] = {}
+    for name, given in declared.items():
+        settings = BridgeSettings.of(given, folder / FOLDER, name)
+        for other, theirs in made.items():
+            for one, another in ((settings, theirs), (theirs, settings)):
+                followed = [] if another.followed is None else [another.followed]
+                if (clash := _clash([one.position], [another.position, another.dead_letter, *followed])) or (
+                    clash := _clash([one.dead_letter], followed)
+                ):
+                    raise BridgeError(f"the bridges {other} and {name} both use {clash}: each needs a file of its own")
+        made[name] = settings
+    return made
+
+
+def _clash(written: Sequence[Path | None], used: Sequence[Path | None]) -> Path | None:
+    """The first path that two lists have in common."""
+    pairs = ((one, other) for one in written if one is not None for other in used if other is not None)
+    return next((one for one, other in pairs if overlap(one, other)), None)
+
+
+def _spare(request: ServeSettings, bridges: Mapping[str, BridgeSettings]) -> tuple[Path, ...]:
+    """Files of the server, to which no sink writes."""
+    found = [request.tokens, request.tls_cert, request.tls_key, request.sink_secrets]
+    for each in bridges.values():
+        found += [each.followed, each.position, each.dead_letter]
+    return tuple(path for path in found if path is not None)
+
+
+def _into_streams(bridges: Mapping[str, BridgeSettings], routes: LiveRoutes) -> Bridges:
     """Into streams, which are made where they are missing. Raises BridgeError, ExtraError, OxiseqError."""
-    settings = {name: BridgeSettings.of(given, folder / "bridges", name) for name, given in declared.items()}
-    for each in settings.values():
+    for each in bridges.values():
         routes.service.streams.create(each.into)
-    return Bridges(routes.service.journal, Door(routes.begin_push, routes.end_push), settings)
+    return Bridges(routes.service.journal, Door(routes.begin_push, routes.end_push), bridges)
 
 
 def store_of(endpoint: Answers) -> Store | None:
@@ -190,6 +224,9 @@ def endpoint_of(request: ServeSettings, opened: ExitStack) -> Answers:
         return Upstream(request.upstream, settings, token=request.upstream_token)
     folder = None if request.read_only else request.location
     store = Store(inner=_store(request), folder=folder)
+    if folder is not None:
+        store.hold_reserve()
+        opened.callback(room.let_go, folder)
     processes = _processes(request, store, opened)
     if processes is not None:
         store.ask_by(partial(InProcesses, processes))
@@ -217,6 +254,8 @@ def _store(request: ServeSettings) -> RdfStore:
         return RdfStore()
     if request.read_only:
         return open_kb(request.location)
+    if request.location.is_dir() and room.lacking(request.location):
+        room.let_go(request.location)  # a server that was killed held it: to open the store takes room
     try:
         return RdfStore(str(request.location))
     except OSError as error:

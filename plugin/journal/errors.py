@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from shutil import disk_usage
 from typing import Final
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.options import room
 
 _NOTHING: Final = 1 << 20
 """Bytes of the disk that are as good as none: SQLite makes its files larger by parts."""
@@ -87,7 +87,8 @@ def journal_error(error: sqlite3.Error, path: Path) -> JournalError:
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return LockedError(f"{path}: is locked by another process")
     if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
-        return DamagedError(f"{path}: is not a readable journal: {error}")
+        instead = "; a backup becomes one by `oxiseq restore`" if primary == sqlite3.SQLITE_NOTADB else ""
+        return DamagedError(f"{path}: is not a readable journal: {error}{instead}")
     if primary == sqlite3.SQLITE_READONLY:
         return JournalError(f"{path}: cannot be written to: opened for reading only, or protected")
     name = getattr(error, "sqlite_errorname", type(error).__name__)
@@ -97,6 +98,6 @@ def journal_error(error: sqlite3.Error, path: Path) -> JournalError:
 def _is_full(path: Path) -> bool:
     """Whether the disk is almost full: for some writes SQLite reports only that they failed."""
     try:
-        return disk_usage(path.parent).free < _NOTHING
+        return room.free(path.parent) < _NOTHING
     except OSError:
         return False

@@ -1,6 +1,6 @@
-"""What is new in a journal since a backup: small files that are put together with that backup again.
+"""What is new in a journal since a backup: small archives that are put together with that backup again.
 
-    a full copy (`Journal.backup`) ─▶ + what is new ─▶ + what is new ─▶ ... ─▶ the journal of the last one's moment
+    a full copy (`write_full`) ─▶ + what is new ─▶ + what is new ─▶ ... ─▶ the journal of the last one's moment
 
 A `Mark` says how far a copy reaches; it can be read off every copy. New entries have greater ids, new matches greater
 ids within their query; states of checkpoints are new where they were rebuilt. All other tables are small, and come
@@ -20,10 +20,13 @@ from pathlib import Path
 from typing import Final
 
 from oxiseq.grammar.records import dataclass
-from oxiseq.journal.errors import ConflictError, DamagedError, JournalError, journal_error
+from oxiseq.journal import archive
+from oxiseq.journal.archive import is_archive, manifest_of, write_archive
+from oxiseq.journal.errors import ConflictError, DamagedError, journal_error
+from oxiseq.journal.journal import Journal
 from oxiseq.journal.schema import APPLICATION, VERSION, connect, open_reader
 
-INCREMENT: Final = 0x6F787369
+_OF_INCREMENT: Final = 0x6F787369
 """SQLite's application_id of an increment: "oxsi"."""
 _GROWING: Final = ("entry", "match_batch", "receipt", "checkpoint")
 """Tables of which only what is new is taken."""
@@ -59,7 +62,9 @@ def mark_from(text: str) -> Mark:
 
 def mark_of(path: Path) -> Mark:
     """How far a copy or an increment reaches. Raises JournalError."""
-    if _application(path) == INCREMENT:
+    if is_archive(path):
+        return mark_from(manifest_of(path).marks.get("until", ""))
+    if _application(path, path) == _OF_INCREMENT:
         with _reading(path) as increment:
             return mark_from(increment.execute("SELECT until FROM increment").fetchone()[0])
     with closing(open_reader(path)) as connection, _told(path):
@@ -67,7 +72,7 @@ def mark_of(path: Path) -> Mark:
 
 
 def write_increment(journal: Path, since: Mark, part: Path) -> Mark:
-    """Write what a journal, which may be in use, has more than `since`, to a new file. How far it reaches.
+    """Write what a journal, which may be in use, has more than `since`, to an archive. How far it reaches.
 
     Raises ConflictError where the journal is not the one of the mark or has gone other ways since, so that a full copy
     is due; JournalError.
@@ -75,33 +80,57 @@ def write_increment(journal: Path, since: Mark, part: Path) -> Mark:
     if since.version != VERSION:
         raise ConflictError(f"{journal}: the backup is of version {since.version}, the journal of {VERSION}")
     open_reader(journal).close()  # it is a journal, of this version
-    with closing(connect(journal)) as connection, _told(journal):
-        connection.execute("ATTACH ? AS more", (str(part),))
-        connection.execute(f"PRAGMA more.application_id = {INCREMENT}")
-        connection.execute("PRAGMA more.journal_mode = OFF")
-        connection.execute("BEGIN")
-        until = _mark(connection)
-        _check_follows(connection, journal, since, until)
-        _copy(connection, since, until)
-        connection.execute("COMMIT")
-        return until
+    made = part.with_name(part.name + ".sqlite")
+    try:
+        with closing(connect(journal)) as connection, _told(journal):
+            connection.execute("ATTACH ? AS more", (str(made),))
+            connection.execute(f"PRAGMA more.application_id = {_OF_INCREMENT}")
+            connection.execute("PRAGMA more.journal_mode = OFF")
+            connection.execute("BEGIN")
+            until = _mark(connection)
+            _check_follows(connection, journal, since, until)
+            _copy(connection, since, until)
+            connection.execute("COMMIT")
+        write_archive(made, archive.INCREMENT, {"since": since.to_json(), "until": until.to_json()}, part)
+    finally:
+        made.unlink(missing_ok=True)
+    return until
 
 
-def apply_increment(connection: sqlite3.Connection, path: Path) -> None:
-    """Add an increment to a journal that reaches as far as the one that it was made for. All or nothing.
+def write_full(journal: Journal, part: Path) -> Mark:
+    """Write a copy of a journal, which may be in use, to an archive. How far it reaches. Raises DamagedError, with what
+    is wrong, for a journal that is damaged, JournalError, OSError."""
+    made = part.with_name(part.name + ".sqlite")
+    try:
+        journal.backup(made)
+        with Journal(made, read_only=True) as copy:
+            faults = copy.verify()
+        if faults:
+            raise DamagedError("\n".join([f"{journal.path}: the journal is damaged, and a copy would be:", *faults]))
+        until = mark_of(made)
+        write_archive(made, archive.FULL, {"until": until.to_json()}, part)
+    finally:
+        for name in (made.name, f"{made.name}-wal", f"{made.name}-shm"):
+            made.with_name(name).unlink(missing_ok=True)
+    return until
+
+
+def apply_increment(connection: sqlite3.Connection, file: Path, path: Path) -> None:
+    """Add an increment, the SQLite file in the backup `path`, to a journal that reaches as far as the one that it was
+    made for. All or nothing.
 
     Raises ConflictError for one that does not belong there, JournalError.
     """
-    if _application(path) != INCREMENT:
+    if _application(file, path) != _OF_INCREMENT:
         raise DamagedError(f"{path}: is no increment of a backup")
     with _told(path):
-        connection.execute("ATTACH ? AS more", (f"{path.absolute().as_uri()}?mode=ro",))
+        connection.execute("ATTACH ? AS more", (f"{file.absolute().as_uri()}?mode=ro",))
         try:
             faults = [said for (said,) in connection.execute("PRAGMA more.integrity_check(5)") if said != "ok"]
             if faults:
                 raise DamagedError(f"{path}: is damaged: {'; '.join(faults)}")
             since, until, digest = connection.execute("SELECT * FROM more.increment").fetchone()
-            if digest != _sum(connection):
+            if digest and digest != _sum(connection):
                 raise DamagedError(f"{path}: is damaged: it holds other rows than were written")
             if mark_from(since) != _mark(connection):
                 raise ConflictError(
@@ -122,7 +151,9 @@ def apply_increment(connection: sqlite3.Connection, path: Path) -> None:
 
 def is_increment(path: Path) -> bool:
     """Whether a file is an increment. Raises JournalError if it is not a backup at all."""
-    return _application(path) == INCREMENT
+    if is_archive(path):
+        return manifest_of(path).member == archive.INCREMENT
+    return _application(path, path) == _OF_INCREMENT
 
 
 def _mark(connection: sqlite3.Connection) -> Mark:
@@ -181,12 +212,12 @@ def _copy(connection: sqlite3.Connection, since: Mark, until: Mark) -> None:
     for table in _whole(connection):
         connection.execute(f"CREATE TABLE more.{_copied(table)} AS SELECT * FROM main.{table}")
     connection.execute("CREATE TABLE more.increment (since TEXT NOT NULL, until TEXT NOT NULL, digest TEXT NOT NULL)")
-    told = since.to_json(), until.to_json(), _sum(connection)
+    told = since.to_json(), until.to_json(), ""  # the archive knows it of all its bytes
     connection.execute("INSERT INTO more.increment VALUES (?, ?, ?)", told)
 
 
 def _sum(connection: sqlite3.Connection) -> str:
-    """Of all rows of an increment: SQLite has no checksums of its own."""
+    """Of all rows of an increment that is not in an archive."""
     digest = hashlib.blake2b(digest_size=32)
     tables = connection.execute("SELECT name FROM more.sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
     for (name,) in tables:
@@ -248,18 +279,17 @@ def _copied(table: str) -> str:
     return table.replace("sqlite_", "of_sqlite_")
 
 
-def _application(path: Path) -> int:
-    with _reading(path) as connection:
+def _application(file: Path, path: Path) -> int:
+    """SQLite's application_id of a file, which is in the backup `path`."""
+    with _reading(file) as connection:
         found: int = connection.execute("PRAGMA application_id").fetchone()[0]
-    if found not in (APPLICATION, INCREMENT):
+    if found not in (APPLICATION, _OF_INCREMENT):
         raise DamagedError(f"{path}: is no backup of oxiseq")
     return found
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    if not path.is_file():
-        raise JournalError(f"{path}: there is no backup")
     with closing(connect(path, reading=True)) as connection, _told(path):
         yield connection
 

@@ -31,12 +31,11 @@ from oxiseq.journal.streams import Streams
 from oxiseq.journal.verify import faults
 from oxiseq.journal.wal import WalFrames, look, lost
 from oxiseq.journal.writer import Need, Writer
+from oxiseq.options.room import KEEP_FREE
 
 LOG: Final = logging.getLogger("oxiseq.journal")
 FILE_NAME: Final = "journal.oxiseq"
 """The file's name in a store's folder."""
-KEEP_FREE: Final = 32 << 20
-"""Bytes of the disk that are left free."""
 
 
 def microseconds() -> int:

@@ -7,7 +7,7 @@ backup, and clients push it again from there on.
 from __future__ import annotations
 
 import json
-import shutil
+import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,10 +15,11 @@ from typing import Final
 
 from oxiseq.engine.events.write import replacing
 from oxiseq.grammar.records import dataclass
-from oxiseq.journal.errors import JournalError
+from oxiseq.journal.archive import check_archive, is_archive, unpack
+from oxiseq.journal.errors import DamagedError, JournalError
 from oxiseq.journal.increments import apply_increment, is_increment
 from oxiseq.journal.journal import FILE_NAME, Journal, flush
-from oxiseq.journal.schema import open_reader, open_writer
+from oxiseq.journal.schema import open_writer
 
 _NOTE: Final = ".restored"
 
@@ -32,38 +33,58 @@ class Resumed:
     last: int | None
 
 
-def restore(backups: Sequence[Path], folder: Path) -> list[str]:
-    """Put a full copy and its increments, in order, together in a folder that has no journal; what is wrong with it
-    then, as `Journal.verify` says it. Raises JournalError, OSError; then there is no journal there."""
+def restore(backups: Sequence[Path], folder: Path) -> None:
+    """Put a full copy and its increments, in order, together in a folder that has no journal. All of them are verified
+    before anything is written: of archives each byte, of older backups what SQLite and a journal know of themselves.
+
+    Raises DamagedError with all that is wrong, JournalError, OSError; then there is no journal there.
+    """
     target = folder / FILE_NAME
     if target.exists():
         raise JournalError(f"{target}: there is a journal already")
+    for each in backups:
+        if is_archive(each):
+            check_archive(each)
     if is_increment(backups[0]):
         raise JournalError(f"{backups[0]}: holds only the changes since another backup: name that one first")
+    if not is_archive(backups[0]):
+        check_whole(backups[0], backups[0])
     folder.mkdir(parents=True, exist_ok=True)
-    open_reader(backups[0]).close()
     with replacing(target) as part:
+        beside = part.with_name(part.name + ".sqlite")
         try:
-            shutil.copyfile(backups[0], part)
+            unpack(backups[0], part)
             with closing(open_writer(part, "full")) as connection:
                 for each in backups[1:]:
-                    apply_increment(connection, each)
-                note = {
-                    iri: [following, last]
-                    for iri, following, last in connection.execute(
-                        "SELECT iri, next, (SELECT received FROM entry WHERE entry.stream = stream.id"
-                        " ORDER BY entry.first DESC, entry.id DESC LIMIT 1) FROM stream"
-                    )
-                }
-            with Journal(part, read_only=True) as made:
-                faults = made.verify()
+                    unpack(each, beside)
+                    apply_increment(connection, beside, each)
+                note = _positions(connection)
+            check_whole(part, backups[-1])
             flush(part)
             with replacing(target.with_name(target.name + _NOTE)) as written:
                 written.write_text(json.dumps(note, indent=1) + "\n", "utf-8")
         finally:
-            for beside in ("-wal", "-shm"):
-                part.with_name(part.name + beside).unlink(missing_ok=True)
-    return faults
+            for name in (f"{part.name}-wal", f"{part.name}-shm", beside.name):
+                part.with_name(name).unlink(missing_ok=True)
+
+
+def check_whole(path: Path, backup: Path) -> None:
+    """Raises DamagedError with what is wrong with a journal."""
+    with Journal(path, read_only=True) as made:
+        faults = made.verify()
+    if faults:
+        raise DamagedError("\n".join([f"{backup}: is damaged:", *faults]))
+
+
+def _positions(connection: sqlite3.Connection) -> dict[str, tuple[int, int | None]]:
+    """Of each stream the next offset, and when its last event came."""
+    return {
+        iri: (following, last)
+        for iri, following, last in connection.execute(
+            "SELECT iri, next, (SELECT received FROM entry WHERE entry.stream = stream.id"
+            " ORDER BY entry.first DESC, entry.id DESC LIMIT 1) FROM stream"
+        )
+    }
 
 
 def resumed(journal: Path) -> Mapping[str, Resumed]:

@@ -22,13 +22,13 @@ from contextlib import contextmanager, suppress
 from enum import IntEnum
 from itertools import groupby
 from pathlib import Path
-from shutil import disk_usage
 from typing import Any, Final, Generic, TypeVar, cast
 
 from oxiseq.engine.background import Background, Backgrounds
 from oxiseq.journal.errors import FullError, JournalError, journal_error
 from oxiseq.journal.recent import Recent
 from oxiseq.journal.schema import Writing
+from oxiseq.options import room
 
 LOG: Final = logging.getLogger("oxiseq.journal")
 T = TypeVar("T")
@@ -191,7 +191,7 @@ class Writer:
     def _short_of(self, need: Need) -> bool:
         """Whether less of the disk is free than is to be left by such works."""
         part = need / Need.GROWING
-        return self._keep_free > 0 and disk_usage(self._path.parent).free < self._keep_free * part
+        return self._keep_free > 0 and room.free(self._path.parent) < self._keep_free * part
 
     def _lacking(self, need: Need) -> str:
         """Why there is no room for such works, empty if there is. (Of a file without a limit SQLite counts no pages

@@ -20,6 +20,8 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Appended, Appending, Journal
 from oxiseq.sparql.messages import Request, Response
 
+FOLDER: Final = "bridges"
+"""In the folder of the journal: positions and dead letters."""
 _END: Final = 5.0
 """Seconds for which the end of a bridge is waited for."""
 

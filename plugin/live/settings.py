@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from pathlib import Path
 
 from oxiseq.grammar.records import dataclass
 from oxiseq.live.budgets import Budget
@@ -33,8 +34,9 @@ class LiveSettings:
     `ahead`: µs by which the time of an event, or up to which a stream is advanced, may be ahead of the clock (None:
     any);
     `budget`: of the state of a query that has none of its own;
-    `sinks`: at most, `sinks_allowed`: what they may reach, `sinks_declared`: those of the settings, `sink_pauses`:
-    seconds before a delivery is tried again, at first and at most.
+    `sinks`: at most, `sinks_allowed`: what they may reach, `sinks_spare`: files and
+    folders to which none may write, beside those of journal and store; `sinks_declared`: those of the settings,
+    `sink_pauses`: seconds before a delivery is tried again, at first and at most.
     """
 
     waiting: int = 200_000
@@ -64,5 +66,6 @@ class LiveSettings:
     budget: Budget = field(default_factory=Budget)
     sinks: int = 100
     sinks_allowed: Allowed = field(default_factory=Allowed)
+    sinks_spare: tuple[Path, ...] = ()
     sinks_declared: tuple[DeclaredSink, ...] = ()
     sink_pauses: tuple[float, float] = (1.0, 300.0)

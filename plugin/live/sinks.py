@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import takewhile
+from pathlib import Path
 from typing import Any, Final
 
 from prometheus_client.core import GaugeMetricFamily
@@ -26,6 +27,7 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.languages import STANDING
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import (
+    FILE_NAME,
     ConflictError,
     CursorError,
     DamagedBatchError,
@@ -37,12 +39,16 @@ from oxiseq.journal import (
     join_matches,
 )
 from oxiseq.journal.journal import microseconds as microseconds_now
+from oxiseq.kb_loader.marker import is_store_file
 from oxiseq.live.answers import OF_ANSWER
+from oxiseq.live.bridges import FOLDER as BRIDGES
 from oxiseq.live.errors import BoundError
 from oxiseq.live.metrics import Metrics, gauge
 from oxiseq.live.reading import reason_of
 from oxiseq.live.settings import LiveSettings
+from oxiseq.options.paths import overlap
 from oxiseq.sinks import DeclaredSink, Delivery, DeliveryError, Receiver, SinkError, SinkSettings, settings_of
+from oxiseq.sparql.snapshots import FOLDER as SNAPSHOTS
 
 _DECLARED: Final = "declared"
 """Member of a stored configuration that comes from the server's settings."""
@@ -84,9 +90,9 @@ class Sinks:
         """Go on with those that are stored, and begin those of the settings whose queries are there."""
         with self._lock:
             rows = {(row.query, row.name): row for row in self._journal.sinks.all()}
-            for key, row in rows.items():
+            for place, (key, row) in enumerate(rows.items()):
                 if key not in self._declared and _DECLARED not in row.config:
-                    self._begin(row)
+                    self._go_on(row, list(rows.values())[:place])
                 elif key in self._declared:
                     self._begin(row if _DECLARED in row.config else self._stored(self._declared[key], None))
                 else:
@@ -95,6 +101,16 @@ class Sinks:
             for key, each in self._declared.items():
                 if key not in rows and each.query in queries:
                     self._attach(each)
+
+    def _go_on(self, row: SinkRow, others: Sequence[SinkRow]) -> None:
+        """Begin a stored sink, unless it has its files where another one has them, as earlier versions allowed."""
+        with suppress(SinkError):  # which it says itself when it is opened
+            try:
+                self._check_file(self._settings_of(row), others, (row.query, row.name))
+            except ConflictError as error:
+                LOG.error("sink %s of query %s rests, give it another path: %s", row.name, row.query, error)
+                return
+        self._begin(row)
 
     def query_there(self, query: str) -> None:
         """A query is registered: sinks of the settings deliver its matches from the first one on."""
@@ -115,7 +131,7 @@ class Sinks:
         return self._journal.sinks.put(declared.query, declared.name, config, since)
 
     def _check_declared(self) -> None:
-        """Raises SinkError for what is not allowed, ConflictError for two that write to one file."""
+        """Raises SinkError for what is not allowed, ConflictError for two that write to one place."""
         rows = [row for row in self._journal.sinks.all() if (row.query, row.name) not in self._declared]
         for key, each in self._declared.items():
             try:
@@ -221,12 +237,13 @@ class Sinks:
             made.start()
 
     def _check_file(self, settings: SinkSettings, others: Iterable[SinkRow], own: tuple[str, str]) -> None:
-        """Raises ConflictError for a file that another sink writes to, whatever path leads there, or that is of one of
-        the settings; SinkError."""
+        """Raises ConflictError for a path that another sink writes to, or that lies below or above one, whatever path
+        leads there, be that one of the settings; for a file of the server; SinkError."""
         if settings.file is None:
             return
         allowed = self._settings.sinks_allowed
-        wanted = allowed.file(settings.file).resolve()
+        wanted = allowed.file(settings.file)
+        self._check_not_ours(settings.file, wanted)
         taken = {key: each.settings.file for key, each in self._declared.items()}
         for row in others:
             with suppress(SinkError):
@@ -235,8 +252,21 @@ class Sinks:
             if (query, name) == own or path is None:
                 continue
             with suppress(SinkError):
-                if allowed.file(path).resolve() == wanted:
-                    raise ConflictError(f"the sink {name!r} of the query {query!r} writes to {path}")
+                other = allowed.file(path)
+                if overlap(wanted, other) or overlap(_folded(wanted), _folded(other)):
+                    raise ConflictError(
+                        f"the sink {name!r} of the query {query!r} writes to {path}: two sinks share no file, and "
+                        "neither writes into the other's folder"
+                    )
+
+    def _check_not_ours(self, path: str, wanted: Path) -> None:
+        """Raises ConflictError where a server's own file is, or may come to be."""
+        home, found = self._journal.path.parent.resolve(), wanted.resolve()
+        ours = overlap(wanted, home) and not found.is_relative_to(home)
+        if found.is_relative_to(home):
+            ours = found == home or _is_ours(found.relative_to(home).parts[0])
+        if ours or any(overlap(wanted, each) for each in self._settings.sinks_spare):
+            raise ConflictError(f"{path} is a file of the server itself, or a folder of such: name another one")
 
     def _status(self, row: SinkRow) -> SinkStatus:
         at_work = self._at_work.get((row.query, row.name))
@@ -247,6 +277,16 @@ class Sinks:
         last = self._journal.matches.last(row.query)
         next_try = None if at_work is None else at_work.next_try
         return SinkStatus(row, shown, last - row.position, next_try, _DECLARED in row.config)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether it is of journal, store, snapshots or bridges, in the folder of the journal."""
+    return is_store_file(name) or name.casefold() in (BRIDGES, SNAPSHOTS) or name.casefold().startswith(FILE_NAME)
+
+
+def _folded(path: Path) -> Path:
+    """As a disk sees it that does not tell upper from lower case: there two such files would be one."""
+    return Path(str(path).casefold())
 
 
 class _AtWork:

@@ -24,7 +24,7 @@ from oxiseq.live.reading import reason_of
 from oxiseq.live.rebuilding import is_whole
 from oxiseq.sources.knowledge import Kb, knowledge_of
 
-Part = Literal["journal", "checkpoint", "store"]
+Part = Literal["journal", "checkpoint", "store", "backup"]
 _PAGE: Final = 10_000
 
 

@@ -81,6 +81,27 @@ class Short(Protocol):
         ...
 
 
+class Counted(Protocol):
+    """An open connection, whatever it speaks; times are monotonic."""
+
+    client: object
+    waits_since: float
+    """When it was accepted or answered last."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it may go for another: no request of it is at work, and no answer running."""
+        ...
+
+    def too_slow(self, now: float, slow: float, stall: float) -> bool:
+        """Whether it sends or takes less than it must."""
+        ...
+
+    def abort(self) -> None:
+        """Close it, whatever is running."""
+        ...
+
+
 class Connections:
     """The open ones, at most so many. `slow`, `stall`: seconds, see ServerSettings; `rest`: seconds after which one
     goes that has no request. For the loop's thread."""
@@ -89,21 +110,22 @@ class Connections:
 
     def __init__(self, most: int, slow: float, stall: float, rest: float = 120.0) -> None:
         self._most, self._slow, self.stall, self._rest = most, slow, stall, rest
-        self._open: dict[object, Connection] = {}
+        self._open: dict[object, Counted] = {}
         self._told = -_LOG_EVERY
 
     def of(self, client: object) -> Connection | None:
         """That of a client, (address, port); None when it has left already."""
-        return self._open.get(client)
+        found = self._open.get(client)
+        return found if isinstance(found, Connection) else None
 
-    def admit(self, connection: Connection) -> bool:
-        """Take a new one in; False where all others are at work."""
-        if len(self._open) >= self._most and not self._make_room():
+    def admit(self, connection: Counted) -> bool:
+        """Take a new one in, in the place of a handshake of its client; False where all others are at work."""
+        if connection.client not in self._open and len(self._open) >= self._most and not self._make_room():
             return False
         self._open[connection.client] = connection
         return True
 
-    def lost(self, connection: Connection) -> None:
+    def lost(self, connection: Counted) -> None:
         """One has ended."""
         if self._open.get(connection.client) is connection:
             del self._open[connection.client]

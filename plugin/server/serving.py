@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import ceil
 from types import FrameType
 from typing import Any, Final
@@ -26,6 +27,7 @@ from oxiseq.server.app import DOORS
 from oxiseq.server.connections import BACKLOG, Connection, Connections, most_connections
 from oxiseq.server.edge import Edge
 from oxiseq.server.settings import ServerSettings
+from oxiseq.server.tls import accept
 from oxiseq.sparql import Interrupted
 
 LOG: Final = logging.getLogger("oxiseq.server")
@@ -102,8 +104,10 @@ class Serving:
 
         config = self._config(edge, protocol)
         config.load()
-        config.ssl = settings.tls  # one that has been checked, instead of the files that uvicorn would read
         server = _Server(config)
+        if settings.tls is not None:
+            speak = partial(protocol, config=config, server_state=server.server_state, app_state={})
+            server.accepting = asyncio.create_task(accept(self._socket, settings.tls, connections, speak))
         looking = asyncio.create_task(self._look(server, connections, edge))
         try:
             await server.serve([self._socket])
@@ -152,7 +156,19 @@ class Serving:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's, which leaves signals to us."""
+    """uvicorn's, which leaves signals to us, and connections of https to a task that accepts them."""
+
+    accepting: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """uvicorn's: listen."""
+        await super().startup(sockets if self.accepting is None else [])
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """uvicorn's: listen no more, and wait for what runs."""
+        if self.accepting is not None:
+            self.accepting.cancel()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,11 +1,22 @@
-"""The certificate of https: faults in it are reported before the server listens."""
+"""https: its certificate is checked before the server listens; connections count while they shake hands."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import ssl
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.server.connections import Connections
+
+HANDSHAKE: Final = 5.0
+"""Seconds that a client may take for its handshake, and for the goodbye of TLS at the end."""
+_REST: Final = 0.1
+"""Seconds until the next try where nothing could be accepted."""
 
 
 def tls_context(cert: Path, key: Path | None = None) -> ssl.SSLContext:
@@ -42,3 +53,65 @@ def _said(cert: Path, key: Path, error: ssl.SSLError) -> str:
     if reason.startswith(("EE_KEY_TOO_SMALL", "CA_KEY_TOO_SMALL", "CA_MD_TOO_WEAK", "EE_MD_TOO_WEAK")):
         return f"{cert}: OpenSSL takes it for too weak ({reason.replace('_', ' ').lower()})"
     return f"{cert} and {key}: no certificate in PEM with its private key ({reason or error})"
+
+
+class Handshake:
+    """A connection of https between its accept and the end of its handshake, with a place among all Connections."""
+
+    waiting = True
+    """Whether it may go for another (Connections)."""
+
+    def __init__(self, owner: Connections, accepted: socket.socket, address: tuple[object, ...]) -> None:
+        self._owner, self._socket = owner, accepted
+        self._task: asyncio.Task[None] | None = None
+        self.client: object = address[:2]
+        self.waits_since = time.monotonic()
+
+    def begin(self, inner: asyncio.Protocol, context: ssl.SSLContext) -> None:
+        """Shake hands, and have `inner` go on."""
+        if self._owner.admit(self):
+            self._task = asyncio.get_running_loop().create_task(self._shake(inner, context))
+        else:
+            self._socket.close()  # no word that the client could read may be said before the handshake
+
+    def too_slow(self, now: float, slow: float, stall: float) -> bool:
+        """The handshake has a limit of its own."""
+        return False
+
+    def abort(self) -> None:
+        """Close it."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _shake(self, inner: asyncio.Protocol, context: ssl.SSLContext) -> None:
+        """`inner` takes this place among the connections, or it is free again."""
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: inner,
+                self._socket,
+                ssl=context,
+                ssl_handshake_timeout=HANDSHAKE,
+                ssl_shutdown_timeout=HANDSHAKE,
+            )
+        except OSError:  # of TLS, of the connection, or of time
+            self._socket.close()
+        finally:
+            self._owner.lost(self)
+
+
+async def accept(
+    listening: socket.socket, context: ssl.SSLContext, owner: Connections, protocol: Callable[[], asyncio.Protocol]
+) -> None:
+    """Accept connections of https until cancelled. asyncio's own servers tell of a connection when it has shaken hands,
+    so nobody could count, or close, those that never do."""
+    loop = asyncio.get_running_loop()
+    listening.setblocking(False)
+    while True:
+        try:
+            accepted, address = await loop.sock_accept(listening)
+        except OSError:  # the client has left already, or no file is free
+            await asyncio.sleep(_REST)
+            continue
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        Handshake(owner, accepted, address).begin(protocol(), context)
+        await asyncio.sleep(0)  # it begins, and others have their turn, before the next

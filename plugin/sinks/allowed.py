@@ -26,6 +26,22 @@ _VARIABLE: Final = re.compile(r"OXISEQ_SECRET_[A-Za-z0-9_]{1,100}")
 _SECRET: Final = 1 << 16
 """Bytes of a secret's file."""
 _NAT64: Final = IPv6Network("64:ff9b::/96")
+"""IPv4 addresses by way of a translator, which are what names resolve to where there is IPv6 alone."""
+_GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
+"""All that is assigned of IPv6 to hosts of the internet."""
+_SPECIAL: Final = tuple(
+    ip_network(text)
+    for text in (
+        # IANA's registry of special-purpose IPv4 addresses, those of multicast behind it
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+        *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
+        *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "224.0.0.0/4"),
+        # what the registry of IPv6 has within _GLOBAL_UNICAST; 2002::/16 (6to4) holds IPv4 addresses
+        *("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"),
+    )
+)
+"""Nothing here is plainly a host of the internet, though a few of these blocks are routed: to the next relay, or to a
+server that discards. Python's own `is_global` differs from release to release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +142,26 @@ class Allowed:
 
     def _check_address(self, host: str, address: Address) -> None:
         real = _behind(address)
-        if any(real.version == network.version and real in network for network in self.networks):
+        if any(
+            each.version == network.version and each in network for each in (address, real) for network in self.networks
+        ):
             return
-        if not real.is_global or real.is_multicast or real.is_reserved:
+        if not is_public(address):
             raise SinkError(
                 f"{host} has the address {real}, which is not public: the server's operator allows "
                 "networks by --sink-network"
             )
+
+
+def is_public(address: Address) -> bool:
+    """Whether it is plainly that of a host of the internet. An IPv4 address that is written as IPv6 counts as itself,
+    but not one within a tunnel (6to4, Teredo): who ends that tunnel nobody knows."""
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None or address in _NAT64:
+            return is_public(_behind(address))
+        if address not in _GLOBAL_UNICAST:
+            return False
+    return not any(address.version == network.version and address in network for network in _SPECIAL)
 
 
 def _below(folder: Path, path: str) -> Path:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from oxiseq.engine.extras import loaded, needed
 from oxiseq.grammar.records import dataclass
+from oxiseq.options import room
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
-from oxiseq.sinks.errors import SinkError
+from oxiseq.sinks.errors import DeliveryError, SinkError
 from oxiseq.sinks.settings import MOST, Receiver, SinkSettings, any_json, setting, text, word
 from oxiseq.sinks.templates import Json, plain
 
@@ -97,6 +98,7 @@ class _Lines:
     def deliver(self, delivery: Delivery) -> str:
         lines = [json.dumps(item.value(self._template), ensure_ascii=False) for item in delivery.items()]
         data = "".join(f"{line}\n" for line in lines).encode()
+        _check_room(self._path.parent, len(data))
         self._follow()
         before = os.fstat(self._file).st_size
         try:
@@ -135,6 +137,12 @@ def _opened(path: Path) -> int:
     return file
 
 
+def _check_room(folder: Path, more: int) -> None:
+    """Raises DeliveryError: the matches are in the journal, and wait for room."""
+    if told := room.lacking(folder, more):
+        raise DeliveryError(f"no room on the disk: {told}")
+
+
 UNDER_WAY: Final = ".matches.part"
 """A file that is being written. Who reads the folder as one table leaves out names that begin with a dot; what a
 kill leaves behind is removed by the next delivery."""
@@ -151,8 +159,10 @@ class _Parts:
         matches = delivery.matches
         part = self._folder / UNDER_WAY
         part.unlink(missing_ok=True)  # of a kill, or a link that somebody has laid there
+        table = table_of(delivery)
+        _check_room(self._folder, table.nbytes)
         try:
-            pq.write_table(table_of(delivery), part, compression="zstd")
+            pq.write_table(table, part, compression="zstd")
             _flush(part)
             part.replace(self._folder / f"matches-{matches.first:016d}.parquet")
         finally:

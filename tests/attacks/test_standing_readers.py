@@ -206,17 +206,4 @@ def test_a_killed_server_tells_a_history_that_adds_up(tmp_path: Path) -> None:
 
 def listen(server: ServeProcess, follower: Follower, until: int) -> None:
     """A little, at least up to an id."""
-    connection = server.connect()
-    headers = {"Accept": "text/event-stream"} | ({} if follower.last is None else {"Last-Event-ID": str(follower.last)})
-    connection.request("GET", "/queries/values/changes", headers=headers)
-    response = connection.getresponse()
-    deadline, block = time.monotonic() + (60 if until else 0.2), ""
-    while time.monotonic() < deadline and (not follower.last or follower.last < until or not until):
-        line = response.readline().decode()
-        block += line
-        if line == "\n":
-            follower.apply(block)
-            block = ""
-            if not until and follower.told:
-                break
-    connection.close()
+    follower.read(server.connect(), "/queries/values/changes", {}, until)

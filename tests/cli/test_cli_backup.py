@@ -141,3 +141,50 @@ def test_a_pipe_gets_what_is_new_since_the_mark(journal: Journal, data: Path, tm
 def test_options_that_do_not_go_together_are_refused(journal: Journal, data: Path, tmp_path: Path) -> None:
     assert run("backup", "--location", data, "--since", tmp_path / "m", f"{tmp_path}/").exit_code == 2
     assert run("backup", "--location", data, "--full", tmp_path / "file").exit_code == 2
+
+
+def test_verify_reads_every_byte_of_backups(journal: Journal, data: Path, tmp_path: Path) -> None:
+    backups = tmp_path / "backups"
+    for _ in range(4):
+        push(journal)
+        run("backup", "--location", data, f"{backups}/")
+    made = run("verify", backups)
+    assert (made.exit_code, made.stdout.count(" bytes\n")) == (0, 4)
+    (backups / "SHA256SUMS").unlink()  # each archive knows it by itself
+    last = backups / "0001-00003.oxiseq"
+    whole = last.read_bytes()
+    for place in range(0, len(whole), len(whole) // 12):
+        last.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        for target in (backups, last):
+            made = run("verify", target)
+            assert (made.exit_code, f"damaged backup: {last}: is damaged" in made.stdout) == (1, True), place
+    last.write_bytes(whole)
+    (backups / "0001-00001.oxiseq").unlink()
+    made = run("verify", backups)
+    assert (made.exit_code, "0001-00001.oxiseq is missing" in made.stdout) == (1, True)
+
+
+def test_a_backup_of_an_older_version_is_restored_with_a_note(journal: Journal, data: Path, tmp_path: Path) -> None:
+    push(journal, 2)
+    older = tmp_path / "older.oxiseq"
+    journal.backup(older)  # all that a backup was
+    for made in (run("restore", older, "--location", tmp_path / "new"), run("verify", older)):
+        assert made.exit_code == 0
+        assert "of an older version, which wrote no checksum" in made.output
+    assert events(tmp_path / "new") == 2
+    older.write_bytes(older.read_bytes()[:-4096])
+    assert run("restore", older, "--location", tmp_path / "other").exit_code == 1
+    assert not (tmp_path / "other").exists()
+    assert run("verify", older).exit_code == 1
+
+
+def test_a_backup_onto_the_journal_itself_is_refused(journal: Journal, data: Path, tmp_path: Path) -> None:
+    push(journal)
+    (tmp_path / "link").symlink_to(data)
+    whole = (data / FILE_NAME).read_bytes()
+    for target in (data / FILE_NAME, tmp_path / "link" / FILE_NAME, data / f"{FILE_NAME}-wal"):
+        for words in ((target,), ("--since", tmp_path / "mark", target), ("--since", target, tmp_path / "file")):
+            made = run("backup", "--location", data, *words)
+            assert (made.exit_code, "is the journal itself" in made.stderr) == (1, True), made.output
+    assert (data / FILE_NAME).read_bytes() == whole
+    assert not (tmp_path / "file").exists()

@@ -114,14 +114,17 @@ def test_a_folder_without_a_log_is_told(folder: Path) -> None:
         assert oxiseq(*command, "--location", folder / "nowhere").exit_code == 2
 
 
-def test_a_backup_can_be_replayed(folder: Path, data: Path) -> None:
+def test_a_backup_can_be_replayed_when_it_is_restored(folder: Path, data: Path) -> None:
     copy = folder / "copy" / FILE_NAME
     copy.parent.mkdir()
     with Journal(data / FILE_NAME):  # a server is running
         result = oxiseq("backup", "--location", data, copy)
     assert result.exit_code == 0
     assert f"{copy.stat().st_size:,} bytes" in result.stderr
-    assert seconds(folder / "jumps.spaseq", "-l", copy.parent) == ["40", "600"]
+    refused = oxiseq("run", folder / "jumps.spaseq", "-l", copy.parent)
+    assert refused.exit_code == 1 and "a backup becomes one by `oxiseq restore`" in refused.stderr
+    assert oxiseq("restore", copy, "-l", folder / "restored").exit_code == 0
+    assert seconds(folder / "jumps.spaseq", "-l", folder / "restored") == ["40", "600"]
     assert oxiseq("backup", "-q", "-l", data, copy).stderr == ""
 
 
@@ -132,6 +135,7 @@ def test_a_backup_of_a_damaged_log_says_so(folder: Path, data: Path) -> None:
     result = oxiseq("backup", "-l", data, folder / "copy")
     assert result.exit_code == 1
     assert "instead of 77" in result.stderr
+    assert not (folder / "copy").exists()
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_a_disk_that_does_not_tell_its_room_is_an_error_and_writing_goes_on_afte
 
     append, done = Appends.of(STREAM, big(1, 100)), threading.Semaphore(0)
     with monkeypatch.context() as patch:
-        patch.setattr("oxiseq.journal.writer.disk_usage", fails)
+        patch.setattr("oxiseq.options.room.disk_usage", fails)
         under_way = [journal.log.submit(append, done.release) for _ in range(5)]
         assert all(done.acquire(timeout=20) for _ in under_way)
         for each in under_way:

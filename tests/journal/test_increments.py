@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sqlite3
+import zipfile
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
@@ -14,7 +17,8 @@ from hypothesis import strategies as st
 from journal_events import OTHER, STREAM, Clock, blob, found, matches, read
 
 from oxiseq.journal import Aside, Checkpoint, ConflictError, DamagedError, Journal, JournalError, Retention
-from oxiseq.journal.increments import mark_from, mark_of, write_increment
+from oxiseq.journal.archive import unpack
+from oxiseq.journal.increments import _sum, mark_from, mark_of, write_full, write_increment
 from oxiseq.journal.restoring import restore, resumed
 
 
@@ -41,13 +45,13 @@ class Chain:
         if self.files:
             write_increment(self.journal.path, mark_of(self.files[-1]), target)
         else:
-            self.journal.backup(target)
+            write_full(self.journal, target)
         self.files.append(target)
         return target
 
     def restored(self) -> Path:
         folder = self.folder / f"restored{len(self.files)}"
-        assert restore(self.files, folder) == []
+        restore(self.files, folder)
         return folder / "journal.oxiseq"
 
 
@@ -158,7 +162,8 @@ def test_only_what_is_new_is_taken(journal: Journal, tmp_path: Path) -> None:
     whole = chain.back_up().stat().st_size
     journal.log.append(STREAM, blob([1_000_000]))
     assert chain.back_up().stat().st_size < 80_000 < whole
-    with closing(sqlite3.connect(chain.files[1])) as increment:
+    unpack(chain.files[1], tmp_path / "increment")
+    with closing(sqlite3.connect(tmp_path / "increment")) as increment:
         counts = [increment.execute(f"SELECT count(*) FROM {name}").fetchone() for name in ("entry", "checkpoint")]
     assert counts == [(1,), (0,)]
 
@@ -191,33 +196,131 @@ def test_a_chain_with_a_gap_or_of_another_journal_is_refused(journal: Journal, t
         restore(chain.files, tmp_path)
 
 
-@pytest.mark.parametrize("place", [0, 30, 100, 2000, 5000, -10])
-def test_flipped_bytes_of_an_increment_are_found_or_harmless(journal: Journal, tmp_path: Path, place: int) -> None:
+def test_each_flipped_byte_of_an_archive_is_found_and_nothing_is_written(journal: Journal, tmp_path: Path) -> None:
+    """Wherever it is: in the head, the manifest, a row, unused space, the directory of the ZIP file, the checksum."""
+    chain = Chain(journal, tmp_path)
+    journal.queries.register("q", "SELECT a text of which no byte may change")
+    chain.back_up()
+    journal.log.append(STREAM, blob(range(500)))
+    chain.back_up()
+    for target in chain.files:
+        whole = target.read_bytes()
+        text = whole.find(b"no byte may change")
+        places = {*range(40), *range(0, len(whole), 997), *range(len(whole) - 400, len(whole), 3), text}
+        for place in sorted(places - {-1}):
+            raw = bytearray(whole)
+            raw[place] ^= 1 << place % 8
+            target.write_bytes(raw)
+            with pytest.raises(DamagedError):
+                restore(chain.files, tmp_path / "to")
+        target.write_bytes(whole)
+    assert not (tmp_path / "to").exists()
+    restore(chain.files, tmp_path / "to")
+
+
+def test_an_archive_that_is_cut_off_or_goes_on_is_found(journal: Journal, tmp_path: Path) -> None:
     chain = Chain(journal, tmp_path)
     chain.back_up()
     journal.log.append(STREAM, blob(range(500)))
     target = chain.back_up()
-    raw = bytearray(target.read_bytes())
+    whole = target.read_bytes()
+    cuts = [0, 1, 10, 64, 71, 4096, 6000, len(whole) - 64, len(whole) - 1]
+    for raw in [*(whole[:cut] for cut in cuts), whole + b"0", whole + whole, whole[1:], b"\n" * 100]:
+        target.write_bytes(raw)
+        with pytest.raises(JournalError):
+            restore(chain.files, tmp_path / "to")
+    assert not (tmp_path / "to").exists()
+
+
+def test_an_archive_is_a_zip_file_whose_manifest_has_checksums(journal: Journal, tmp_path: Path) -> None:
+    chain = Chain(journal, tmp_path)
+    journal.log.append(STREAM, blob([1]))
+    chain.back_up()
+    journal.log.append(STREAM, blob([2]))
+    chain.back_up()
+    for target, name in zip(chain.files, ("journal.sqlite", "increment.sqlite"), strict=True):
+        with zipfile.ZipFile(target) as archive:
+            manifest = json.loads(archive.read("manifest.json"))
+            assert archive.namelist() == ["manifest.json", name]
+            content = archive.read(name)
+            assert archive.testzip() is None
+        assert manifest["members"] == {name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}
+        assert mark_from(manifest["marks"]["until"]) == mark_of(target)
+        assert content.startswith(b"SQLite format 3\0")
+
+
+def older(chain: Chain, tmp_path: Path) -> list[Path]:
+    """The same backups as an earlier version wrote them: the SQLite files, the increment with a digest of its rows."""
+    files = []
+    for number, each in enumerate(chain.files):
+        files.append(tmp_path / f"older{number}")
+        unpack(each, files[-1])
+        if number:
+            with closing(sqlite3.connect(":memory:")) as connection:
+                connection.execute("ATTACH ? AS more", (str(files[-1]),))
+                connection.execute("UPDATE more.increment SET digest = ?", (_sum(connection),))
+                connection.commit()
+    return files
+
+
+def test_older_backups_are_restored_and_those_that_can_be_seen_to_be_damaged_are_not(
+    journal: Journal, tmp_path: Path
+) -> None:
+    chain = Chain(journal, tmp_path)
+    journal.queries.register("q", "text")
+    journal.log.append(STREAM, blob(range(500)))
+    chain.back_up()
+    journal.log.append(STREAM, blob(range(500)))
+    chain.back_up()
+    full, increment = older(chain, tmp_path)
+    restore([full, increment], tmp_path / "whole")
+    restore([full, chain.files[1]], tmp_path / "mixed")  # a chain goes on after an update
+    assert content(tmp_path / "whole" / "journal.oxiseq") == content(journal.path)
+    assert content(tmp_path / "mixed" / "journal.oxiseq") == content(journal.path)
+    raw = bytearray(full.read_bytes())
+    with closing(sqlite3.connect(full)) as connection:
+        (data,) = connection.execute("SELECT data FROM entry").fetchone()
+    raw[bytes(raw).index(data[-40:]) + 30] ^= 1
+    full.write_bytes(raw)
+    with pytest.raises(DamagedError, match="offset 0"):
+        restore([full, increment], tmp_path / "to")
+    full.write_bytes(raw[:-1])
+    with pytest.raises(DamagedError):
+        restore([full, increment], tmp_path / "to")
+    assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.parametrize("place", [0, 30, 100, 2000, 5000, -10])
+def test_flipped_bytes_of_an_older_increment_are_found_or_harmless(
+    journal: Journal, tmp_path: Path, place: int
+) -> None:
+    chain = Chain(journal, tmp_path)
+    chain.back_up()
+    journal.log.append(STREAM, blob(range(500)))
+    chain.back_up()
+    files = older(chain, tmp_path)
+    raw = bytearray(files[1].read_bytes())
     raw[place] ^= 0xFF
-    target.write_bytes(raw)
+    files[1].write_bytes(raw)
     try:
-        faults = restore(chain.files, tmp_path / "to")
+        restore(files, tmp_path / "to")
     except JournalError:
-        assert not any((tmp_path / "to").iterdir())
+        assert not (tmp_path / "to" / "journal.oxiseq").exists()
         return
-    if not faults:
-        assert content(tmp_path / "to" / "journal.oxiseq") == content(journal.path)
+    assert content(tmp_path / "to" / "journal.oxiseq") == content(journal.path)
 
 
 @pytest.mark.parametrize("cut", [0, 10, 4096, 6000])
-def test_half_an_increment_is_refused(journal: Journal, tmp_path: Path, cut: int) -> None:
+def test_half_of_an_older_increment_is_refused(journal: Journal, tmp_path: Path, cut: int) -> None:
     chain = Chain(journal, tmp_path)
     chain.back_up()
     journal.log.append(STREAM, blob(range(500)))
-    target = chain.back_up()
-    target.write_bytes(target.read_bytes()[:cut])
+    chain.back_up()
+    files = older(chain, tmp_path)
+    files[1].write_bytes(files[1].read_bytes()[:cut])
     with pytest.raises(JournalError):
-        restore(chain.files, tmp_path / "to")
+        restore(files, tmp_path / "to")
+    assert not (tmp_path / "to" / "journal.oxiseq").exists()
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"version": 4}', "\0"])

@@ -34,6 +34,8 @@ class ServeProcess:
             "127.0.0.1:0",
             *options,
         ]
+        self.headers: dict[str, str] = {}
+        """Of each request."""
         self._log = location.parent / "serve.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._address: str | None = None
@@ -100,7 +102,7 @@ class ServeProcess:
         while True:
             connection = self.connect()
             try:
-                connection.request(method, target, body, dict(headers))
+                connection.request(method, target, body, {**self.headers, **headers})
                 response = connection.getresponse()
                 content = response.read()
                 if response.status not in (429, 503):

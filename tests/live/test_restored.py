@@ -116,8 +116,8 @@ def test_ids_go_on_and_what_is_missing_is_what_came_after_the_backup(
     before = matches(first)
     first.kill()
 
-    files, faults = restored([backups], tmp_path / "second" / "data")
-    assert (len(files), faults) == (6, [])
+    files, unchecked = restored([backups], tmp_path / "second" / "data")
+    assert (len(files), unchecked) == (6, [])
     assert verify(tmp_path / "second" / "data").faults == ()
     second.start()
     stream = told(second, stream_path(S))

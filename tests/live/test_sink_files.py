@@ -158,6 +158,96 @@ def test_two_paths_of_one_file_are_one(tmp_path: Path) -> None:
             assert status == 409 and "writes to there/a.jsonl" in problem["detail"]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"path": "t", "format": "parquet"}, {"path": "t/x.jsonl"}),
+        ({"path": "t", "format": "parquet"}, {"path": "t/a/b", "format": "parquet"}),
+        ({"path": "t/a", "format": "parquet"}, {"path": "t", "format": "parquet"}),
+        ({"path": "t/a/x.jsonl"}, {"path": "./t//", "format": "parquet"}),
+        ({"path": "t", "format": "parquet"}, {"path": "link/x.jsonl"}),
+        ({"path": "t/x.jsonl"}, {"path": "link", "format": "parquet"}),
+        ({"path": "t", "format": "parquet"}, {"path": "T/x.jsonl"}),
+        ({"path": "x.jsonl"}, {"path": "X.JSONL"}),
+        ({"path": "x.jsonl"}, {"path": "hard.jsonl"}),
+        ({"path": "x.jsonl"}, {"path": "x.jsonl/y.jsonl"}),
+    ],
+)
+def test_no_sink_writes_above_below_or_into_the_file_of_another(
+    tmp_path: Path, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    out = tmp_path / "out"
+    (out / "t").mkdir(parents=True)
+    (out / "link").symlink_to("t")
+    if first["path"] == "x.jsonl":
+        (out / "x.jsonl").touch()
+        (out / "hard.jsonl").hardlink_to(out / "x.jsonl")
+    with hot(tmp_path, Allowed.of(folder=out)) as doors:
+        for one, other in ((first, second), (second, first)):
+            doors.put("first", {"kind": "file", **one})
+            status, problem = doors.ask("PUT", "/queries/hot/sinks/s", {"kind": "file", **other})
+            assert (status, "the sink 'first' of the query 'hot' writes to" in problem["detail"]) == (409, True)
+            assert doors.ask("DELETE", "/queries/hot/sinks/first")[0] == 204
+
+
+def test_of_two_that_an_earlier_version_let_write_to_one_place_the_second_rests(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    allowed = Allowed.of(folder=tmp_path / "out")
+    with hot(tmp_path, allowed) as doors:
+        doors.service.journal.sinks.put("hot", "a", {"kind": "file", "path": "t", "format": "parquet", "every": "0s"})
+        doors.service.journal.sinks.put("hot", "b", {"kind": "file", "path": "t/x.jsonl"})
+    with hot(tmp_path, allowed) as doors:
+        doors.push(3)
+        written(doors, "a", 3)
+        assert doors.sink("b")["delivered"] == 0
+        assert "sink b of query hot rests, give it another path" in caplog.text
+        doors.put("b", {"kind": "file", "path": "u/x.jsonl"})
+        written(doors, "b", 3)
+
+
+def test_sinks_beside_each_other_and_one_put_again_are_taken(tmp_path: Path) -> None:
+    with hot(tmp_path, Allowed.of(folder=tmp_path)) as doors:
+        for name, path in (("a", "t/a"), ("b", "t/ab"), ("c", "t/b/c"), ("a", "t/a"), ("b", "t/ab/c"), ("b", "t/ab")):
+            doors.put(name, {"kind": "file", "path": path, "format": "parquet"})
+
+
+@pytest.mark.parametrize(
+    ("path", "taken"),
+    [
+        ("data/journal.oxiseq", False),
+        ("data/journal.oxiseq-wal", False),
+        ("data/Journal.oxiseq.lock", False),
+        ("data/CURRENT", False),
+        ("data/000123.sst", False),
+        ("data/journal.oxiseq/x.jsonl", False),
+        ("data/bridges/mill.position", False),
+        ("data/bridges", False),
+        ("data/oxiseq-snapshots/x", False),
+        ("data", False),
+        ("link/journal.oxiseq", False),
+        ("tokens", False),
+        ("secrets/chat", False),
+        ("logs/mill.nq", False),
+        ("logs", False),
+        ("logs/alerts.jsonl", True),
+        ("data/out/alerts.jsonl", True),
+        ("data2/journal.oxiseq", True),
+    ],
+)
+def test_no_sink_writes_into_files_of_the_server(tmp_path: Path, path: str, taken: bool) -> None:
+    """Of the journal, the store, bridges and what these follow, tokens and secrets, where the folder has them all."""
+    data = tmp_path / "data"
+    data.mkdir()
+    (tmp_path / "link").symlink_to(data)
+    spare = (tmp_path / "tokens", tmp_path / "secrets", tmp_path / "logs/mill.nq")
+    with hot(data, Allowed.of(folder=tmp_path), sinks_spare=spare) as doors:
+        settings = {"kind": "file", "path": path, **({} if "." in path else {"format": "parquet"})}
+        status, problem = doors.ask("PUT", "/queries/hot/sinks/s", settings)
+        assert status == (200 if taken else 409), problem
+        assert taken or "is a file of the server itself" in problem["detail"]
+
+
 def test_a_disk_that_is_full_while_matches_are_given_up_does_not_end_the_sink(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

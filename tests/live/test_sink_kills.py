@@ -1,7 +1,8 @@
 """The server is killed at random moments while its sinks deliver to receivers that sometimes refuse: no match is
 missing, and a webhook gets only that one again whose confirmation was not noted; files have each match once.
 
-OXISEQ_KILLS says how often (default: 2; 30 with OXISEQ_PROFILE=nightly).
+OXISEQ_KILLS says how often (default: 2; 30 with OXISEQ_PROFILE=nightly), OXISEQ_KILL_SECONDS for how long at most
+(default: without end).
 """
 
 from __future__ import annotations
@@ -13,20 +14,31 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from answer_followers import Follower
 from hot_service import HOT, STREAM
 from live_services import eventually
 from profiles import NIGHTLY
 from serve_process import ServeProcess, stream_path
 from sink_receivers import Webhooks, webhooks
+from test_bridges import S as BROUGHT
+from test_bridges import event
+
+from oxiseq.live.verifying import verify
+from oxiseq.rights import Grant, Token, digest_of, line_of
 
 KILLS = int(os.environ.get("OXISEQ_KILLS", 30 if NIGHTLY else 2))
+SECONDS = float(os.environ.get("OXISEQ_KILL_SECONDS", "inf"))
 PER_KILL = 60
 """Matches."""
+K = "http://example.org/known/"
+VALUES = f"SELECT ?n {{ <{K}> <{K}n> ?n }}"
 JSON = {"Content-Type": "application/json"}
 
 
@@ -72,8 +84,11 @@ def killed_while_pushing(server: ServeProcess, count: int) -> None:
     pushed: list[int] = []
     pusher = threading.Thread(target=push_all, args=(server, count, pushed), daemon=True)
     pusher.start()
-    drawn = random.Random(KILLS)
+    drawn, end = random.Random(KILLS), time.monotonic() + SECONDS
     for kill in range(KILLS):
+        if time.monotonic() >= end:
+            print(f"{kill} of {KILLS} kills in {SECONDS} s")
+            break
         eventually(lambda kill=kill: len(pushed) >= kill * PER_KILL + drawn.randint(0, PER_KILL // 2), 120)
         time.sleep(drawn.random() * 0.1)
         server.kill()
@@ -118,6 +133,133 @@ def test_no_match_is_missing_and_only_what_was_not_confirmed_comes_again(tmp_pat
     check_posts([heat for body in bodies if isinstance(body, list) for (heat,) in body], count, batch=7)
     assert [json.loads(line) for line in (tmp_path / "out/a.jsonl").read_text().splitlines()] == [*range(1, count + 1)]
     assert pq.read_table(tmp_path / "out/parts")["heat"].to_pylist() == [str(i) for i in range(1, count + 1)]
+
+
+def write_log(server: ServeProcess, log: Path, ended: threading.Event, written: list[int]) -> None:
+    """A file that a bridge follows, which is moved away, as logrotate does, whenever the bridge has read it."""
+    count, turn = 0, 0
+    while not ended.is_set():
+        for _ in range(20):
+            with log.open("ab") as file:
+                file.write(event(count := count + 1) + b"\n")
+            time.sleep(0.02)
+        turn += 1
+        if turn % 3 == 0:
+            eventually(lambda: brought(server) >= count, 120)
+            log.rename(log.with_name(f"heat.{turn}"))
+            log.touch()
+    written.append(count)
+
+
+def brought(server: ServeProcess) -> int:
+    """Events that the bridge has brought."""
+    status, told = server.ask("GET", stream_path(BROUGHT))
+    assert status == 200, told
+    following: int = json.loads(told)["next"]
+    return following
+
+
+def change_kb(server: ServeProcess, ended: threading.Event, made: list[int]) -> None:
+    """One triple whose value counts; what is tried again does the same again."""
+    while not ended.is_set():
+        number = len(made)
+        text = f"DELETE WHERE {{ <{K}> <{K}n> ?n }} ; INSERT DATA {{ <{K}> <{K}n> {number} }}"
+        status, told = server.ask("POST", "/update", text.encode(), {"Content-Type": "application/sparql-update"})
+        assert status == 204, told
+        made.append(number)
+
+
+def follow_values(server: ServeProcess, follower: Follower, ended: threading.Event) -> None:
+    """A reader of the standing query, who resumes where the connection was lost."""
+    while not ended.is_set():
+        with suppress(OSError, HTTPException):
+            follower.read(server.connect(), "/queries/values/changes", server.headers, 0)
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_with_everything_at_work_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    """Sinks, a standing query and its reader, changes of the knowledge base, tokens, a followed file that rotates."""
+    tokens, log, config = tmp_path / "tokens", tmp_path / "heat.nq", tmp_path / "settings.toml"
+    tokens.write_text(
+        line_of(Token("all", digest_of("sesame"), tuple(map(Grant, ("read", "push", "register", "update"))))) + "\n"
+    )
+    log.touch()
+    config.write_text(
+        f"""[serve]
+idle = "10ms"
+tokens = "{tokens}"
+sink_host = ["localhost"]
+sink_network = ["127.0.0.0/8", "::1/128"]
+sink_folder = "{tmp_path / "out"}"
+[serve.bridges.heat]
+url = "{log}"
+into = "{BROUGHT}"
+start = "all"
+"""
+    )
+    server, count, ended = (
+        ServeProcess(tmp_path / "store", "--config", str(config)),
+        PER_KILL * (KILLS + 1),
+        threading.Event(),
+    )
+    server.headers["Authorization"] = "Bearer sesame"
+    written: list[int] = []
+    changed: list[int] = []
+    follower = Follower()
+    with webhooks() as receiver:
+        try:
+            server.start()
+            set_up(server, receiver)
+            status, told = server.ask(
+                "PUT", "/queries/values", VALUES.encode(), {"Content-Type": "application/sparql-query"}
+            )
+            assert status == 200, told
+            threads = [
+                threading.Thread(target=target, args=(server, *given), daemon=True)
+                for target, given in (
+                    (write_log, (log, ended, written)),
+                    (change_kb, (ended, changed)),
+                    (follow_values, (follower, ended)),
+                )
+            ]
+            for thread in threads:
+                thread.start()
+            killed_while_pushing(server, count)
+            ended.set()
+            for thread in threads:
+                thread.join(120)
+                assert not thread.is_alive()
+            for name in ("chat", "batch", "lines", "parts"):
+                eventually(lambda name=name: sink(server, name)["position"] == count, 120)
+                assert sink(server, name)["lost"] == 0
+            eventually(lambda: brought(server) >= written[0], 120)
+            time.sleep(1)  # nothing comes twice
+            assert brought(server) == written[0]
+            check_values(server, follower, changed)
+            server.headers.clear()
+            assert server.ask("GET", "/queries")[0] == 401
+            assert server.stop() == 0
+        finally:
+            ended.set()
+            server.close()
+        bodies = [json.loads(body) for _, body in receiver.seen]
+    check_posts([body for body in bodies if isinstance(body, int)], count)
+    check_posts([heat for body in bodies if isinstance(body, list) for (heat,) in body], count, batch=7)
+    assert [json.loads(line) for line in (tmp_path / "out/a.jsonl").read_text().splitlines()] == [*range(1, count + 1)]
+    assert pq.read_table(tmp_path / "out/parts")["heat"].to_pylist() == [str(i) for i in range(1, count + 1)]
+    verified = verify(tmp_path / "store")
+    assert verified.faults == ()
+
+
+def check_values(server: ServeProcess, follower: Follower, changed: list[int]) -> None:
+    """The store has the last change, and the reader of the standing query has been told so, with nothing between."""
+    last = json.loads(server.ask("GET", "/queries/values")[1])["matches"]["next"] - 1
+    follower.read(server.connect(), "/queries/values/changes", server.headers, last)
+    (row,) = json.loads(server.ask("GET", "/queries/values/answer")[1])["results"]["bindings"]
+    assert int(row["n"]["value"]) == changed[-1] == len(changed) - 1
+    assert follower.rows.total() == 1 and f'"{changed[-1]}"' in next(iter(follower.rows))
+    assert follower.told.count("snapshot") == 1 and follower.whole
 
 
 def check_posts(heats: list[int], count: int, batch: int = 1) -> None:

@@ -7,6 +7,8 @@ import shutil
 import socket
 import ssl
 import subprocess
+import time
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,7 +19,7 @@ from servers import served
 from oxiseq.api.store import Store
 from oxiseq.cli.app import main
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.server import ServerSettings, Tokens
+from oxiseq.server import ServerSettings, Tokens, tls
 from oxiseq.server.tls import tls_context
 from oxiseq.sparql import SparqlEndpoint
 
@@ -119,6 +121,75 @@ def test_the_server_speaks_https_and_nothing_else_there(pair: tuple[Path, Path])
             assert not plain.recv(100).startswith(b"HTTP/1.1 200")
         with pytest.raises(ssl.SSLError), socket.create_connection((host, port), timeout=20) as other:
             ssl.create_default_context().wrap_socket(other, server_hostname="localhost")
+
+
+def ended(client: socket.socket, seconds: float) -> bool:
+    """Whether the server closes it in that time."""
+    client.settimeout(seconds)
+    try:
+        while client.recv(1 << 16):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/1.1\r\n\r\n"])
+def test_who_shakes_no_hands_counts_and_goes_for_those_who_do(
+    sent: bytes, pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Silence, half a hello, and no hello at all, by more clients than there may be."""
+    monkeypatch.setattr(tls, "HANDSHAKE", 1.0)
+    settings = ServerSettings(port=0, threads=1, connections=20, tls=tls_context(*pair))
+    trusted = ssl.create_default_context(cafile=str(pair[0]))
+    with served(SparqlEndpoint(Store()), settings) as address, ExitStack() as stack:
+        place = (urlsplit(address).hostname or "", urlsplit(address).port or 0)
+        begun = time.monotonic()
+        strangers = [stack.enter_context(socket.create_connection(place, timeout=20)) for _ in range(100)]
+        for stranger in strangers:
+            stranger.sendall(sent)
+        assert all(ended(stranger, 0.3) for stranger in strangers[:80])  # those beyond the limit, at once
+        connection = http.client.HTTPSConnection(*place, context=trusted, timeout=20)
+        connection.request("GET", "/health")
+        assert connection.getresponse().read()
+        assert all(ended(stranger, 5.0) for stranger in strangers)
+        assert time.monotonic() - begun < 5
+        connection.request("GET", "/health")  # who shook hands stays
+        assert connection.getresponse().status == 200
+        connection.close()
+
+
+def test_a_request_that_comes_with_the_handshake_is_answered(pair: tuple[Path, Path]) -> None:
+    """Its bytes are there before the server's protocol is; and a client may end its side, or leave, at any moment."""
+    settings = ServerSettings(port=0, threads=2, tls=tls_context(*pair))
+    trusted = ssl.create_default_context(cafile=str(pair[0]))
+    with served(SparqlEndpoint(Store()), settings) as address:
+        place = (urlsplit(address).hostname or "", urlsplit(address).port or 0)
+        for number in range(20):
+            into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+            client = trusted.wrap_bio(into, out, server_hostname="localhost")
+            with socket.create_connection(place, timeout=20) as wire:
+                while True:
+                    try:
+                        client.do_handshake()
+                        break
+                    except ssl.SSLWantReadError:
+                        wire.sendall(out.read())
+                        into.write(wire.recv(1 << 16))
+                client.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                wire.sendall(out.read())  # the end of the handshake and the request, together
+                if number % 2:
+                    continue
+                answer = b""
+                while b"\r\n\r\n" not in answer:
+                    into.write(wire.recv(1 << 16))
+                    try:
+                        answer += client.read(1 << 16)
+                    except ssl.SSLWantReadError:
+                        continue
+                assert answer.startswith(b"HTTP/1.1 200")
 
 
 def test_the_command_tells_what_is_wrong_before_it_opens_anything(pair: tuple[Path, Path], tmp_path: Path) -> None:
