@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 from oxiseq.bridges.ldes.fetching import Fetched, Fetching, without_user
 from oxiseq.bridges.ldes.page import Link, Member, Page, Quads, Stream, read_page, root_of, stream_of
-from oxiseq.bridges.ldes.state import Open, State, digest
+from oxiseq.bridges.ldes.state import Open, State
 from oxiseq.bridges.settings import BridgeError, BridgeSettings
-from oxiseq.bridges.source import Message
+from oxiseq.bridges.source import Message, digest
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.options.durations import UNITS, duration
