@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     "--topic",
     metavar="NAME",
     default="",
-    help="MQTT: a filter such as a/#; Kafka: a topic; NATS: a subject; Redis: a stream; WebSocket: the first message to send.",
+    help="MQTT: a filter such as a/#; Kafka: a topic; NATS: a subject; Redis: a stream; WebSocket: the first message "
+    "to send.",
 )
 @click.option(
     "--group",
