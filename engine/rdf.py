@@ -25,6 +25,7 @@ import numpy as np
 import pyoxigraph
 from pyoxigraph import Quad, RdfFormat
 
+from oxiseq.engine.attended import check, is_attended
 from oxiseq.engine.jsonld import FewContexts, check_contexts
 from oxiseq.engine.kernels.memory import nesting
 from oxiseq.engine.kernels.memory.nesting import json_depth, xml_depth
@@ -47,6 +48,8 @@ LARGEST: Final = 128 << 20
 """Bytes of a document of JSON-LD that has contexts within it: it is read as a whole to count them."""
 _LEAST: Final = 512
 """Bytes within which nothing is deep."""
+_LONG: Final = 1 << 16
+"""Bytes that are parsed before the client is looked for again."""
 _LONGEST_LINK: Final = 1 << 20
 _SPACE: Final = rb"(?:[ \t\r\n]|#[^\r\n]*+)*+"
 _TERM: Final = rb"(?:<[^>]*+>|\[[ \t\r\n]*+\]|(?:[^\s<>\"'()\[\]{}#\\]|\\.)++)"
@@ -123,7 +126,19 @@ def guarded(content: Content, format: RdfFormat) -> Any:
         Guarded(None, format).check(content)
     if format in JSON:
         _check_contexts(content)
-    return content
+    return _Attended(content) if len(content) > _LONG and is_attended() else content
+
+
+class _Attended:
+    """Long bytes as a file whose `read` raises GoneError once nobody waits for them."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = io.BytesIO(content)
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, not so many that to parse them takes long."""
+        check()
+        return self._content.read(_LONG if size < 0 else min(size, _LONG))
 
 
 def _in_memory(content: IO[bytes]) -> bytes | IO[bytes]:
