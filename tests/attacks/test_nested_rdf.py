@@ -1,10 +1,9 @@
-"""RDF that is nested deep, and contexts of JSON-LD that multiply, are refused by name at every door, before the work."""
+"""RDF that is nested deep, and JSON-LD whose contexts multiply, are refused by name at every door, before the work."""
 
 from __future__ import annotations
 
 import io
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,7 @@ def nodes(count: int, **each: Any) -> list[dict[str, Any]]:
 
 MULTIPLYING = {
     "embedded": {"@context": terms(2000), "@graph": nodes(1000, **{"@context": {"x": "http://x/"}})},
-    "embedded, the large one behind": {"@graph": nodes(1000, **{"@context": {"x": "http://x/"}}), "@context": terms(2000)},
+    "embedded, the large one behind": {"@graph": nodes(1000, **{"@context": {"x": "h:x"}}), "@context": terms(2000)},
     "nothing": {"@context": terms(2000), "@graph": nodes(1000, **{"@context": None})},
     "of a property": {
         "@context": {**terms(1000), "s": {"@id": "http://s", "@context": terms(1000, "u")}},
@@ -66,14 +65,13 @@ MULTIPLYING = {
 
 
 @pytest.mark.parametrize("name", MULTIPLYING)
-def test_contexts_that_multiply_are_refused_before_they_are_applied(name: str) -> None:
+def test_contexts_that_multiply_are_refused_before_they_are_applied(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oxiseq.engine.rdf.pyoxigraph.parse", lambda *given: pytest.fail("it is parsed"))
     text = json.dumps(MULTIPLYING[name]).encode()
     hidden = text.replace(b'"@context"', b'"\\u0040context"')
-    begun = time.perf_counter()
     for each in (text, hidden):
         with pytest.raises(SyntaxError, match="copies of their entries"):
             parse(each, RdfFormat.JSON_LD)
-    assert time.perf_counter() - begun < 2  # to parse it takes longer
 
 
 def test_usual_contexts_are_read() -> None:
