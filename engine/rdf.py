@@ -2,6 +2,9 @@
 
 In the flow: bytes or a file → **guarded** → pyoxigraph's parser → quads.
 
+What its parser would choke on is refused before it sees it: here the depth of JSON, XML and triple terms, in jsonld.py
+what contexts multiply.
+
 pyoxigraph expands the entities that an RDF/XML document declares, wherever its DOCTYPE is, and has no switch for
 that: each may name the one before ten times, so that a kilobyte grows to gigabytes. Such a document is refused before
 the parser sees the declaration. The parser takes UTF-8 only and the two words only as they are looked for here, so no
@@ -12,16 +15,46 @@ text's fault, so it is a syntax error here.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, Final, TypeAlias
+from typing import IO, Any, Final, TypeAlias, cast
 
+import numpy as np
 import pyoxigraph
 from pyoxigraph import Quad, RdfFormat
 
+from oxiseq.engine.attended import check, is_attended
+from oxiseq.engine.jsonld import FewContexts, check_contexts
+from oxiseq.engine.kernels.memory import nesting
+from oxiseq.engine.kernels.memory.nesting import json_depth, xml_depth
+
 Content: TypeAlias = bytes | str | IO[bytes] | None
 
+JSON: Final = (RdfFormat.JSON_LD, RdfFormat.STREAMING_JSON_LD)
+MOST_ELEMENTS: Final = 256
+"""Depth of RDF/XML: the parser's time for an element grows with it."""
+MOST_JSON: Final = 256
+"""Depth of JSON-LD."""
+MOST_VALUES: Final = 16_000_000
+"""Values of JSON-LD within one another, each counted as often as it is within an object: the parser keeps each so
+often, in about 100 bytes..."""
+DEEP: Final = 2
+"""...and for all of a text so many more for each byte: it takes about a microsecond each."""
+MOST_TRIPLE_TERMS: Final = 50
+"""Depth of triple terms, as in queries."""
+LARGEST: Final = 128 << 20
+"""Bytes of a document of JSON-LD that has contexts within it: it is read as a whole to count them."""
+_LEAST: Final = 512
+"""Bytes within which nothing is deep."""
+_LONG: Final = 1 << 16
+"""Bytes that are parsed before the client is looked for again."""
+_LONGEST_LINK: Final = 1 << 20
+_SPACE: Final = rb"(?:[ \t\r\n]|#[^\r\n]*+)*+"
+_TERM: Final = rb"(?:<[^>]*+>|\[[ \t\r\n]*+\]|(?:[^\s<>\"'()\[\]{}#\\]|\\.)++)"
+_WITHIN: Final = re.compile(rb"<<\(" + _SPACE + _TERM + _SPACE + _TERM + _SPACE + rb"(?=<<\()|\)>>")
+"""The beginning of a triple term whose object is one, and the end of one."""
 _DOCTYPE: Final = re.compile(rb"<!doctype", re.IGNORECASE)
 _ENTITY: Final = re.compile(rb"<!ENTITY")
 _OVERLAP: Final = len(b"<!DOCTYPE") - 1
@@ -64,9 +97,9 @@ def load(
 ) -> None:
     """Call a store's `load` or `bulk_load`. Raises SyntaxError, ValueError, OSError."""
     try:
-        if path is not None and (format or _by_ending(path)) == RdfFormat.RDF_XML:
+        if path is not None and (known := format or _by_ending(path)) is not None:
             with Path(path).open("rb") as file:
-                method(GuardedXml(file), RdfFormat.RDF_XML, **options)
+                method(guarded(file, known), known, **options)
         elif path is not None:
             method(content, format, path=path, **options)
         else:
@@ -82,12 +115,59 @@ def guarded(content: Content, format: RdfFormat) -> Any:
             content = content.encode()
         except UnicodeEncodeError as error:  # pyoxigraph would take it for a file
             raise RefusedTextError(HALF) from error
-    if format != RdfFormat.RDF_XML or content is None:
+    if content is None:
         return content
     if not isinstance(content, bytes):
-        return GuardedXml(content)
-    GuardedXml.check(content)
-    return content
+        if format in JSON:
+            content = _in_memory(content)
+        if not isinstance(content, bytes):
+            return Guarded(content, format)
+    if len(content) > _LEAST or format == RdfFormat.RDF_XML:
+        Guarded(None, format).check(content)
+    if format in JSON:
+        _check_contexts(content)
+    return _Attended(content) if len(content) > _LONG and is_attended() else content
+
+
+class _Attended:
+    """Long bytes as a file whose `read` raises GoneError once nobody waits for them."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = io.BytesIO(content)
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, not so many that to parse them takes long."""
+        check()
+        return self._content.read(_LONG if size < 0 else min(size, _LONG))
+
+
+def _in_memory(content: IO[bytes]) -> bytes | IO[bytes]:
+    """A file of JSON-LD as bytes, whose contexts are counted; of a large one what refuses contexts within it."""
+    head = content.read(LARGEST + 1)
+    return head if len(head) <= LARGEST else cast(IO[bytes], _Large(head, content))
+
+
+class _Large:
+    """A large file of JSON-LD, of which the beginning is read."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head, self._rest, self._contexts = io.BytesIO(head), rest, FewContexts()
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes. Raises RefusedTextError."""
+        piece = self._head.read(size) or self._rest.read(size)
+        if self._contexts.may_multiply(piece):
+            raise RefusedTextError(
+                f"JSON-LD with contexts within it has at most {LARGEST >> 20} MiB: write one context at the top"
+            )
+        return piece
+
+
+def _check_contexts(content: bytes) -> None:
+    try:
+        check_contexts(content)
+    except SyntaxError as error:
+        raise RefusedTextError(str(error)) from None
 
 
 def as_syntax_error(error: MemoryError) -> Exception:
@@ -115,27 +195,46 @@ class _Quads:
             raise as_syntax_error(error) from error
 
 
-class GuardedXml:
-    """A file of RDF/XML whose `read` raises RefusedTextError instead of handing out a declaration of an entity."""
+class Guarded:
+    """A file whose `read` raises RefusedTextError instead of handing out what the parser would choke on: entities of
+    RDF/XML, and what is nested too deep."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes] | None, format: RdfFormat | None) -> None:
+        """`format`: None for answers to queries in JSON."""
         self._file = file
+        self._looks = _looks_for(format) if format is not None else (_Depth(json_depth, MOST_JSON, "JSON").look,)
+
+    def check(self, content: bytes) -> None:
+        """Raise RefusedTextError for a document that `read` would not hand out."""
+        for look in self._looks:
+            look(content)
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        assert self._file is not None
+        piece = self._file.read(size)
+        self.check(piece)
+        return piece
+
+
+def _looks_for(format: RdfFormat) -> tuple[Callable[[bytes], None], ...]:
+    if format == RdfFormat.RDF_XML:
+        return _Entities().look, _Depth(xml_depth, MOST_ELEMENTS, "RDF/XML elements").look
+    if format in JSON:
+        return (_Depth(json_depth, MOST_JSON, "JSON-LD", weighed=True).look,)
+    return (_TripleTerms().look,)
+
+
+class _Entities:
+    """Looks for declarations of entities."""
+
+    def __init__(self) -> None:
         self._end = b""
         self._line = 1
         self._doctype = False
 
-    @classmethod
-    def check(cls, content: bytes) -> None:
-        """Raise RefusedTextError for a document that `read` would not hand out."""
-        cls(None)._look(content)  # type: ignore[arg-type]  # nothing is read
-
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
-        piece = self._file.read(size)
-        self._look(piece)
-        return piece
-
-    def _look(self, piece: bytes) -> None:
+    def look(self, piece: bytes) -> None:
+        """Raises RefusedTextError for one."""
         text, at = self._end + piece, 0
         if not self._doctype and (doctype := _DOCTYPE.search(text)) is not None:
             self._doctype, at = True, doctype.end()
@@ -144,3 +243,47 @@ class GuardedXml:
             raise RefusedTextError(ENTITIES, (None, line, None, None))
         self._line += text.count(b"\n", 0, max(0, len(text) - _OVERLAP))
         self._end = text[-_OVERLAP:]
+
+
+class _Depth:
+    """Measures how deep brackets or tags are nested, `of` what; of JSON-LD also how much is (`weighed`)."""
+
+    def __init__(self, kernel: Callable[..., None], most: int, of: str, *, weighed: bool = False) -> None:
+        self._kernel, self._most, self._of, self._weighed = kernel, most, of, weighed
+        self._state = np.zeros(nesting.STATE_WORDS, np.int64)
+        self._size = 0
+
+    def look(self, piece: bytes) -> None:
+        """Raises RefusedTextError beyond the depth, or where much is nested deep."""
+        self._size += len(piece)
+        self._kernel(np.frombuffer(piece, np.uint8), self._state)
+        state = self._state
+        if state[nesting.DEEPEST] > self._most:
+            raise RefusedTextError(f"{self._of} nested more than {self._most} deep: write it flatter")
+        largest, weight = state[nesting.LARGEST_PART], state[nesting.WEIGHT]
+        if self._weighed and (largest > MOST_VALUES or weight > MOST_VALUES + DEEP * self._size):
+            raise RefusedTextError(
+                f"more than {MOST_VALUES:,} values of {self._of} within one another, each counted as often as it is "
+                "within an object: write a list of smaller objects, or N-Quads"
+            )
+
+
+class _TripleTerms:
+    """Looks for triple terms within triple terms: pyoxigraph's parser calls itself for each, until its stack is
+    full."""
+
+    def __init__(self) -> None:
+        self._depth, self._end = 0, b""
+
+    def look(self, piece: bytes) -> None:
+        """Raises RefusedTextError for too many within each other."""
+        if not self._end and b"<<" not in piece and not piece.endswith(b"<"):
+            return
+        text = self._end + piece
+        for found in _WITHIN.finditer(text):
+            self._depth = 0 if found[0] == b")>>" else self._depth + 1
+            if self._depth >= MOST_TRIPLE_TERMS:
+                raise RefusedTextError(f"triple terms nested more than {MOST_TRIPLE_TERMS} deep are not read")
+        last = text.rfind(b"<<(")
+        last = len(text) - 2 if last < 0 else last
+        self._end = text[max(last, len(text) - _LONGEST_LINK, 0) :]

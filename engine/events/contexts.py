@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pyoxigraph import Quad, RdfFormat
 
-from oxiseq.engine.rdf import parse
+from oxiseq.engine.rdf import guarded, parse
 from oxiseq.grammar.records import dataclass
 
 MOST: Final = 1 << 20
@@ -34,6 +34,7 @@ class Contexts:
     def quads(self, text: bytes) -> list[Quad]:
         """Those of a document. Raises SyntaxError, ValueError, RecursionError."""
         if _MARK in text:
+            guarded(text, RdfFormat.JSON_LD)
             value = json.loads(text)
             if (known := self.written_out(value)) != value:
                 text = json.dumps(known, ensure_ascii=False).encode()

@@ -19,6 +19,7 @@ from typing import IO, Final, NamedTuple
 from pyoxigraph import BlankNode, Quad, RdfFormat, parse
 
 from oxiseq.engine.errors import syntax_reason
+from oxiseq.engine.rdf import guarded
 from oxiseq.engine.turtle.scan import (
     Kind,
     Unit,
@@ -231,6 +232,7 @@ class _Reading:
         tail = b"\n}" if graph is not None else b""
         parser = parse(head + text + tail, format=self._format, base_iri=self._base)
         try:
+            guarded(text, self._format)
             quads = list(parser)
         except SyntaxError as error:
             self._error = error

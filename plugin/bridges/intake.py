@@ -10,6 +10,8 @@ from oxiseq.bridges.settings import BridgeError
 from oxiseq.bridges.source import Message
 from oxiseq.grammar.records import dataclass
 
+FORMER_KEY: Final = "oxiseq-former-key"
+"""The header that names the key which earlier versions gave a message."""
 REFUSED: Final = frozenset((400, 409, 413, 415, 422))
 """Statuses that concern the message itself; all others may change later."""
 
@@ -34,6 +36,12 @@ class Intake(Protocol):
         """What became of the first of them, which are durable or refused; at least of one. Raises OxiseqError, OSError
         where that is to be tried again."""
         ...
+
+
+def key_headers(message: Message) -> tuple[tuple[str, str], ...]:
+    """The headers of a POST by which a message is known again."""
+    former = ((FORMER_KEY, message.former_key),) if message.former_key else ()
+    return ("idempotency-key", message.key), *former
 
 
 def outcome_of(status: int, body: bytes) -> Outcome:

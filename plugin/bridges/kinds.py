@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
+from oxiseq.bridges.followed import FollowedFile
 from oxiseq.bridges.kafka import KafkaSource
 from oxiseq.bridges.ldes import LdesSource, State
-from oxiseq.bridges.lines import FollowedFile, Stdin
+from oxiseq.bridges.lines import Stdin
 from oxiseq.bridges.mqtt import MqttSource
 from oxiseq.bridges.nats import NatsSource
+from oxiseq.bridges.position import Position
 from oxiseq.bridges.redis import RedisSource
 from oxiseq.bridges.settings import STDIN, BridgeError, BridgeSettings
-from oxiseq.bridges.source import Source
+from oxiseq.bridges.source import Source, digest
 from oxiseq.bridges.websocket import WebSocket
 from oxiseq.engine.extras import loaded
 
-_KINDS: Final[Mapping[str, tuple[str, Callable[[BridgeSettings], Source]]]] = {
-    "mqtt": ("paho.mqtt.client", MqttSource),
-    "mqtts": ("paho.mqtt.client", MqttSource),
+_Opened: TypeAlias = Callable[[BridgeSettings, Position], Source]
+_KINDS: Final[Mapping[str, tuple[str, _Opened]]] = {
+    "mqtt": ("paho.mqtt.client", lambda settings, _: MqttSource(settings)),
+    "mqtts": ("paho.mqtt.client", lambda settings, _: MqttSource(settings)),
     "kafka": ("confluent_kafka", KafkaSource),
     "nats": ("nats", NatsSource),
     "nats+tls": ("nats", NatsSource),
     "redis": ("redis", RedisSource),
     "rediss": ("redis", RedisSource),
-    "ws": ("websockets", WebSocket),
-    "wss": ("websockets", WebSocket),
+    "ws": ("websockets", lambda settings, _: WebSocket(settings)),
+    "wss": ("websockets", lambda settings, _: WebSocket(settings)),
 }
 """Scheme → the package that it needs, and what opens it."""
 _LDES: Final = ("ldes+http", "ldes+https")
@@ -43,7 +47,8 @@ def opener_of(settings: BridgeSettings) -> Callable[[], Source]:
     if separator and scheme.lower() in _KINDS:
         package, opened = _KINDS[scheme.lower()]
         loaded(package)
-        return partial(opened, settings)
+        position = Position(settings.position, digest(settings.shown, settings.topic, settings.group))
+        return partial(opened, settings, position)
     if separator and scheme not in ("file", *_LDES):
         known = ", ".join((*_KINDS, *_LDES))
         raise BridgeError(f"{scheme}:// is not known; known: {known}, file, a path, and - for stdin")
@@ -51,5 +56,5 @@ def opener_of(settings: BridgeSettings) -> Callable[[], Source]:
         loaded("httpx")
         state = State.of(settings.position, settings.url)
         return lambda: LdesSource(settings, state)
-    path, memory = settings.followed or Path(settings.url), list[tuple[int, int]]()
-    return lambda: FollowedFile(settings, path, memory)
+    path = settings.followed or Path(settings.url)
+    return partial(FollowedFile, settings, path, Position(settings.position, digest(os.fsencode(path))))

@@ -10,7 +10,6 @@ message may be known; one that the broker does not mark as sent before (DUP) is 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import queue
 import ssl
@@ -20,20 +19,23 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from oxiseq.bridges.settings import BridgeError, BridgeSettings
-from oxiseq.bridges.source import Message
+from oxiseq.bridges.source import Message, digest
 from oxiseq.engine.extras import needed
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt
-    from paho.mqtt import enums, packettypes, properties
+    from paho.mqtt import enums, packettypes, properties, subscribeoptions
 else:
     mqtt = needed("paho.mqtt.client")
     enums = needed("paho.mqtt.enums")
     packettypes = needed("paho.mqtt.packettypes")
     properties = needed("paho.mqtt.properties")
+    subscribeoptions = needed("paho.mqtt.subscribeoptions")
 
 _TIMEOUT: Final = 10.0
 _UNDER_WAY: Final = 500
+_RETAINED_ONCE: Final = 1
+"""Retain Handling: what a topic retains comes when it is subscribed to, and not again when the session continues."""
 _KEPT: Final = 7 * 86_400
 """Seconds for which the broker keeps the session."""
 
@@ -48,6 +50,8 @@ class MqttSource:
         self._where, self._topic = f"{parts.hostname}", settings.topic
         self._came: queue.Queue[Message] = queue.Queue(2 * _UNDER_WAY)
         self._closed = threading.Event()
+        port = parts.port or (8883 if parts.scheme == "mqtts" else 1883)
+        self._origin = digest(f"{parts.hostname}:{port}", settings.group)
         self._run, self._count = os.urandom(8).hex(), 0
         self._ready, self._refusal, self._gone = threading.Event(), "", ""
         client = self._client = mqtt.Client(
@@ -69,7 +73,7 @@ class MqttSource:
         try:
             client.connect(
                 parts.hostname,
-                parts.port or (8883 if parts.scheme == "mqtts" else 1883),
+                port,
                 keepalive=30,
                 clean_start=False,
                 properties=asked,
@@ -86,7 +90,8 @@ class MqttSource:
             self._refusal = f"refuses: {reason}"
             self._ready.set()
             return
-        client.subscribe(self._topic, 1)
+        made: Any = subscribeoptions.SubscribeOptions  # the library does not say its types
+        client.subscribe(self._topic, options=made(qos=1, retainHandling=_RETAINED_ONCE))
 
     def _subscribed(self, client: Any, data: Any, mid: int, reasons: Any, more: Any) -> None:
         if reasons[0].is_failure:
@@ -97,11 +102,12 @@ class MqttSource:
         self._gone = str(reason)
 
     def _take(self, client: Any, data: Any, message: Any) -> None:
-        name = hashlib.blake2b(message.topic.encode() + b"\0" + message.payload, digest_size=16).hexdigest()
+        name = digest(message.topic.encode() + b"\0" + message.payload, size=16)
         self._count += 1
         own = f"mqtt/{self._run}/{self._count}"
-        key = f"mqtt/{message.mid}/{name}" if message.qos else own
-        came = Message(message.payload, key, (message.mid, message.qos), "" if message.dup else own)
+        key = f"mqtt/{self._origin}/{message.mid}/{name}" if message.qos else own
+        former = f"mqtt/{message.mid}/{name}" if message.qos and message.dup else ""
+        came = Message(message.payload, key, (message.mid, message.qos), "" if message.dup else own, former)
         while not self._closed.is_set():  # the broker counts none of quality of service 0 as in progress
             try:
                 self._came.put(came, timeout=0.2)

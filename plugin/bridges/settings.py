@@ -27,8 +27,8 @@ class BridgeSettings:
     `into`: the stream's IRI; `topic`: of MQTT a filter, of Kafka a topic, of NATS a subject, of Redis a stream;
     `group`: by which the broker knows this bridge; `media_type`: of the messages, as in a POST; `time`: as ?time= of a
     POST, `arrival` for one; `start`: `new` or `all` where nothing was confirmed yet; `field`: of a Redis entry, which
-    is the message; `options`: librdkafka's, or hosts, poll and versions of LDES; `position`: a file that says how far a
-    followed file, or LDES, is confirmed; `dead_letter`: a file for what is refused."""
+    is the message; `options`: librdkafka's, or those of LDES; `position`: a file that says how far
+    the source is confirmed; `dead_letter`: a file for what is refused."""
 
     url: str
     into: str

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     "--topic",
     metavar="NAME",
     default="",
-    help="MQTT: a filter such as a/#; Kafka: a topic; Redis: a stream; WebSocket: the first message to send.",
+    help="MQTT: a filter such as a/#; Kafka: a topic; NATS: a subject; Redis: a stream; WebSocket: the first message "
+    "to send.",
 )
 @click.option(
     "--group",
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     "--position",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Remember in this file how far a followed file, or LDES, has been read.",
+    help="Remember in this file how far the source has been read.",
 )
 @click.option(
     "--dead-letter",

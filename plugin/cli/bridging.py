@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from oxiseq.bridges import Bridge, BridgeError, BridgeSettings, DeadLetters, Message, Outcome, opener_of, outcome_of
-from oxiseq.bridges.intake import REFUSED
+from oxiseq.bridges.intake import REFUSED, key_headers
 from oxiseq.journal import ConflictError
 from oxiseq.served.wire import AnswerError, Wire
 
@@ -41,6 +41,7 @@ class Elsewhere:
                 content=message.body,
                 kind=settings.media_type,
                 key=message.key,
+                headers=dict(key_headers(message)),
             )
         except ConflictError as error:
             return [Outcome(refused=str(error))]

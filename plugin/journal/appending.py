@@ -208,12 +208,13 @@ class _Group:
             connection.ends[stream] = end.id, end.next, end.largest, end.punctuation
 
 
-def is_known(connection: sqlite3.Connection, stream: str, batch_id: str) -> bool:
-    """Whether something is stored under a batch id."""
-    rows = connection.execute(
-        "SELECT 1 FROM stream JOIN receipt r ON r.stream = stream.id WHERE iri = ? AND name = ?", (stream, batch_id)
-    )
-    return rows.fetchone() is not None
+def is_known(connection: sqlite3.Connection, stream: str, batch_id: str, digest: bytes | None = None) -> bool:
+    """Whether something is stored under a batch id; with `digest`, whether that body is."""
+    row = connection.execute(
+        "SELECT digest FROM stream JOIN receipt r ON r.stream = stream.id WHERE iri = ? AND name = ?",
+        (stream, batch_id),
+    ).fetchone()
+    return row is not None and digest in (None, row[0])
 
 
 def receipt(connection: sqlite3.Connection, given: Appends) -> Appended | None:

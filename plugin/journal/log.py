@@ -116,10 +116,10 @@ class EventLog:
         """Begin an append, without waiting; `notify` is called when it is done, by another thread."""
         return Appending(append, self._writer.submit(self._together, append, notify), self._reader)
 
-    def knows(self, stream: str, batch_id: str) -> bool:
-        """Whether a batch of this id is stored, and still known."""
+    def knows(self, stream: str, batch_id: str, digest: bytes | None = None) -> bool:
+        """Whether a batch of this id is stored, and still known; with `digest`, only one of this body."""
         with self._reader.snapshot() as connection:
-            return is_known(connection, stream, batch_id)
+            return is_known(connection, stream, batch_id, digest)
 
     def session(self, stream: str, name: str) -> int:
         """The number of the last item of a client's session that is stored; 0 where it is not known (a session is

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from oxiseq.bridges import Bridge, BridgeSettings, DeadLetters, Message, Outcome, opener_of, outcome_of
+from oxiseq.bridges.intake import key_headers
 from oxiseq.engine.background import Background
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
@@ -52,7 +53,7 @@ class Inside:
         """See Intake: they come into the log in this order."""
         under_way: list[tuple[Request, Any, _Awaited] | Response] = []
         for message in messages:
-            headers = (("content-type", self._type), ("idempotency-key", message.key))
+            headers = (("content-type", self._type), *key_headers(message))
             request = Request("POST", self._path, self._query, headers, message.body)
             pushing = self._door.begin(request)
             if isinstance(pushing, Response):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import RdfFormat, Triple
 
+from oxiseq.engine.attended import check
 from oxiseq.engine.errors import EventError, OxiseqError
 from oxiseq.engine.events.assembler import BATCH_EVENTS, REMEMBERED, Block, EventAssembler, Fault
 from oxiseq.engine.events.batch import EventBatch
@@ -279,6 +280,7 @@ def _assembler(body: bytes, terms: TermDictionary, fault: Fault) -> EventAssembl
 def _quad_batches(body: bytes, terms: TermDictionary, fault: Fault) -> Iterator[EventBatch]:
     assembler = _assembler(body, terms, fault)
     for block in _blocks(body):
+        check()
         yield from assembler.read(block, assembler.next_line)
     yield from assembler.finish()
 

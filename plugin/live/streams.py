@@ -148,13 +148,17 @@ class Streams:
         advance: int | None = None,
         *,
         on_arrival: bool = False,
+        former_id: str | None = None,
     ) -> Push:
-        """`push` up to where its `append` is to be stored. Raises BusyError, RejectedError."""
+        """`push` up to where its `append` is to be stored. `former_id`: if this body is stored under it, it is known.
+        Raises BusyError, RejectedError."""
         begun = time.perf_counter()
         self.admit()
         self.check_advance(advance)
         reading = self._not_ahead(read(), on_arrival=on_arrival)
         digest = None if batch_id is None else hashlib.blake2b(body, digest_size=16).digest()
+        if former_id is not None and digest is not None and self._journal.log.knows(iri, former_id, digest):
+            batch_id = former_id
         append = Appends.of(iri, reading.blob, batch_id, digest, advance, on_arrival=on_arrival)
         return Push(append, reading, begun)
 

@@ -76,15 +76,16 @@ class Wire:
         kind: str | None = None,
         json: Any = None,
         key: str | None = None,
+        headers: Mapping[str, str] | None = None,
         again: bool | None = None,
         within: float = _ANSWERING,
     ) -> httpx.Response:
         """The reply to a request for the path of these parts. `kind`: the content's media type; `key`: under which the
-        server knows it again; `again`: whether it may be sent twice (default: what HTTP says of the method, and what
-        has a key); `within`: seconds for an answer. Raises UnreachableError, RefusedError, UnknownError,
-        ConflictError, CursorError, BusyError, FullError, OxiseqError."""
+        server knows it again; `headers`: more of them; `again`: whether it may be sent twice (default: what HTTP says
+        of the method, and what has a key); `within`: seconds for an answer. Raises UnreachableError, RefusedError,
+        UnknownError, ConflictError, CursorError, BusyError, FullError, OxiseqError."""
         self.check_open()
-        headers = {"accept": accept}
+        headers = {"accept": accept, **(headers or {})}
         if kind is not None:
             headers["content-type"] = kind
         if key is not None:

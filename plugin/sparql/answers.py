@@ -15,6 +15,7 @@ from pyoxigraph import BlankNode, QueryBoolean, QueryResultsFormat, QuerySolutio
 from oxiseq.changes.tokens import tokens
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.kb import Solution
+from oxiseq.engine.rdf import Guarded
 from oxiseq.engine.standing import Question, Solutions, check_rows
 from oxiseq.grammar.records import dataclass
 
@@ -54,6 +55,7 @@ def check_answer(query_text: str, body: bytes) -> None:
 
 def _parsed(body: bytes) -> QuerySolutions | QueryBoolean:
     try:
+        Guarded(None, None).check(body)
         return parse_query_results(body, QueryResultsFormat.JSON)
     except (SyntaxError, ValueError, OSError) as error:
         raise KbError(f"the knowledge base's answer cannot be read: {error}") from error

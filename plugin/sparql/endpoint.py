@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from oxiseq.api.store import Store
+from oxiseq.engine.attended import attended
 from oxiseq.sparql.backend import Backend
 from oxiseq.sparql.description import description
 from oxiseq.sparql.evaluation import Evaluations, as_problem
@@ -126,7 +127,8 @@ def allow(request: Request, methods: tuple[str, ...]) -> None:
 def answered(request: Request, respond: Callable[[Request], Response]) -> Response:
     """What `respond` answers, failures as responses, without a body for HEAD."""
     try:
-        response = respond(request)
+        with attended(request.gone):
+            response = respond(request)
     except Problem as problem:
         response = problem_response(problem, request)
     except Exception as error:  # a failure of ours: reported, not raised, for a server must go on

@@ -18,6 +18,7 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.formparser import MultiPartParser
 from werkzeug.http import parse_options_header
 
+from oxiseq.engine.attended import attended
 from oxiseq.engine.rdf import load, parse
 from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.backend import Backend
@@ -97,7 +98,12 @@ class GraphStore:
             new = isinstance(graph, NamedNode) and not self.store.contains_named_graph(graph)
             replacing = request.method == "PUT" and self._has_triples(graph)
             change = self._replace if replacing else self._add  # loading is several times faster
-            self.evaluations.call(lambda: change(documents, request.url, graph))
+
+            def work() -> None:  # on another thread
+                with attended(request.gone):
+                    change(documents, request.url, graph)
+
+            self.evaluations.call(work)
         return Response(201 if new else 204)
 
     def _dataset(self, request: Request, documents: list[Document]) -> Response:

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, parse_query_results
 
 from oxiseq.engine.extras import needed
+from oxiseq.engine.rdf import Guarded
 from oxiseq.sparql.counting import counter_of
 from oxiseq.sparql.evaluation import Sink
 from oxiseq.sparql.media import content_type
@@ -77,7 +78,9 @@ class _Merged:
         if not response.is_success:
             raise _refused(response)
         try:
-            found = parse_query_results(cast("IO[bytes]", _Body(response, self._sink.check)), _JSON)
+            found = parse_query_results(
+                cast("IO[bytes]", Guarded(cast("IO[bytes]", _Body(response, self._sink.check)), None)), _JSON
+            )
             if isinstance(found, QueryBoolean):
                 self._truth = bool(found)
                 return not self._truth

@@ -17,7 +17,7 @@ from pyoxigraph import Store as RdfStore
 
 import oxiseq
 from oxiseq.engine.errors import KbError
-from oxiseq.engine.rdf import GuardedXml, parse
+from oxiseq.engine.rdf import Guarded, parse
 from oxiseq.kb_loader import load as load_kb
 
 ROOT = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
@@ -82,7 +82,7 @@ class Dripping(io.RawIOBase):
 
 @pytest.mark.parametrize("sizes", [(1,), (2, 3), (7,), (8, 1), (9,), (40,)])
 def test_however_it_is_cut_the_declaration_is_not_handed_out(sizes: tuple[int, ...]) -> None:
-    guarded = GuardedXml(Dripping(PROTEGE, sizes))  # type: ignore[arg-type]  # it is read, no more
+    guarded = Guarded(Dripping(PROTEGE, sizes), RdfFormat.RDF_XML)  # type: ignore[arg-type]  # it is read, no more
     seen = b""
     with pytest.raises(SyntaxError) as told:
         while piece := guarded.read(10):

@@ -20,10 +20,12 @@ from hot_service import Doors, hot
 from live_services import eventually
 
 from oxiseq.bridges import Bridge, BridgeError, BridgeSettings, DeadLetters, Message, Outcome, opener_of
+from oxiseq.bridges.followed import FollowedFile
 from oxiseq.bridges.intake import Intake
-from oxiseq.bridges.lines import FollowedFile, Stdin
+from oxiseq.bridges.lines import Stdin
 from oxiseq.bridges.mqtt import MqttSource
 from oxiseq.bridges.nats import NatsSource
+from oxiseq.bridges.position import Position
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.bridges import Bridges, Door, Inside
 from oxiseq.sparql.evaluation import Evaluations
@@ -127,7 +129,7 @@ def test_a_lost_position_brings_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_an_event_whose_lines_come_in_pieces_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oxiseq.bridges.lines._SILENCE", 600.0)  # the writer may be held up
+    monkeypatch.setattr("oxiseq.bridges.followed._SILENCE", 600.0)  # the writer may be held up
     log = tmp_path / "log.nq"
     log.touch()
     with hot(tmp_path) as doors, bridged(doors, tmp_path, url=str(log), start="all"):
@@ -380,7 +382,7 @@ def test_nats_messages_are_acknowledged_once_they_are_durable(tmp_path: Path, mo
             asyncio.run(send(1, 31, anew=True))
             eventually(lambda: events(doors) == 30)
             eventually(lambda: asyncio.run(send(0, 0)) == 0)
-        source = NatsSource(BridgeSettings(into=S, **given))
+        source = NatsSource(BridgeSettings(into=S, **given), Position(None))
         asyncio.run(send(31, 34))
         found: list[Message] = []
         eventually(lambda: found.extend(source.read(1, 0.1)) or len(found) == 3)
@@ -503,7 +505,7 @@ def test_a_message_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("oxiseq.bridges.lines._LONGEST", 1000)
     log = tmp_path / "log"
     log.write_bytes(b"x" * 5000)
-    source = FollowedFile(BridgeSettings(url=str(log), into=S, start="all"), log)
+    source = FollowedFile(BridgeSettings(url=str(log), into=S, start="all"), log, Position(None))
     with pytest.raises(BridgeError, match="more than 1000"):
         source.read(10, 1)
     source.close()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -527,3 +528,44 @@ def test_the_scheme_is_known_and_shows_no_password(tmp_path: Path) -> None:
     assert isinstance(opener_of(settings)(), LdesSource)
     with pytest.raises(BridgeError, match="write ldes"):
         opener_of(BridgeSettings(url="ldes+http:///s", into="http://e/s"))()
+
+
+def test_a_page_is_parsed_while_it_comes_and_what_it_may_have_is_bounded() -> None:
+    """A page without end is refused by its first quads."""
+    sent = 0
+
+    class Endless(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            nonlocal sent
+            yield (PREFIXES + ROOT).encode()
+            while True:
+                sent += 1
+                yield b"".join(b"ex:x%d ex:p %d .\n" % (sent, i) for i in range(1000))
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"content-type": "text/turtle"}, stream=Endless())
+
+    settings = BridgeSettings(url=f"ldes+{SITE}", into="http://example.org/in", start="all", options={"quads": "5000"})
+    opened = LdesSource(settings, State(), httpx.MockTransport(answer))
+    with pytest.raises(BridgeError, match="at most 5,000 quads: see the option quads"):
+        opened.read(10, 1)
+    assert sent < 30
+    site = Site(root=ROOT + "".join(map(member, range(6))))
+    with pytest.raises(BridgeError, match="at most 5 members: see the option members"):
+        source(site, options={"members": "5"}).read(10, 1)
+    assert len(read(source(site, options={"members": "6"}))) == 6
+    for wrong in ("0", "x", "-1", "99999999"):
+        with pytest.raises(BridgeError, match="members is a number"):
+            source(site, options={"members": wrong})
+
+
+def test_a_page_of_json_ld_whose_contexts_multiply_is_refused() -> None:
+    terms = {f"t{i}": f"http://example.org/t{i}" for i in range(2000)}
+    document = {"@context": terms, "@graph": [{"@id": f"http://e/{i}", "@context": {}} for i in range(1000)]}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"content-type": "application/ld+json"}, text=json.dumps(document))
+
+    settings = BridgeSettings(url=f"ldes+{SITE}", into="http://example.org/in", start="all")
+    with pytest.raises(BridgeError, match="copies of their entries"):
+        LdesSource(settings, State(), httpx.MockTransport(answer)).read(10, 1)

@@ -13,19 +13,26 @@ from typing import IO, Any, Final
 
 from pyoxigraph import RdfFormat
 
+from oxiseq.engine.attended import check
 from oxiseq.engine.errors import syntax_reason
 from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.turtle import Messages
 from oxiseq.engine.rdf import rewritten
 
 _BLOCK: Final = 1 << 18
+_REPEATED: Final = 64 << 20
+"""Bytes of contexts that are read again for later lines..."""
+_SHARE: Final = 256
+"""...and so many more for each byte of the lines."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
 def jsonld_messages(content: IO[bytes], contexts: Contexts = NO_CONTEXTS) -> Iterator[Messages]:
     """The messages."""
     active: bytes | None = None
+    room = _REPEATED
     for number, text in enumerate(_lines(content), 1):
+        check()
         if not text.strip():
             continue
         try:
@@ -41,6 +48,9 @@ def jsonld_messages(content: IO[bytes], contexts: Contexts = NO_CONTEXTS) -> Ite
                 active = json.dumps(known["@context"], ensure_ascii=False).encode()
                 continue
             whole = text if active is None else b'{"@context":%b,"@graph":%b}' % (active, text)
+            room += _SHARE * len(text) - len(active or b"")
+            if room < 0:
+                raise SyntaxError("the context is too long for so many short lines: it is read for each of them")
             yield Messages.one(rewritten(whole, RdfFormat.JSON_LD, RdfFormat.N_QUADS), number)
         except SyntaxError as error:
             yield Messages.none(number, syntax_reason(error))

@@ -21,7 +21,7 @@ from typing import IO, Final, NamedTuple
 from pyoxigraph import RdfFormat, parse, serialize
 
 from oxiseq.engine.errors import syntax_reason
-from oxiseq.engine.rdf import as_syntax_error
+from oxiseq.engine.rdf import as_syntax_error, guarded
 from oxiseq.engine.turtle.scan import Kind, line_ends, next_unit, prefixes_in
 
 _BLOCK: Final = 1 << 18
@@ -160,8 +160,10 @@ class _Log:
         for found in ends:
             parts += [self._text[begin : found.start() + 1], mark]
             begin = found.end()
-        parser = parse(b"".join(parts), format=self._format, base_iri=self._base)
+        text = b"".join(parts)
+        parser = parse(text, format=self._format, base_iri=self._base)
         try:
+            guarded(text, self._format)
             written = serialize(parser, format=RdfFormat.N_QUADS) or b""
         except (SyntaxError, MemoryError):
             return None
@@ -215,6 +217,7 @@ class _Log:
     def _parsed(self, text: bytes) -> Messages:
         parser = parse(self._head(text) + text, format=self._format, base_iri=self._base)
         try:
+            guarded(text, self._format)
             return Messages.one(serialize(parser, format=RdfFormat.N_QUADS) or b"", self._line)
         except (SyntaxError, MemoryError) as error:
             told = as_syntax_error(error) if isinstance(error, MemoryError) else error

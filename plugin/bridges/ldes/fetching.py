@@ -6,17 +6,16 @@ of the option `hosts`.
 
 from __future__ import annotations
 
+import io
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from pyoxigraph import NamedNode, Quad, RdfFormat
 
 from oxiseq.bridges.ldes.state import State
 from oxiseq.bridges.settings import BridgeError
-from oxiseq.engine.bodies import whole_body
-from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.rdf import parse
 from oxiseq.grammar.records import dataclass
@@ -39,6 +38,9 @@ LARGEST: Final = 64 << 20
 """Bytes of a page."""
 _LARGEST_TEXT: Final = 256 << 20
 """Characters of its quads: a prefix may be long."""
+MOST_QUADS: Final = 250_000
+"""Of a page, unless the option `quads` says otherwise: each takes a kilobyte while the page is read."""
+_BLOCK: Final = 1 << 16
 _LONGEST: Final = 4000
 """Characters of an address."""
 _PACKED: Final = "gzip"
@@ -72,8 +74,14 @@ class Fetching:
     network."""
 
     def __init__(
-        self, url: str, hosts: Sequence[str], state: State, transport: httpx.BaseTransport | None = None
+        self,
+        url: str,
+        hosts: Sequence[str],
+        state: State,
+        transport: httpx.BaseTransport | None = None,
+        most_quads: int = MOST_QUADS,
     ) -> None:
+        self._most_quads = most_quads
         parts = urlsplit(url)
         self._auth = (parts.username or "", parts.password or "") if "@" in parts.netloc else None
         try:
@@ -123,18 +131,13 @@ class Fetching:
             if status != 200:
                 self._refused(answer, url)
             kept = [each.strip().lower() for each in answer.headers.get("cache-control", "").split(",")]
-            quads = _parsed(self._body(answer, url), answer.headers.get("content-type", ""), url)
+            quads = _parsed(self._body(answer, url), answer.headers.get("content-type", ""), url, self._most_quads)
             return Fetched(url, quads, answer.headers.get("etag", ""), immutable="immutable" in kept)
 
-    def _body(self, answer: httpx.Response, url: str) -> bytes:
+    def _body(self, answer: httpx.Response, url: str) -> IO[bytes]:
         if (packed := answer.headers.get("content-encoding", _PACKED).lower()) not in (_PACKED, "identity"):
             raise BridgeError(f"{_shown(url)}: packed by {packed[:40]}; {_PACKED} is known")
-        try:
-            return whole_body(answer.iter_bytes(), LARGEST, time.monotonic() + _DEADLINE)
-        except LimitError:
-            raise BridgeError(f"{_shown(url)}: a page has at most {LARGEST} bytes") from None
-        except TimeoutError:
-            raise BridgeError(f"{_shown(url)}: a page is read for at most {_DEADLINE:.0f} s") from None
+        return io.BufferedReader(_Body(answer.iter_bytes(), _shown(url)), _BLOCK)
 
     def _refused(self, answer: httpx.Response, url: str) -> None:
         status, asked = answer.status_code, answer.headers.get("retry-after", "")
@@ -181,7 +184,35 @@ def _shown(url: str) -> str:
     return without_user(url)
 
 
-def _parsed(body: bytes, content_type: str, url: str) -> list[Quad]:
+class _Body(io.RawIOBase):
+    """The bytes of a page as a file, while they come; `shown`: its address, for errors."""
+
+    def __init__(self, pieces: Iterator[bytes], shown: str) -> None:
+        self._pieces, self._shown = pieces, shown
+        self._rest, self._size = memoryview(b""), 0
+        self._until = time.monotonic() + _DEADLINE
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """The next bytes. Raises BridgeError."""
+        while not self._rest and (piece := next(self._pieces, None)) is not None:
+            self._rest = memoryview(piece)
+            self._size += len(piece)
+            if self._size > LARGEST:
+                raise BridgeError(f"{self._shown}: a page has at most {LARGEST} bytes")
+            if time.monotonic() > self._until:
+                raise BridgeError(f"{self._shown}: a page is read for at most {_DEADLINE:.0f} s")
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
+
+
+def _parsed(body: IO[bytes], content_type: str, url: str, most: int) -> list[Quad]:
+    """While the bytes come: no more is read than a page may have. Raises BridgeError."""
     media_type = content_type.partition(";")[0].strip().lower()
     format = FORMATS.get(media_type)
     if format is None:
@@ -191,6 +222,8 @@ def _parsed(body: bytes, content_type: str, url: str) -> list[Quad]:
         found, size = list[Quad](), 0
         for quad in parse(body, format, **base):
             found.append(quad)
+            if len(found) > most:
+                raise BridgeError(f"{_shown(url)}: a page has at most {most:,} quads: see the option quads")
             size += len(str(quad))
             if size > _LARGEST_TEXT:
                 raise BridgeError(f"{_shown(url)}: the quads of a page have at most {_LARGEST_TEXT} characters")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store, Triple
@@ -19,7 +20,7 @@ from oxiseq.grammar.records import dataclass
 
 LDES: Final = "https://w3id.org/ldes#"
 TREE: Final = "https://w3id.org/tree#"
-_PREFIXES: Final = f"PREFIX ldes: <{LDES}> PREFIX tree: <{TREE}> "
+_DEFAULT: Final = DefaultGraph()
 _REACHED: Final = NamedNode("urn:oxiseq:reached")
 _VALUE: Final = NamedNode(TREE + "value")
 _PATH: Final = NamedNode(TREE + "path")
@@ -30,6 +31,8 @@ _FROM: Final = frozenset(
 _UNTIL: Final = frozenset(NamedNode(f"{TREE}{name}Relation") for name in ("LessThan", "LessThanOrEqualTo"))
 _LARGEST: Final = 256 << 20
 """Bytes, about, of the triples of a page's members: many members may share what is behind one blank node."""
+MOST_MEMBERS: Final = 50_000
+"""Of a page, unless the option `members` says otherwise."""
 _TRIPLE: Final = 200
 """Bytes that a triple takes beside its text."""
 Subject: TypeAlias = NamedNode | BlankNode
@@ -80,23 +83,27 @@ class Page:
 
 
 class Quads:
-    """The quads of a page, for lookups."""
+    """The quads of a page, for lookups in the union of its graphs."""
 
     def __init__(self, url: str, quads: Sequence[Quad]) -> None:
-        self.url, self.quads, self._store = url, quads, Store()
+        self.url, self.quads = url, quads
         self.paths = Paths(url, quads)
-        self._store.extend(quads)
 
-    def rows(self, query: str) -> list[Row]:
-        """Of a SELECT over all graphs."""
-        return _rows(self._store, _PREFIXES + query)
+    def objects(self, subject: Term, predicate: str) -> list[Term]:
+        """Of the triples of a subject, each once."""
+        return list(dict.fromkeys(self.paths.objects(subject, NamedNode(predicate))))
+
+    @cached_property
+    def views(self) -> list[Quad]:
+        """The triples that say where a stream's root is."""
+        return [quad for quad in self.quads if quad.predicate.value == f"{TREE}view"]
 
     def values(self, stream: Stream, path: Path | None) -> dict[str, object]:
         """Member → where a path leads, the least of several; in the order of these. Raises BridgeError."""
         if path is None:
             return {}
         reached = Store()
-        for (member,) in self.rows(f"SELECT DISTINCT ?m {{ {NamedNode(stream.iri)} tree:member ?m }}"):
+        for member in self.objects(NamedNode(stream.iri), f"{TREE}member"):
             if isinstance(member, NamedNode):
                 reached.extend(Quad(member, _REACHED, value) for value in self.paths.follow(member, path))
         found: dict[str, object] = {}
@@ -115,10 +122,11 @@ class Quads:
 
 def root_of(quads: Quads, asked: str) -> str | None:
     """The root, as the document at the address `asked` says; None: this page is it. Raises BridgeError."""
-    if quads.rows(f"SELECT ?s {{ ?s tree:view {NamedNode(quads.url)} }} LIMIT 1"):
+    here = NamedNode(quads.url)
+    if any(quad.object == here for quad in quads.views):
         return None
-    for about in (NamedNode(asked), "?s"):
-        views = _iris(quads.rows(f"SELECT ?v {{ {about} tree:view ?v }}"))
+    for about in (NamedNode(asked), None):
+        views = _iris(quad.object for quad in quads.views if about in (None, quad.subject))
         if len(views) == 1:
             return views.pop()
     raise BridgeError(f"{quads.url} is no Linked Data Event Stream: one tree:view must lead to its root")
@@ -127,16 +135,16 @@ def root_of(quads: Quads, asked: str) -> str | None:
 def stream_of(quads: Quads) -> Stream:
     """What a root says. Raises BridgeError."""
     here = NamedNode(quads.url)
-    iris = _iris(quads.rows(f"SELECT ?s {{ ?s tree:view {here} }}"))
+    iris = _iris(quad.subject for quad in quads.views if quad.object == here)
     if len(iris) != 1:
         raise BridgeError(f"{quads.url} is the view of {len(iris)} streams, of one is expected")
     (iri,) = iris
 
     def path(name: str) -> Path | None:
-        nodes = [row[0] for row in quads.rows(f"SELECT ?p {{ {NamedNode(iri)} ldes:{name} ?p }}")]
+        nodes = quads.objects(NamedNode(iri), f"{LDES}{name}")
         return quads.paths.read(nodes[0]) if nodes else None
 
-    polls = [row[0] for row in quads.rows(f"SELECT ?p {{ {NamedNode(iri)} ldes:pollingInterval ?p }}")]
+    polls = quads.objects(NamedNode(iri), f"{LDES}pollingInterval")
     seconds = [
         int(each.value) for each in polls if isinstance(each, Literal) and re.fullmatch("[0-9]{1,9}", each.value)
     ]
@@ -144,21 +152,20 @@ def stream_of(quads: Quads) -> Stream:
     return Stream(iri, quads.url, path("timestampPath"), path("sequencePath"), path("versionOfPath"), poll)
 
 
-def read_page(quads: Quads, stream: Stream) -> Page:
-    """Its members and links. Raises BridgeError."""
-    true = '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
-    immutable = bool(quads.rows(f"SELECT * {{ {NamedNode(quads.url)} ldes:immutable {true} }} LIMIT 1"))
-    return Page(_members(quads, stream), _links(quads, stream), immutable)
+def read_page(quads: Quads, stream: Stream, most: int = MOST_MEMBERS) -> Page:
+    """Its members, at most so many, and links. Raises BridgeError."""
+    immutable = Literal(True) in quads.objects(NamedNode(quads.url), f"{LDES}immutable")
+    return Page(_members(quads, stream, most), _links(quads, stream), immutable)
 
 
-def _members(quads: Quads, stream: Stream) -> list[Member]:
-    found = quads.rows(f"SELECT ?m {{ {NamedNode(stream.iri)} tree:member ?m }}")
-    members = _iris(found)
-    named = [quad.object for quad in quads.quads if quad.predicate.value == f"{TREE}member"]
-    inside = {each.value: each for each in named if isinstance(each, NamedNode) and each.value in members}
+def _members(quads: Quads, stream: Stream, most: int) -> list[Member]:
+    found = quads.objects(NamedNode(stream.iri), f"{TREE}member")
+    inside = {each.value: each for each in found if isinstance(each, NamedNode)}
+    if len(inside) > most:
+        raise BridgeError(f"{quads.url}: a page has at most {most:,} members: see the option members")
     times, entities = quads.values(stream, stream.time), quads.values(stream, stream.version)
     order = {iri: place for place, iri in enumerate({**quads.values(stream, stream.sequence), **inside})}
-    triples = _Triples(quads.url, quads.quads)
+    triples = _Triples(quads.url, quads)
     made = []
     for iri, member in inside.items():
         time, entity = times.get(iri), entities.get(iri)
@@ -172,7 +179,12 @@ def _links(quads: Quads, stream: Stream) -> list[Link]:
     """Those of the page's relations, of several to one page taken together."""
     here = NamedNode(quads.url)
     found: dict[str, Link] = {}
-    for relation, node in quads.rows(f"SELECT DISTINCT ?r ?n {{ {here} tree:relation ?r . ?r tree:node ?n }}"):
+    relations = [
+        (relation, node)
+        for relation in quads.objects(here, f"{TREE}relation")
+        for node in quads.objects(relation, f"{TREE}node")
+    ]
+    for relation, node in relations:
         if not isinstance(node, NamedNode):
             raise BridgeError(f"{quads.url}: a relation leads to no page")
         link = found.setdefault(node.value, Link(node.value))
@@ -195,16 +207,13 @@ class _Triples:
     graphs that have their names or those of these blank nodes. `url`: the page, for errors."""
 
     url: str
-    quads: Sequence[Quad]
+    quads: Quads
     _size: int = 0
-    _of_subject: dict[object, list[Quad]] = field(default_factory=lambda: defaultdict(list))
     _of_graph: dict[object, list[Quad]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
-        for quad in self.quads:
-            if isinstance(quad.graph_name, DefaultGraph):
-                self._of_subject[quad.subject].append(quad)
-            else:
+        for quad in self.quads.quads:
+            if quad.graph_name != _DEFAULT:
                 self._of_graph[quad.graph_name].append(quad)
 
     def of(self, member: NamedNode) -> list[tuple[str, str, str]]:
@@ -220,7 +229,8 @@ class _Triples:
 
         waiting: list[Subject] = [member]
         for node in waiting:
-            for quad in (*self._of_subject.get(node, ()), *self._of_graph.get(node, ())):
+            beside = (quad for quad in self.quads.paths.of_subject.get(node, ()) if quad.graph_name == _DEFAULT)
+            for quad in (*beside, *self._of_graph.get(node, ())):
                 if node == member and self._is_stamp(quad):
                     continue
                 triple = (text(quad.subject), str(quad.predicate), text(quad.object))
@@ -237,7 +247,7 @@ class _Triples:
         """Whether it says when its graph is, as N-Quads of events do (engine/events/write.py): beside the graph, or in
         it where it is empty. Such a triple is no part of the event."""
         graph = self._of_graph.get(quad.subject, ())
-        beside = isinstance(quad.graph_name, DefaultGraph)
+        beside = quad.graph_name == _DEFAULT
         return quad.predicate == GENERATED_AT and bool(graph) and (beside or len(graph) == 1)
 
 
@@ -265,6 +275,6 @@ def _at(literal: object) -> int | None:
         return None
 
 
-def _iris(rows: Sequence[Row]) -> set[str]:
-    """Of rows of one column."""
-    return {row[0].value for row in rows if isinstance(row[0], NamedNode)}
+def _iris(terms: Iterable[Term]) -> set[str]:
+    """Those of them that are IRIs."""
+    return {each.value for each in terms if isinstance(each, NamedNode)}

@@ -7,7 +7,7 @@ a short path through two nodes has a million ways. What is done for one page is 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from pyoxigraph import BlankNode, NamedNode, Quad, Triple
@@ -69,18 +69,28 @@ Path: TypeAlias = NamedNode | Inverse | Repeated | Several
 class Paths:
     """The paths of one page, in the union of its graphs. `url`: the page, for errors."""
 
-    def __init__(self, url: str, quads: Iterable[Quad]) -> None:
-        self._url = url
-        self._objects: defaultdict[tuple[Term, NamedNode], list[Term]] = defaultdict(list)
-        self._subjects: defaultdict[tuple[Term, NamedNode], list[Term]] = defaultdict(list)
+    def __init__(self, url: str, quads: Sequence[Quad]) -> None:
+        self._url, self._quads = url, quads
+        self.of_subject: defaultdict[Term, list[Quad]] = defaultdict(list)
         for quad in quads:
-            self._objects[quad.subject, quad.predicate].append(quad.object)
-            self._subjects[quad.object, quad.predicate].append(quad.subject)
+            self.of_subject[quad.subject].append(quad)
+        self._of_object: defaultdict[Term, list[Quad]] | None = None
+        """For paths that lead back, which few streams have."""
         self._steps = 0
 
     def objects(self, subject: Term | None, predicate: NamedNode) -> Sequence[Term]:
         """Of the triples of a subject; one that is in several graphs is there as often."""
-        return () if subject is None else self._objects.get((subject, predicate), ())
+        found = () if subject is None else self.of_subject.get(subject, ())
+        return [quad.object for quad in found if quad.predicate == predicate]
+
+    def _subjects(self, object_: Term, predicate: NamedNode) -> tuple[Sequence[Term], int]:
+        """And how many triples were looked at."""
+        if self._of_object is None:
+            self._of_object = defaultdict(list)
+            for quad in self._quads:
+                self._of_object[quad.object].append(quad)
+        found = self._of_object.get(object_, ())
+        return [quad.subject for quad in found if quad.predicate == predicate], len(found)
 
     def read(self, node: Term | None) -> Path:
         """Raises PathError, BridgeError."""
@@ -135,10 +145,12 @@ class Paths:
                 for part in reversed(parts) if back else parts:
                     nodes = self._follow(nodes, part, back)
                 return nodes
-        index, found = self._subjects if back else self._objects, set[Term]()
+        found = set[Term]()
         for node in nodes:
-            there = index.get((node, path), ())
-            self._count(1 + len(there))
+            there, seen = (
+                self._subjects(node, path) if back else (self.objects(node, path), len(self.of_subject.get(node, ())))
+            )
+            self._count(1 + seen)
             found.update(there)
         return found
 

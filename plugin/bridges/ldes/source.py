@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import heapq
 import logging
+import re
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from oxiseq.bridges.ldes.fetching import Fetched, Fetching, without_user
-from oxiseq.bridges.ldes.page import Link, Member, Page, Quads, Stream, read_page, root_of, stream_of
-from oxiseq.bridges.ldes.state import Open, State, digest
+from oxiseq.bridges.ldes.fetching import MOST_QUADS, Fetched, Fetching, without_user
+from oxiseq.bridges.ldes.page import MOST_MEMBERS, Link, Member, Page, Quads, Stream, read_page, root_of, stream_of
+from oxiseq.bridges.ldes.state import Open, State
 from oxiseq.bridges.settings import BridgeError, BridgeSettings
-from oxiseq.bridges.source import Message
+from oxiseq.bridges.source import Message, digest
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.options.durations import UNITS, duration
@@ -41,7 +42,9 @@ _PAGES: Final = 1_000_000
 _POLL: Final = (1, 10, 86_400)
 """Seconds between two readings: at least, where nobody says, at most."""
 _BEFORE_ALL: Final = -(1 << 63)
-_OPTIONS: Final = frozenset(("hosts", "missing", "poll", "versions"))
+_OPTIONS: Final = frozenset(("hosts", "members", "missing", "poll", "quads", "versions"))
+_MOST: Final = 10_000_000
+"""Members or quads of a page, at most, that an option may allow."""
 _TOLD: Final = 500
 """Characters of an error."""
 
@@ -57,7 +60,8 @@ class LdesSource:
         self._pause, self._entities, self._skips = self._read_options()
         self._timed = settings.media_type == _WITH_TIME
         hosts = [each.strip().lower() for each in settings.options.get("hosts", "").split(",")]
-        self._fetching = Fetching(url, hosts, state, transport)
+        self._members = self._number("members", MOST_MEMBERS)
+        self._fetching = Fetching(url, hosts, state, transport, self._number("quads", MOST_QUADS))
         self._stream: Stream | None = None
         self._root: Fetched | None = None
         """As it has just been read."""
@@ -99,6 +103,13 @@ class LdesSource:
         except OxiseqError as error:
             raise BridgeError(f"ldes: {error}") from None
         return pause, versions == "entity", missing == "skip"
+
+    def _number(self, name: str, usual: int) -> int:
+        """An option that is a whole number. Raises BridgeError."""
+        given = self._settings.options.get(name, str(usual))
+        if not re.fullmatch("[0-9]{1,8}", given) or not 0 < int(given) <= _MOST:
+            raise BridgeError(f"ldes: {name} is a number from 1 to {_MOST:,}, not {given[:40]!r}")
+        return int(given)
 
     # --- the source ---------------------------------------------------------------------------------
 
@@ -184,7 +195,7 @@ class LdesSource:
                 raise _not_there(found)
             self._missing.append(url)
         elif found.quads is not None:
-            read = Page() if found.gone else read_page(Quads(found.url, found.quads), self._stream)
+            read = Page() if found.gone else read_page(Quads(found.url, found.quads), self._stream, self._members)
             self._take_in(url, page, read)
             closed = read.immutable or found.immutable or found.gone
             self._read[url] = found.etag, closed and url != self._stream.root  # with it the next reading begins

@@ -6,13 +6,13 @@ members of it that are confirmed.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from oxiseq.bridges.settings import BridgeError
+from oxiseq.bridges.source import digest
 from oxiseq.engine.events.write import replacing
 from oxiseq.grammar.records import dataclass
 
@@ -67,8 +67,3 @@ class State:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(self.path) as part:
             part.write_text(json.dumps({**value, "done": sorted(self.done)}))
-
-
-def digest(text: str) -> str:
-    """A digest of a text, 16 characters."""
-    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()

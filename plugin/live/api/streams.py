@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from werkzeug.http import parse_etags
 
+from oxiseq.bridges.intake import FORMER_KEY
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.announced import MessageFormat
@@ -130,7 +131,10 @@ def begin_push(call: Call) -> Pushing:
         call.service.streams.check_advance(advance)
         return Pushing(Appends(iri, advance=to_microseconds(advance)), lambda _: json_response({"advanced": True}))
     streams = call.service.streams
-    push = streams.begin(iri, lambda: _reading(call, time), body, batch_id, advance, on_arrival=on_arrival)
+    former = call.request.header(FORMER_KEY)
+    push = streams.begin(
+        iri, lambda: _reading(call, time), body, batch_id, advance, on_arrival=on_arrival, former_id=former
+    )
     return Pushing(push.append, lambda appended: json_response(pushed_value(streams.end(push, appended))))
 
 

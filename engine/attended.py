@@ -1,0 +1,41 @@
+"""Work that somebody waits for: it ends when nobody does any more.
+
+A server runs a request within `attended`; what parses long bodies asks `check` again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from oxiseq.engine.errors import OxiseqError
+
+_GONE: Final[ContextVar[Callable[[], bool] | None]] = ContextVar("oxiseq_gone", default=None)
+
+
+class GoneError(OxiseqError):
+    """The client has gone before its request was read."""
+
+
+@contextmanager
+def attended(gone: Callable[[], bool]) -> Iterator[None]:
+    """What this thread does within ends once `gone` says so."""
+    token = _GONE.set(gone)
+    try:
+        yield
+    finally:
+        _GONE.reset(token)
+
+
+def is_attended() -> bool:
+    """Whether somebody may go."""
+    return _GONE.get() is not None
+
+
+def check() -> None:
+    """Raise GoneError if nobody waits any more."""
+    gone = _GONE.get()
+    if gone is not None and gone():
+        raise GoneError("the client has gone")
