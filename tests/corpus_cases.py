@@ -12,6 +12,8 @@ FOLDER = Path(__file__).with_name("corpus")
 
 Row: TypeAlias = tuple[int, tuple[tuple[str, str], ...]]
 """(end time, (variable, N-Triples term) pairs in order)."""
+Result: TypeAlias = tuple[int, int, tuple[tuple[str, str], ...]]
+"""(at, end time, columns as in Row)."""
 Found: TypeAlias = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 """(GPM name, (stream IRI, time) of its events) pairs in order."""
 
@@ -27,6 +29,8 @@ class Case:
     start: int | None
     rows: Counter[Row]
     matches: Counter[Found]
+    results: list[Result]
+    """Of cases about the time of a match: its rows in their order."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,16 @@ def _ceql_case(name: str, data: dict[str, Any]) -> CeqlCase:
 
 def load_cases() -> list[Case]:
     """All cases, by name."""
-    return [_case(path.stem, tomllib.loads(path.read_text())) for path in sorted(FOLDER.glob("*.toml"))]
+    return _cases(FOLDER)
+
+
+def load_at_cases() -> list[Case]:
+    """All cases about the time of a match, by name."""
+    return _cases(FOLDER / "at")
+
+
+def _cases(folder: Path) -> list[Case]:
+    return [_case(path.stem, tomllib.loads(path.read_text())) for path in sorted(folder.glob("*.toml"))]
 
 
 def _case(name: str, data: dict[str, Any]) -> Case:
@@ -83,12 +96,17 @@ def _case(name: str, data: dict[str, Any]) -> Case:
             for gpm, numbers in sorted(match.items())
         )
 
+    def columns(row: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+        return tuple(sorted(row["bindings"].items()))
+
+    rows = data["rows"]
     return Case(
         name,
         data["query"],
         streams,
         data.get("kb"),
         data.get("start"),
-        Counter((r["time"], tuple(sorted(r["bindings"].items()))) for r in data["rows"]),
-        Counter(found(m) for m in data["matches"]),
+        Counter((r.get("time", r.get("end")), columns(r)) for r in rows),
+        Counter(found(m) for m in data.get("matches", [{}] * len(rows))),  # a group's row has no events
+        [(r["at"], r["end"], columns(r)) for r in rows if "at" in r],
     )

@@ -142,6 +142,21 @@ def arrivals(dice: Dice, iris: tuple[str, ...], most: int = 10) -> Arrivals:
     return streams
 
 
+PUNCTUATION = "^"
+"""In the place of an event's text: no earlier event comes after it."""
+
+
+def punctuated(dice: Dice, events: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The arrivals of a stream with punctuations between them and behind them."""
+    found: list[tuple[int, str]] = []
+    for time, text in events:
+        found.append((time, text))
+        if dice.chance(15):
+            found.append((time + dice.between(0, 3), PUNCTUATION))
+    last = max((time for time, _ in found), default=0)
+    return [*found, (last + dice.between(0, 9), PUNCTUATION)] if dice.chance(50) else found
+
+
 def knowledge(dice: Dice) -> str:
     """A knowledge base as N-Quads: limits per key in graph :g, some names in :h."""
     lines = []
@@ -210,6 +225,17 @@ class Shape:
         else:
             self.places[b] = replace(self.places[b], left=before)
         return f"({a} {op} {b})"
+
+    def absence(self, bounded: bool) -> str:
+        """A trailing negation of a GPM or a group; `bounded`: it needs a bound, as no window ends it."""
+        group = self.dice.chance(20)
+        self.budget = len(self.places) + 1 + group
+        steps = [self.letter(positive=False) for _ in range(1 + group)]
+        item = f"({self.dice.pick(['; ', ': ']).join(steps)})" if group else steps[0]
+        before, self.bounds = self.bounds, 100 if bounded else 50
+        text = f"; {item}!{self.bound(['WITHIN'])}"
+        self.bounds = before
+        return text
 
     def element(self, depth: int) -> str:
         kind = self.dice.pick(["letter", "letter", "letter", "repeat", "repeat", "maybe", "group", "or"])
@@ -495,33 +521,38 @@ class Situation:
     """After which arrivals the matches so far are asked for."""
 
 
-def situations(clauses: bool = False) -> st.SearchStrategy[Situation]:
-    """Random situations; with `clauses` also PARTITION BY, selection strategies, CONSUME BY and LIMIT."""
-    return st.integers(0, 2**62).map(lambda seed: situation(Dice(seed), clauses))
+def situations(clauses: bool = False, trailing: bool = False) -> st.SearchStrategy[Situation]:
+    """Random situations; with `clauses` also PARTITION BY, selection strategies, CONSUME BY and LIMIT; with `trailing`
+    every query ends in negations, and streams have punctuations."""
+    return st.integers(0, 2**62).map(lambda seed: situation(Dice(seed), clauses, trailing))
 
 
-def situation(dice: Dice, clauses: bool = False) -> Situation:
+def situation(dice: Dice, clauses: bool = False, trailing: bool = False) -> Situation:
     """One throw. A query that the checks refuse is thrown again, at last without filters on others."""
     iris = STREAMS[: dice.pick([1, 1, 2, 2, 3])]
-    text = next((t for n in range(12) if _accepted(t := query(dice, iris, n < 8, clauses))), None)
+    text = next((t for n in range(12) if _accepted(t := query(dice, iris, n < 8, clauses, trailing))), None)
     if text is None:
         bare = Body(["?a :v ?av ."])
         text = _text("SELECT *", "", iris, "A", {"A": iris[0]}, {"A": bare})
     streams = arrivals(dice, tuple(E + iri for iri in iris))
+    if trailing:
+        streams = {iri: punctuated(dice, events) for iri, events in streams.items()}
     order = [iri for iri, events in streams.items() for _ in events]
     dice.shuffle(order)
     pauses = frozenset(i for i in range(len(order)) if dice.chance(30))
     return Situation(text, streams, knowledge(dice), dice.pick([0, 0, 1, 2]), tuple(order), pauses)
 
 
-def query(dice: Dice, iris: tuple[str, ...], stateful: bool, clauses: bool = False) -> str:
+def query(dice: Dice, iris: tuple[str, ...], stateful: bool, clauses: bool = False, trailing: bool = False) -> str:
     """A query with everything the language has; the checks may refuse it."""
     window = dice.pick(["", "", "SLIDING", "SLIDING", "TUMBLING"])
     shape = Shape(dice, budget=dice.pick([2, 3, 3, 4, 5]), bounds=dice.pick([0, 0, 30, 50]))
     lead = f"{shape.letter(positive=False)}!{dice.pick([';', ','])} " if dice.chance(10) else ""
     shape.budget = max(shape.budget, len(shape.places) + 2)
     sequence = lead + shape.sequence(2)
-    if (window or shape.bounds) and dice.chance(12 if not shape.bounds else 30):
+    if trailing:
+        sequence += "".join(shape.absence(bounded=not window) for _ in range(dice.pick([1, 1, 2])))
+    elif (window or shape.bounds) and dice.chance(12 if not shape.bounds else 30):
         for _ in range(dice.pick([1, 1, 2])):
             shape.budget = len(shape.places) + 1
             sequence += f"; {shape.letter(positive=False)}!{shape.bound(['WITHIN'])}"
@@ -534,7 +565,7 @@ def query(dice: Dice, iris: tuple[str, ...], stateful: bool, clauses: bool = Fal
     conditions = _conditions(dice, shape, bodies)
     if not clauses:
         return _text(select, within, iris, sequence, on, bodies, conditions)
-    more, limit = _clauses(dice, key, "!" in sequence.rpartition(";")[2])
+    more, limit = _clauses(dice, key, trailing or "!" in sequence.rpartition(";")[2])
     if select.startswith("SELECT ") and dice.chance(50):
         select = select.replace("SELECT ", f"SELECT {dice.pick(['NEXT', 'LAST', 'MAX'])} ", 1)
     return _text(select, f"{within}\n{more}", iris, sequence, on, bodies, conditions) + limit

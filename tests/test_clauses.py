@@ -47,6 +47,6 @@ def test_strategies_and_consumption_only_take_away(situation: Situation) -> None
     assert all(row in everything.rows for row in found.rows)
     assert len(found.rows) <= len(everything.rows)
     if query.consumption is None:
-        assert {(r.partition, r.time) for r in found.rows} == {(r.partition, r.time) for r in everything.rows} or (
+        assert {(r.partition, r.end) for r in found.rows} == {(r.partition, r.end) for r in everything.rows} or (
             isinstance(query.form, Select) and query.form.distinct
         )

@@ -18,7 +18,7 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, Store, Variable
 from reference.evaluate import ReferenceResult, evaluate
 from reference.ranking import Keys, Ranked, objection, reports
 from strategies import Situation, situations
-from test_differential import WITHOUT_SHRINKING, by_pushes, fail_small, triples_of
+from test_differential import WITHOUT_SHRINKING, by_pushes, end_of, fail_small, triples_of
 
 import oxiseq
 from oxiseq.engine.events.encode import encode_events
@@ -122,15 +122,16 @@ def difference(situation: Situation) -> str | None:
         bound = {v.value: t for v, t in row.bindings.items()}
         when = tuple(sorted((time, name) for name, events in row.events.items() for _, time in events))
         keys = tuple(bound.get(name) for name in names)
-        group = at(row.time), tuple(str(bound.get(v)) for v in parted)
-        known.setdefault(group, []).append(Ranked(keys, when, _row(at(row.time), bound, row.events)))
+        group = at(row.end), tuple(str(bound.get(v)) for v in parted)
+        known.setdefault(group, []).append(Ranked(keys, when, _row(at(row.end), bound, row.events)))
     told: dict[object, list[tuple[Keys, object]]] = {}
-    lateness = f"{situation.lateness}us"
-    for match in oxiseq.run(situation.text, streams=situation.streams, kb=situation.kb or None, lateness=lateness):
+    lateness, streams = f"{situation.lateness}us", {iri: iter(events) for iri, events in situation.streams.items()}
+    for match in oxiseq.run(situation.text, streams=streams, kb=situation.kb or None, lateness=lateness):
         bound = dict(match)
         keys = tuple(bound.get(name) for name in names)
-        group = match.at_us, tuple(str(bound.get(v)) for v in parted)
-        told.setdefault(group, []).append((keys, _row(match.at_us, bound, match.events)))
+        when = match.at_us if closes else end_of(match)
+        group = when, tuple(str(bound.get(v)) for v in parted)
+        told.setdefault(group, []).append((keys, _row(when, bound, match.events)))
     for group in {**known, **told}:
         fault = objection(query, known.get(group, []), told.get(group, []))
         if fault is not None:

@@ -132,7 +132,7 @@ def by_reference(text: str, events: Sequence[Event], late: int) -> Told | None:
     graphs = [(time, [q.triple for q in parse(each.encode(), format=RdfFormat.N_TRIPLES)]) for time, each in events]
     found = evaluate(query, {f"{E}s": graphs}, None, None, late)
     names = [column.variable for column in query.form.columns]
-    rows = [(row.time, tuple(str(row.bindings[n]) if n in row.bindings else None for n in names)) for row in found.rows]
+    rows = [(row.end, tuple(str(row.bindings[n]) if n in row.bindings else None for n in names)) for row in found.rows]
     return None if found.ambiguous or "LIMIT" in text else rows  # of equals it may leave others
 
 

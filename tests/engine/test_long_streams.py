@@ -33,7 +33,7 @@ def by_reference(text: str, readings: list[Reading]) -> Found:
     streams = {STREAM: [(r.time, triples(r)) for r in readings]}
     rows = evaluate(load(text), streams, Store(), lateness=0).rows
     return Counter(
-        (row.time, tuple(sorted(((name, at) for name, events in row.events.items() for _, at in events), key=_by_time)))
+        (row.end, tuple(sorted(((name, at) for name, events in row.events.items() for _, at in events), key=_by_time)))
         for row in rows
     )
 

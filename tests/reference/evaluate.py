@@ -1,6 +1,6 @@
 """The whole reference: a query, streams in order of arrival and a KB; out come rows.
 
-    partitions → frames (windows) → matches → strategy, CONSUME BY → rows
+    partitions → frames (windows) → matches → strategy, CONSUME BY → times → rows
 
 LIMIT is not applied, since the specification leaves open which matches it drops: it counts the rows of one
 partition and time, and `choose.is_choice` judges an answer.
@@ -8,10 +8,11 @@ partition and time, and `choose.is_choice` judges an answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyoxigraph import Store, Triple
+from pyoxigraph import Store
 
 from oxiseq.grammar.algebra import Query
 from reference.choose import Candidate, answered
@@ -20,35 +21,45 @@ from reference.output import Row, passes, rows_of
 from reference.partition import EVERYTHING, Group, Rows, groups_of
 from reference.patterns import Mu, answer_kb, match_event, take_apart
 from reference.scopes import shown
-from reference.sequences import Binding, Match, frames, matches_in
-from reference.streams import instants, observe
+from reference.sequences import Binding, Match, frames, sequences_in
+from reference.streams import Arrival, Moment, instants, observe
 from reference.summaries import is_summary, summarise
+from reference.times import Clock, timed
 
 
 @dataclass(frozen=True)
 class ReferenceResult:
-    """`rows`: one per match, in order of end time. `late`: the number of late events.
+    """`rows`: one per match, in the order of semantics.md 2.6a. `late`: the number of late events.
 
     `ambiguous`: some match can be read in two ways that leave different variables visible (nested repeats
     over optional parts); the specification does not say which row it has.
+    `watermark`: all instants before it are complete; all results before it have been reported.
     """
 
     rows: list[Row]
     late: int
     ambiguous: bool
+    watermark: Moment
+
+    def written(self) -> list[Arrival]:
+        """What CONSTRUCT ... INTO STREAM writes: each result at its `at`, and a punctuation."""
+        events: list[Arrival] = [(row.at, row.graph) for row in self.rows]
+        return events if math.isinf(self.watermark) else [*events, (int(self.watermark), None)]
 
 
 def evaluate(
     query: Query,
-    streams: Mapping[str, Sequence[tuple[int, Iterable[Triple]]]],
+    streams: Mapping[str, Sequence[Arrival]],
     kb: Store | None = None,
     start: int | None = None,
     lateness: int = 0,
+    open_end: bool = False,
 ) -> ReferenceResult:
-    """Answer `query` (one that the checks accept) on streams that end.
+    """Answer `query` (one that the checks accept) on streams that end, or that stay open.
 
-    `streams`: IRI → (time in microseconds, triples) in order of arrival. `start`: the t of tumbling windows,
-    by default the time of the first event; events before it are not seen. `lateness` in microseconds.
+    `streams`: IRI → (time in microseconds, triples) in order of arrival, punctuations without triples. `start`: the t
+    of tumbling windows, by default the time of the first event; events before it are not seen. `lateness` in
+    microseconds.
     """
     iris = {s.name: s.iri.value for s in query.streams}
     seen = observe(iris.values(), streams, lateness, start)
@@ -68,30 +79,36 @@ def evaluate(
     iterated = {name: frozenset(set(parts[name].variables) - single) for name in repeated}
     begin = start if start is not None else min(instants(seen.events), default=0)
     stateful = {name: part.stateful for name, part in parts.items()}
+    ends, until = (math.inf, seen.watermark) if open_end else (seen.reached, math.inf)
+    clock = Clock(query.window, tuple(instants(seen.events)), begin, ends, until)
     groups = [Group(EVERYTHING, seen.events, rows)]
     if query.partition is not None:
         groups = groups_of(query, parts, seen.events, rows, kb)
-    matches: list[Match] = []
+    sequences: list[Match] = []
     ambiguous = False
     for group in groups:
         found = [
             replace(match, partition=group.value)
-            for frame in frames(instants(group.events), group.rows, stateful, query.window, begin, iterated, kb)
-            for match in matches_in(frame, query.sequence)
+            for frame in frames(
+                instants(group.events), group.rows, stateful, query.window, begin, iterated, clock.ends, kb
+            )
+            for match in sequences_in(frame, query.sequence)
         ]
         readings: dict[frozenset[Binding], set[Mu]] = {}
         for match in found:
             readings.setdefault(match.bindings, set()).add(match.mu)
         ambiguous = ambiguous or any(len(mus) > 1 for mus in readings.values())
-        matches += {match.bindings: match for match in found}.values()
+        found.sort(key=lambda match: not match.refuted)  # it is a match where one of its readings is one
+        sequences += {match.bindings: match for match in found}.values()
     visible = {v for name in names_in(query.sequence) for v in parts[name].variables}
-    assert all(v in visible for match in matches for v, _ in match.mu)
-    matches = [m for m in matches if all(passes(query, parts, m, f.condition) for f in query.filters)]
-    chosen = _chosen(query, groups, matches)
+    assert all(v in visible for match in sequences for v, _ in match.mu)
+    sequences = [m for m in sequences if all(passes(query, parts, m, f.condition) for f in query.filters)]
+    chosen = _chosen(query, groups, [m for m in sequences if not m.refuted])
     if is_summary(query):
-        rows_of_groups = summarise(query, parts, chosen, instants(seen.events), begin)
-        return ReferenceResult(rows_of_groups, seen.late, ambiguous)
-    return ReferenceResult(rows_of(query, parts, chosen), seen.late, ambiguous)
+        answers = summarise(query, parts, chosen, sequences, clock)
+    else:
+        answers = rows_of(query, parts, timed(query, chosen, sequences, clock))
+    return ReferenceResult(answers, seen.late, ambiguous, seen.watermark)
 
 
 def _chosen(query: Query, groups: list[Group], matches: list[Match]) -> list[Match]:

@@ -1,7 +1,8 @@
 """A short way to write a query and its events, for tests of one fact each.
 
 `"a1 b2&b3 x@25 2:c1"` are four events: things of kind a, b, x, c with the number behind the letter as
-`:k`; `&` puts two things into one event, `@` gives the time (else 10, 20, 30...), `2:` the second stream.
+`:k`; `&` puts two things into one event, `@` gives the time (else 10, 20, 30...), `2:` the second stream. `^` is a
+punctuation.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pyoxigraph import RdfFormat, Store, parse
+from pyoxigraph import RdfFormat, Store, Triple, parse
 
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.parser import parse as parse_query
@@ -45,28 +46,43 @@ def query_text(
 
 
 def streams_of(events: str) -> dict[str, list[tuple[int, str]]]:
-    """IRI → (time, Turtle text) in order of arrival."""
+    """IRI → (time, Turtle text) in order of arrival; a punctuation is the text `^`."""
     streams: dict[str, list[tuple[int, str]]] = {"http://e/s1": [], "http://e/s2": []}
     for number, token in enumerate(events.split()):
         body, _, at = token.partition("@")
         stream, body = ("2", body[2:]) if body.startswith("2:") else ("1", body)
+        when = int(at) if at else 10 * (number + 1)
+        if body == "^":
+            streams[f"http://e/s{stream}"].append((when, body))
+            continue
         things = [thing for thing in body.split("&") if thing]
         text = PREFIXES.replace("PREFIX", "@prefix").replace(">\n", "> .\n")
         text += " ".join(f":{t}e{number} :kind :{t[0]} ; :k {t[1:] or 0} ." for t in things)
-        streams[f"http://e/s{stream}"].append((int(at) if at else 10 * (number + 1), text))
+        streams[f"http://e/s{stream}"].append((when, text))
     return streams
 
 
 def answer(
-    query: str | Query, events: str, *, kb: str = "", start: int | None = None, lateness: int = 0
+    query: str | Query,
+    events: str,
+    *,
+    kb: str = "",
+    start: int | None = None,
+    lateness: int = 0,
+    open_end: bool = False,
 ) -> ReferenceResult:
     store = Store()
     store.load(kb.encode(), format=RdfFormat.TRIG)
     streams = {
-        iri: [(t, [q.triple for q in parse(text.encode(), format=RdfFormat.TURTLE)]) for t, text in arrivals]
+        iri: [(t, None if text == "^" else _triples(text)) for t, text in arrivals]
         for iri, arrivals in streams_of(events).items()
     }
-    return evaluate(parse_query(query) if isinstance(query, str) else query, streams, store, start, lateness)
+    parsed = parse_query(query) if isinstance(query, str) else query
+    return evaluate(parsed, streams, store, start, lateness, open_end)
+
+
+def _triples(text: str) -> list[Triple]:
+    return [quad.triple for quad in parse(text.encode(), format=RdfFormat.TURTLE)]
 
 
 def matches(

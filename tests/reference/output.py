@@ -10,6 +10,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
+    Ask,
     Construct,
     Expression,
     MatchFunction,
@@ -25,6 +26,8 @@ from reference.expand import names_in, repeated_names
 from reference.patterns import Mu, Parts
 from reference.scopes import mentioned
 from reference.sequences import Match
+from reference.streams import Moment
+from reference.times import order_of
 from reference.values import (
     XSD,
     ExpressionError,
@@ -38,10 +41,12 @@ from reference.values import (
 
 @dataclass(frozen=True)
 class Row:
-    """One answer: the match's end time, its columns (unbound ones left out), its events per GPM name, and for
-    CONSTRUCT its triples. `partition`: the values of PARTITION BY."""
+    """One answer: its times (`start` None of a group's row), its columns (unbound ones left out), its events per GPM
+    name, and for CONSTRUCT its triples. `partition`: the values of PARTITION BY."""
 
-    time: int
+    start: int | None
+    end: int
+    at: Moment
     bindings: Mapping[Variable, Term]
     events: Mapping[str, tuple[tuple[str, int], ...]]
     graph: frozenset[Triple] = field(default_factory=frozenset)
@@ -49,21 +54,23 @@ class Row:
 
 
 def rows_of(query: Query, parts: Mapping[str, Parts], matches: list[Match]) -> list[Row]:
-    """One row per match, in order of end time; DISTINCT drops equal (time, row)."""
-    rows = [_row(query, parts, m) for m in sorted(matches, key=lambda m: m.end)]
+    """One row per match, in the order of semantics.md 2.6a; DISTINCT drops equal (at, end, row)."""
+    ordered = sorted(matches, key=lambda m: (m.at, m.end, order_of(query, parts, m)))
+    rows = [_row(query, parts, m) for m in ordered]
     if isinstance(query.form, Select) and query.form.distinct:
-        rows = list({(r.time, frozenset(r.bindings.items())): r for r in rows}.values())
+        kept: dict[object, Row] = {}
+        for r in rows:
+            kept.setdefault((r.at, r.end, frozenset(r.bindings.items())), r)
+        rows = list(kept.values())
     return rows
 
 
 def _row(query: Query, parts: Mapping[str, Parts], match: Match) -> Row:
-    form, events = query.form, events_of(match)
-    if isinstance(form, Select):
-        return Row(match.end, _columns(query, form.columns, parts, match), events, partition=match.partition)
-    if isinstance(form, Construct):
-        bound = dict(match.mu) | dict(_columns(query, form.columns, parts, match))
-        return Row(match.end, {}, events, instantiate(form, bound), match.partition)
-    return Row(match.end, {}, events, partition=match.partition)
+    form = query.form
+    columns = {} if isinstance(form, Ask) else _columns(query, form.columns, parts, match)
+    shown = columns if isinstance(form, Select) else {}
+    graph = instantiate(form, dict(match.mu) | columns) if isinstance(form, Construct) else frozenset()
+    return Row(match.start, match.end, match.at, shown, events_of(match), graph, match.partition)
 
 
 def events_of(match: Match) -> dict[str, tuple[tuple[str, int], ...]]:
@@ -134,6 +141,8 @@ def _match_function(asked: MatchFunction, match: Match) -> Literal:
             return date_time(start)
         case "ENDTIME":
             return date_time(match.end)
+        case "DETECTTIME":
+            return date_time(int(match.at))
         case "DURATION":
             seconds = Fraction(match.end - start, 1_000_000)
             text = str(number_literal(Number("decimal", seconds)).value)

@@ -30,7 +30,7 @@ from reference.aggregates import aggregate_of, date_time, integer, value_or_none
 from reference.expand import Absent, Chain, Element, Letter, Limited, Loop, expand, unwrap
 from reference.patterns import Mu, Omega, join, with_exists_answered
 from reference.scopes import has_exists, has_prev, inside, mentioned
-from reference.streams import Event
+from reference.streams import Event, Moment
 from reference.values import ExpressionError, holds
 
 Binding: TypeAlias = tuple[str, Event, Mu]
@@ -96,17 +96,28 @@ class Step:
 
 @dataclass(frozen=True)
 class Match:
-    """A match: its end, the visible mapping, per GPM name the events and mappings, and its partition's value."""
+    """A match: its end, the visible mapping, per GPM name the events and mappings, and its partition's value.
+
+    `at` is when it is decided (semantics.md 2.6a). `refuted`: one of its trailing negations has happened, so that it is
+    a sequence and no match.
+    """
 
     end: int
     mu: Mu
     bindings: frozenset[Binding]
+    at: Moment
+    refuted: bool
     partition: tuple[Term, ...] = ()
 
     @property
     def times(self) -> frozenset[int]:
         """When its events happened."""
         return frozenset(event.time for _, event, _ in self.bindings)
+
+    @property
+    def start(self) -> int:
+        """The time of its first event."""
+        return min(self.times)
 
 
 @dataclass(frozen=True)
@@ -119,6 +130,10 @@ class Frame:
     window: Window | None
     iterated: Mapping[str, frozenset[Variable]]
     """Of each repeated GPM the variables over whose values its iterations are asked for."""
+    closes: int | None
+    """The last moment of a tumbling window; None for others, and for one of n instants that are not all there."""
+    ends: Moment
+    """When what only further instants would decide is decided: at the end of the streams, never if they stay open."""
     kb: Store | None = None
     known: dict[Letter, list[Occurrence]] = field(default_factory=dict)
 
@@ -129,6 +144,22 @@ class Frame:
     def clock(self, time: int) -> int:
         """What a sliding window counts in: microseconds, or the instant's number."""
         return self.times.index(time) if self.window is not None and self.window.events else time
+
+    def last_moment(self, first: int) -> int | None:
+        """W of a match that begins at `first` (semantics.md 2.6a); None if there is none, or not yet."""
+        if self.sliding is None:
+            return self.closes
+        if not self.sliding.events:
+            return first + self.sliding.size
+        number = self.clock(first) + self.sliding.size
+        return self.times[number] if number < len(self.times) else None
+
+    def deadline(self, absent: Absent, first: int, end: int) -> Moment:
+        """When the trailing negation of a match is decided: end + d, or W if that is earlier."""
+        bounds = [] if absent.within is None else [end + absent.within]
+        last = self.last_moment(first)
+        bounds += [] if last is None else [last]
+        return min(bounds, default=self.ends)
 
     def occurrences(self, letter: Letter) -> list[Occurrence]:
         """Every mapping of a BOp expression at every time (Defs 8 and 9)."""
@@ -344,34 +375,44 @@ def _extend_letter(frame: Frame, sigma: Sigma, step: Step, letter: Letter, prev:
 # --- whole matches --------------------------------------------------------------------------------
 
 
-def matches_in(frame: Frame, sequence: SequenceElement) -> Iterator[Match]:
-    """Every match on the frame's events; one that can be read in two ways comes twice."""
+def sequences_in(frame: Frame, sequence: SequenceElement) -> Iterator[Match]:
+    """Every match on the frame's events, and what would be one but for its trailing negations; one that can be read in
+    two ways comes twice."""
     for way in expand(sequence):
         if way is None:
             continue
         for sigma in extend(frame, Sigma(), Step(None), way, True, None):
-            if sigma.end is not None and _opens_and_closes(frame, sigma):
+            if sigma.end is not None and _opens(frame, sigma):
                 shown = frozenset((v, t) for v, t in sigma.mu if not v.value.startswith("__at_"))
-                yield Match(sigma.end, shown, sigma.bindings)
+                yield Match(sigma.end, shown, sigma.bindings, _decided(frame, sigma), not _closes(frame, sigma))
 
 
-def _opens_and_closes(frame: Frame, sigma: Sigma) -> bool:
-    """Leading negations since the window opened, trailing ones until it closes."""
+def _opens(frame: Frame, sigma: Sigma) -> bool:
+    """The leading negations hold since the window opened."""
     assert sigma.end is not None and sigma.first is not None
     start, first_mu = sigma.first
     opened: int | None = None
+    if frame.sliding:
+        opened = max(
+            (t for t in frame.times if frame.clock(t) < frame.clock(sigma.end) - frame.sliding.size), default=None
+        )
+    return all(frame.absent(g, first_mu, opened, start) for g in sigma.leading)
+
+
+def _closes(frame: Frame, sigma: Sigma) -> bool:
+    """The trailing negations hold until the window closes."""
+    assert sigma.end is not None and sigma.first is not None
     closed: int | None = None
     if frame.sliding:
-        size = frame.sliding.size
-        opened = _last(t for t in frame.times if frame.clock(t) < frame.clock(sigma.end) - size)
-        closed = next((t for t in frame.times if frame.clock(t) > frame.clock(start) + size), None)
-    return all(frame.absent(g, first_mu, opened, start) for g in sigma.leading) and all(
-        frame.absent(g, g.mu, sigma.end, closed) for g in sigma.pending
-    )
+        last = frame.clock(sigma.first[0]) + frame.sliding.size
+        closed = next((t for t in frame.times if frame.clock(t) > last), None)
+    return all(frame.absent(g, g.mu, sigma.end, closed) for g in sigma.pending)
 
 
-def _last(times: Iterator[int]) -> int | None:
-    return max(times, default=None)
+def _decided(frame: Frame, sigma: Sigma) -> Moment:
+    """at: the end, or the greatest of the deadlines of what trails."""
+    assert sigma.end is not None and sigma.first is not None
+    return max((frame.deadline(g.absent, sigma.first[0], sigma.end) for g in sigma.pending), default=sigma.end)
 
 
 def frames(
@@ -381,11 +422,12 @@ def frames(
     window: Window | None,
     start: int,
     iterated: Mapping[str, frozenset[Variable]],
+    ends: Moment,
     kb: Store | None = None,
 ) -> Iterator[Frame]:
     """One frame per tumbling window (Def. 16); one for everything otherwise."""
     if window is None or window.sliding:
-        yield Frame(tuple(times), rows, stateful, window, iterated, kb)
+        yield Frame(tuple(times), rows, stateful, window, iterated, None, ends, kb)
         return
     numbers = {t: (i if window.events else t - start) // window.size for i, t in enumerate(times)}
     for number in sorted(set(numbers.values())):
@@ -393,4 +435,7 @@ def frames(
         kept = {
             name: tuple((e, omega) for e, omega in found if numbers[e.time] == number) for name, found in rows.items()
         }
-        yield Frame(inside, kept, stateful, window, iterated, kb)
+        closes: int | None = start + (number + 1) * window.size - 1
+        if window.events:
+            closes = inside[-1] if len(inside) == window.size else None
+        yield Frame(inside, kept, stateful, window, iterated, closes, ends, kb)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +23,14 @@ from oxiseq.grammar.algebra import (
     Select,
     Term,
 )
-from reference.aggregates import aggregate_of, of_matches
+from reference.aggregates import aggregate_of, date_time, of_matches
 from reference.expand import names_in, repeated_names
 from reference.output import Row, instantiate, match_values
 from reference.patterns import Parts
 from reference.scopes import shown
 from reference.sequences import Match
+from reference.streams import Moment
+from reference.times import Clock
 from reference.values import ExpressionError, evaluate, holds, less
 
 Leaf = Prev | Aggregate | MatchFunction
@@ -36,10 +39,11 @@ Shown = tuple[tuple[Variable, Term], ...]
 
 @dataclass(frozen=True)
 class Extent:
-    """What a report looks at: its time, the matches, and those of them that are no news. `whole`: a group without
-    matches may have a row."""
+    """What a report looks at: its time, when it is made, the matches, and those of them that are no news. `whole`: a
+    group without matches may have a row."""
 
     time: int
+    at: Moment
     matches: tuple[Match, ...]
     known: tuple[Match, ...] | None = None
     whole: bool = False
@@ -82,14 +86,16 @@ def _of_iterations(query: Query, parts: Mapping[str, Parts] | None) -> set[Varia
 
 
 def summarise(
-    query: Query, parts: Mapping[str, Parts], matches: Sequence[Match], times: Sequence[int], begin: int
+    query: Query, parts: Mapping[str, Parts], matches: Sequence[Match], sequences: Sequence[Match], clock: Clock
 ) -> list[Row]:
-    """The rows of all reports, in order of time. `times`: the instants of the query's streams, in order."""
+    """The rows of all reports, in the order of semantics.md 2.6a. `sequences`: all that pass the FILTERs, refuted ones
+    and those that a strategy drops, too."""
     rows: list[Row] = []
-    for extent in extents(query, matches, times, begin):
-        found = list(_rows(query, parts, extent.matches, extent.whole))
+    reports = [extent for extent in extents(query, matches, sequences, clock) if extent.at < clock.until]
+    for extent in sorted(reports, key=lambda extent: (extent.at, extent.time)):
+        found = list(_rows(query, parts, extent.matches, extent.whole, extent.at))
         if extent.known is not None:
-            before = Counter(row for row, _ in _rows(query, parts, extent.known, False))
+            before = Counter(row for row, _ in _rows(query, parts, extent.known, False, extent.at))
             fresh = []
             for row, order in found:
                 if before[row]:
@@ -106,59 +112,73 @@ def summarise(
             shown = shown[query.limit.offset : query.limit.offset + query.limit.count]
         for row in shown:
             if isinstance(query.form, Select):
-                rows.append(Row(extent.time, dict(row), {}))
+                rows.append(Row(None, extent.time, extent.at, dict(row), {}))
             else:
-                rows.append(Row(extent.time, {}, {}, instantiate(query.form, dict(row))))
+                rows.append(Row(None, extent.time, extent.at, {}, {}, instantiate(query.form, dict(row))))
     return rows
 
 
-def extents(query: Query, matches: Sequence[Match], times: Sequence[int], begin: int) -> Iterator[Extent]:
+def extents(query: Query, matches: Sequence[Match], sequences: Sequence[Match], clock: Clock) -> Iterator[Extent]:
     """What each report looks at, in order of time."""
-    window, summary = query.window, query.summary
+    window, summary, times = query.window, query.summary, clock.times
     number = {time: i for i, time in enumerate(times)}
 
-    def clock(time: int) -> int:
+    def count(time: int) -> int:
         return number[time] if window is not None and window.events else time
 
-    origin = 0 if window is not None and window.events else begin
+    origin = 0 if window is not None and window.events else clock.begin
 
     def frame(time: int) -> int:
         assert window is not None
-        return (clock(time) - origin) // window.size
+        return (count(time) - origin) // window.size
 
-    def until(time: int, ends: Callable[[int], bool]) -> tuple[Match, ...]:
-        """The extent at `time`, of matches whose end is so."""
-        found = [m for m in matches if m.end <= time and ends(m.end)]
+    def until(time: int, of: Sequence[Match]) -> tuple[Match, ...]:
+        """The extent at `time`."""
+        found = [m for m in of if m.end <= time]
         if window is None:
             return tuple(found)
         if window.sliding:
-            return tuple(m for m in found if clock(min(m.times)) >= clock(time) - window.size)
+            return tuple(m for m in found if count(m.start) >= count(time) - window.size)
         return tuple(m for m in found if frame(m.end) == frame(time))
+
+    def made(time: int, of: Sequence[Match]) -> Moment:
+        """When a report is made: as soon as all is decided that it may hold."""
+        return max([time, *(s.at for s in of)])
 
     ends = sorted({m.end for m in matches})
     if any(_mentions_end(k[0] if isinstance(k, tuple) else k) for k in summary.group_by):
         for end in ends:
-            yield Extent(end, tuple(m for m in matches if m.end == end))
+            at = made(end, [s for s in sequences if s.end == end])
+            yield Extent(end, at, tuple(m for m in matches if m.end == end))
         return
     tumbles = window is not None and not window.sliding
     report = summary.report or (OnClose() if tumbles else OnChange())
     match report:
         case OnChange():
             for end in ends:
-                yield Extent(end, until(end, lambda _: True), until(end, lambda e, end=end: e < end))
+                found = until(end, matches)
+                yield Extent(end, made(end, until(end, sequences)), found, tuple(m for m in found if m.end < end))
         case OnClose():
             assert window is not None
             for at in sorted({frame(t) for t in times}):
                 last = max(t for t in times if frame(t) == at)
                 time = last if window.events else origin + (at + 1) * window.size - 1
-                yield Extent(time, tuple(m for m in matches if frame(m.end) == at), whole=True)
+                yield Extent(time, clock.closing(last), tuple(m for m in matches if frame(m.end) == at), whole=True)
         case Every(period) if times:
-            final = max(times[-1], begin + 1) if not tumbles else origin + (frame(times[-1]) + 1) * window.size - 1
-            tick = begin + period
-            while tick < final + period:
-                if tick >= times[0]:
-                    yield Extent(tick, until(tick, lambda _: True), whole=True)
-                tick += period
+            for tick in _ticks(clock, period):
+                yield Extent(tick, made(tick, until(tick, sequences)), until(tick, matches), whole=True)
+
+
+def _ticks(clock: Clock, period: int) -> Iterator[int]:
+    """t0 + k·d from the first instant on: before the watermark of open streams, else until all that the streams have
+    reached has been reported, with the last window in which something happened."""
+    tumbles = clock.window is not None and not clock.window.sliding
+    final = max(clock.ends, clock.begin + 1, clock.closing(clock.times[-1]) if tumbles else -math.inf)
+    tick = clock.begin + period
+    while tick < (final + period if clock.until == math.inf else clock.until):
+        if tick >= clock.times[0]:
+            yield tick
+        tick += period
 
 
 def _mentions_end(e: Expression) -> bool:
@@ -174,9 +194,9 @@ def _mentions_end(e: Expression) -> bool:
 
 
 def _rows(
-    query: Query, parts: Mapping[str, Parts], matches: Sequence[Match], whole: bool
+    query: Query, parts: Mapping[str, Parts], matches: Sequence[Match], whole: bool, at: Moment
 ) -> Iterator[tuple[Shown, tuple[Term | None, ...]]]:
-    """Rows, each with the values that ORDER BY compares."""
+    """Rows in the order of their keys' texts, each with the values that ORDER BY compares. `at`: when they are told."""
     keys = [k[0] if isinstance(k, tuple) else k for k in query.summary.group_by]
     names = [k[1] if isinstance(k, tuple) else k if isinstance(k, Variable) else None for k in query.summary.group_by]
     groups: dict[tuple[Term | None, ...], list[Match]] = {}
@@ -184,9 +204,9 @@ def _rows(
         groups.setdefault(tuple(_of_match(query, parts, match, key) for key in keys), []).append(match)
     if whole and not keys:
         groups.setdefault((), [])
-    for values, members in groups.items():
+    for values, members in sorted(groups.items(), key=lambda pair: [str(v or "") for v in pair[0]]):
         bound = {n: v for n, v in zip(names, values, strict=True) if n is not None and v is not None}
-        row = _row(query, parts, members, keys, values, bound)
+        row = _row(query, parts, members, keys, values, bound, at)
         if row is not None:
             yield row
 
@@ -198,6 +218,7 @@ def _row(
     keys: list[Expression],
     values: tuple[Term | None, ...],
     bound: dict[Variable, Term],
+    at: Moment,
 ) -> tuple[Shown, tuple[Term | None, ...]] | None:
     of_key = {k: v for k, v in zip(keys, values, strict=True) if not isinstance(k, Variable)}
 
@@ -213,6 +234,8 @@ def _row(
         return e
 
     def answer(asked: Leaf) -> Term:
+        if isinstance(asked, MatchFunction) and asked.name == "DETECTTIME":
+            return date_time(int(at))
         assert isinstance(asked, Aggregate)
         if asked.arg is None:
             return aggregate_of(Aggregate("COUNT", None), [Variable("x")] * len(members))

@@ -153,7 +153,7 @@ def test_limit_is_a_choice_of_each_end() -> None:
     assert len(result.rows) == 4  # which of them are reported is free
     groups: dict[int, Counter[object]] = {}
     for row in result.rows:
-        groups.setdefault(row.time, Counter())[str(row.events)] += 1
+        groups.setdefault(row.end, Counter())[str(row.events)] += 1
     first, second = (sorted(groups[t].elements()) for t in sorted(groups))
     limit = Limit(1)
     assert is_choice(Counter([first[1], second[0]]), groups.values(), limit)

@@ -76,7 +76,7 @@ def test_construct_leaves_out_incomplete_triples() -> None:
 
 
 def test_ask_has_no_columns() -> None:
-    assert [(r.time, r.bindings) for r in answer(query_text("A", select="ASK"), "a1 a2").rows] == [
+    assert [(r.end, r.bindings) for r in answer(query_text("A", select="ASK"), "a1 a2").rows] == [
         (10, {}),
         (20, {}),
     ]

@@ -51,7 +51,7 @@ def by_ceql_reference(text: str, situation: CeqlSituation) -> Found:
 
 def by_spaseq_reference(text: str, situation: CeqlSituation) -> Found:
     rows = evaluate(load(text), dict(streams_of(situation))).rows
-    return Counter((r.time, frozenset(e for each in r.events.values() for e in each)) for r in rows)
+    return Counter((r.end, frozenset(e for each in r.events.values() for e in each)) for r in rows)
 
 
 def streams_of(situation: CeqlSituation) -> list[tuple[str, list[tuple[int, list[Triple]]]]]:
