@@ -81,9 +81,10 @@ def of_match(query: Query, match: oxiseq.Match) -> Answer:
 
 
 def by_run(query: Query, situation: Situation) -> tuple[int, list[Answer]]:
-    """`oxiseq.run`: how many events were late, and the answers in their order."""
-    lateness = f"{situation.lateness}us"
-    found = oxiseq.run(situation.text, streams=situation.streams, kb=situation.kb or None, lateness=lateness)
+    """`oxiseq.run` over streams that come in the situation's order: how many events were late, and the answers in their
+    order."""
+    lateness, streams = f"{situation.lateness}us", {iri: iter(events) for iri, events in situation.streams.items()}
+    found = oxiseq.run(situation.text, streams, kb=situation.kb or None, lateness=lateness, late="ignore")
     return found.late, [of_match(query, m) for m in found]
 
 

@@ -125,8 +125,8 @@ def difference(situation: Situation) -> str | None:
         group = at(row.time), tuple(str(bound.get(v)) for v in parted)
         known.setdefault(group, []).append(Ranked(keys, when, _row(at(row.time), bound, row.events)))
     told: dict[object, list[tuple[Keys, object]]] = {}
-    lateness = f"{situation.lateness}us"
-    for match in oxiseq.run(situation.text, streams=situation.streams, kb=situation.kb or None, lateness=lateness):
+    lateness, streams = f"{situation.lateness}us", {iri: iter(events) for iri, events in situation.streams.items()}
+    for match in oxiseq.run(situation.text, streams, kb=situation.kb or None, lateness=lateness, late="ignore"):
         bound = dict(match)
         keys = tuple(bound.get(name) for name in names)
         group = match.at_us, tuple(str(bound.get(v)) for v in parted)

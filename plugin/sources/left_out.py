@@ -1,6 +1,6 @@
-"""Warnings that a query gets about its events: those that it leaves out because its language cannot take them
-(CEQL takes tuple events only, EP-SPARQL none that start after they end; semantics.md 3 and 5), and columns that can
-never have the type that a CEQL query needs.
+"""Warnings that a query gets about its events: late ones, those that it leaves out because its language cannot take
+them (CEQL takes tuple events only, EP-SPARQL none that start after they end; semantics.md 3 and 5), and columns that
+can never have the type that a CEQL query needs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ _TOLD: Final = 3
 
 class LeftOutWarning(UserWarning):
     """Events have been left out."""
+
+
+class LateWarning(UserWarning):
+    """Events of a stream came behind its watermark, so that no match has them."""
 
 
 class ColumnWarning(UserWarning):
