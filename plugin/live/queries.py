@@ -27,6 +27,7 @@ from oxiseq.journal import (
     Retention,
 )
 from oxiseq.languages.registry import language_named
+from oxiseq.languages.result_streams import Reader, refuse_own_results
 from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine
 from oxiseq.live.errors import BoundError
@@ -180,6 +181,7 @@ class Queries:
             with self._engine_lock:
                 query = self._engine.compile(chosen, text, language, given)
             _demand(rights, query)
+            self._refuse_own_results(query)
             for iri in dict.fromkeys((*query.shape.reads, *filter(None, [query.shape.feeds]))):
                 self._streams.create(iri)
             if self._standing.query(chosen) is not None:
@@ -314,6 +316,7 @@ class Queries:
     def _restore(self, record: QueryRecord, decided: int | None = None) -> None:
         try:
             query = self._compiled(record)
+            self._refuse_own_results(query)
             self._know(query)
             if query.shape.feeds is not None:
                 self._streams.create(query.shape.feeds)  # it may have been deleted while nobody fed it
@@ -324,6 +327,19 @@ class Queries:
         except Exception as error:
             LOG.exception("query %s cannot be restored", record.name, extra={"query": record.name})
             self._journal.queries.set_state(record.name, "failed", reason_of(error))
+
+    def _refuse_own_results(self, query: LiveQuery) -> None:
+        """Raises QueryError where its results reach it, also through queries that pause; those that have failed are
+        looked at when they are resumed."""
+        failed = {record.name for record in self._journal.queries.all() if record.state == "failed"}
+        refuse_own_results(
+            Reader.of(query.name, query.shape),
+            (
+                Reader(name, facts.reads, facts.feeds)
+                for name, facts in self._known.items()
+                if name != query.name and name not in failed
+            ),
+        )
 
     def _bring_back(self, name: str) -> None:
         """A query that was at work begins again from its checkpoint. Raises JournalError: to be tried again."""
