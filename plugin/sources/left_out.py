@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from oxiseq.engine.events.faults import Faults
+from oxiseq.grammar.arguments import public
 from oxiseq.sources.warned import warn_caller
 
 _TOLD: Final = 3
@@ -18,8 +19,20 @@ class LeftOutWarning(UserWarning):
     """Events have been left out."""
 
 
+@public
 class LateWarning(UserWarning):
-    """Events of a stream came behind its watermark, so that no match has them."""
+    """Events of a stream came behind its watermark, so that no match has them.
+
+    >>> import warnings
+    >>> import oxiseq
+    >>> text = "SELECT ?s FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?o } }"
+    >>> events = iter([("<urn:a> <urn:b> 1 .", 20), ("<urn:a> <urn:b> 2 .", 10)])
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     _ = oxiseq.run(text, {"S": events})
+    >>> told[0].category is oxiseq.LateWarning
+    True
+    """
 
 
 class ColumnWarning(UserWarning):
