@@ -202,6 +202,8 @@ def equal(a: Value, b: Value) -> bool:
     pair = {a.kind, b.kind}
     if pair & {kinds.IRI, kinds.BLANK, kinds.LANGSTRING}:
         return False
+    if isinstance(a.term, Triple) != isinstance(b.term, Triple):
+        return False
     if kinds.UNKNOWN in pair:
         raise ExpressionError("a literal of an unknown datatype, or an ill-typed one, equals only itself")
     if isinstance(a.term, Triple) and isinstance(b.term, Triple):
@@ -310,11 +312,12 @@ def _quotient(x: Fraction, y: Fraction) -> Fraction:
 def _signed(name: str, a: Value) -> Value:
     if a.kind in NUMERIC:
         return Value(a.kind, -a.number if name == "NEGATE" else a.number)
-    if a.kind == kinds.OTHER and name == "NEGATE":
-        return read(ask("-", (term_of(a),)))
+    if a.kind == kinds.OTHER:  # a duration
+        return read(ask(_SIGNS[name], (term_of(a),)))
     raise ExpressionError("a sign before something that is not a number")
 
 
+_SIGNS: Final = {"NEGATE": "-", "PLUS": "+"}
 _BINARY: Final[dict[str, Callable[[str, Value, Value], Value]]] = {
     **dict.fromkeys(("=", "!="), _equal),
     **dict.fromkeys(_ORDERINGS, _order),
