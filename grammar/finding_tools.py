@@ -11,6 +11,7 @@ from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.errors import Finding, QueryError, span_at
+from oxiseq.grammar.name_chars import NAME_CHARS
 
 
 def error(code: str, message: str, span: Span, hint: str = "") -> Finding:
@@ -25,7 +26,7 @@ def lint_finding(code: str, message: str, span: Span, hint: str = "") -> Finding
 
 def at_variable(variable: Variable, span: Span, text: str) -> Span:
     """The first place of `variable` inside `span`; `span` itself where the text is not known."""
-    return at_pattern(rf"[?$]{re.escape(variable.value)}(?!\w)", span, text)
+    return at_pattern(rf"[?$]{re.escape(variable.value)}(?![{NAME_CHARS}])", span, text)
 
 
 def at_pattern(pattern: str, span: Span, text: str) -> Span:

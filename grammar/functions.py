@@ -37,6 +37,9 @@ _BY_ARITY: dict[tuple[int, int], str] = {
 BUILTINS: dict[str, tuple[int, int]] = {name: arity for arity, names in _BY_ARITY.items() for name in names.split()}
 """Built-in calls of SPARQL 1.1, and of 1.2 for triple terms → the least and the most number of arguments."""
 
+IRI_MAKERS: Final = frozenset({"IRI", "URI"})
+"""Functions that make an IRI of a text. Where the query has a BASE their calls have it as a second argument."""
+
 ALL_NAMES = tuple(sorted(AGGREGATES | MATCH_FUNCTIONS.keys() | BUILTINS.keys() | {"PREV"}))
 
 _TYPES = (

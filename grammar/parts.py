@@ -1,11 +1,12 @@
-"""The parts of an algebra that are of one kind, at any depth."""
+"""The parts of an algebra, at any depth: those of one kind, and all of them changed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from typing import Any, TypeVar
+from operator import is_
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -20,6 +21,23 @@ def parts(value: object, kind: type[T]) -> Iterator[T]:
         its: Any = type(each)
         if (inside := _inside(its)) is not None:
             waiting.extend(reversed(inside(each)))
+
+
+def changed(value: T, change: Callable[[Any], Any]) -> T:
+    """`value` with `change` made of all that is in it, then of itself; what does not change stays the same object."""
+    return cast(T, _changed(value, change))
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    if is_dataclass(value):
+        before = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        after = {name: _changed(part, change) for name, part in before.items()}
+        new = {name: part for name, part in after.items() if part is not before[name]}
+        return change(replace(value, **new) if new else value)  # type: ignore[type-var]  # it is no class
+    if type(value) is tuple:
+        several = tuple([_changed(each, change) for each in value])
+        return value if all(map(is_, several, value)) else several
+    return change(value)
 
 
 @cache

@@ -29,7 +29,7 @@ from oxiseq.grammar.arguments import public
 from oxiseq.grammar.languages import AnyQuery, syntax_named
 from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample, render_when, time_span
 from oxiseq.grammar.render_forms import render_form
-from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.render_sparql import SparqlWriter, base_of
 
 _PLAIN = SparqlWriter()
 
@@ -49,7 +49,8 @@ def render(query: AnyQuery) -> str:
 def render_spaseq(query: Query) -> str:
     """A SPAseq query: `parse(render_spaseq(q)) == q`."""
     writer = SparqlWriter(dict(query.prefixes))
-    lines = [f"BASE <{query.base}>"] if query.base is not None else []
+    base = query.base or base_of(query)
+    lines = [f"BASE <{base}>"] if base is not None else []
     lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]
     lines.append(render_form(query.form, writer))
     if query.window is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oxiseq.grammar.algebra import Group, TimedPattern
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.render_forms import render_form
-from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.render_sparql import SparqlWriter, base_of
 
 __all__ = ["render_ep", "render_timed"]
 
@@ -13,7 +13,8 @@ __all__ = ["render_ep", "render_timed"]
 def render_ep(query: EpQuery) -> str:
     """`query` as EP-SPARQL text, IRIs shortened by its prefixes."""
     writer = SparqlWriter(dict(query.prefixes))
-    lines = [f"BASE <{query.base}>"] if query.base is not None else []
+    base = query.base or base_of(query)
+    lines = [f"BASE <{base}>"] if base is not None else []
     lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]
     lines.append(render_form(query.form, writer))
     lines += [f"FROM STREAM {s.name + ' ' if s.name else ''}<{s.iri.value}>" for s in query.streams]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oxiseq.grammar.render_clauses import amount, render_when
-from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.render_sparql import SparqlWriter, base_of
 from oxiseq.grammar.rsp_algebra import (
     EventDefinition,
     IdentityWindow,
@@ -24,8 +24,9 @@ def render_rsp(query: RspQuery) -> str:
 
 
 def _lines(query: RspQuery, writer: SparqlWriter) -> Iterator[str]:
-    if query.base is not None:
-        yield f"BASE <{query.base}>"
+    base = query.base or base_of(query)
+    if base is not None:
+        yield f"BASE <{base}>"
     for prefix, iri in query.prefixes:
         yield f"PREFIX {prefix}: <{iri}>"
     if query.report is not None:

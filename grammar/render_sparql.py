@@ -48,6 +48,8 @@ from oxiseq.grammar.algebra import (
     Values,
     WindowPattern,
 )
+from oxiseq.grammar.functions import IRI_MAKERS
+from oxiseq.grammar.parts import parts
 from oxiseq.grammar.terms import RDF_TYPE, XSD_BOOLEAN, XSD_DECIMAL, XSD_DOUBLE, XSD_INTEGER, XSD_STRING
 
 _INDENT = "  "
@@ -280,7 +282,8 @@ class SparqlWriter:
             return f"{at(args[0], _SUM)} {name} ({listed})", _RELATION
         if name in _BINARY and len(args) == 2:
             return self._chain(name, args, at)
-        return f"{name}({', '.join(at(a, _OR) for a in args)})", _PRIMARY
+        shown = args[:1] if name in IRI_MAKERS else args
+        return f"{name}({', '.join(at(a, _OR) for a in shown)})", _PRIMARY
 
     def _chain(self, name: str, args: tuple[Expression, ...], at: Callable[[Expression, int], str]) -> tuple[str, int]:
         """`a + b - c`: operators of one level from left to right, without a call per operator."""
@@ -311,8 +314,20 @@ def event_pattern(pattern: EventPattern) -> str:
 
 def select_text(query: SubSelect, shown: Sequence[Variable | tuple[Expression, Variable]]) -> str:
     """The query as text, answering these columns; one that means nothing where there are none."""
-    writer = SparqlWriter()
+    writer, base = SparqlWriter(), base_clause(query, shown)
     if shown:
-        return writer.sub_select(replace(query, projection=tuple(shown)), "")
+        return base + writer.sub_select(replace(query, projection=tuple(shown)), "")
     mode = "DISTINCT " if query.distinct else ""
-    return f"SELECT {mode}(1 AS ?oxiseq_one) {writer.rest_of_select(query, '')}"
+    return f"{base}SELECT {mode}(1 AS ?oxiseq_one) {writer.rest_of_select(query, '')}"
+
+
+def base_of(*algebra: object) -> str | None:
+    """The base by which it makes IRIs of relative references; None where it makes none."""
+    calls = (each.args[1:] for each in parts(algebra, Call) if each.name in IRI_MAKERS)
+    return next((base[0].value for base in calls if base and isinstance(base[0], NamedNode)), None)
+
+
+def base_clause(*algebra: object) -> str:
+    """What a SPARQL text of it begins with: `BASE <...>` and a blank where it needs one, else nothing."""
+    base = base_of(*algebra)
+    return "" if base is None else f"BASE <{base}> "

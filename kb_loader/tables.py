@@ -25,6 +25,7 @@ from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions, QueryTriples, T
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError, syntax_reason
+from oxiseq.grammar.name_chars import NAME_CHARS
 from oxiseq.grammar.over_sparql import refusal
 from oxiseq.kb_loader.quarantine import Fault, cut_off
 from oxiseq.kb_loader.rows import Rows, column_names, table_rows
@@ -42,7 +43,7 @@ _TOKEN = re.compile(
 _WORD = re.compile(
     r"<[^<>\"{}|^`\\\s]*>"
     r"|\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*"
-    r"|[?$](\w+)|\b(AS|VALUES)\b(?!:)|([(){}])|[^\s?$(){}<\"'#]+",
+    rf"|[?$]([{NAME_CHARS}]+)|\b(AS|VALUES)\b(?!:)|([(){{}}])|[^\s?$(){{}}<\"'#]+",
     re.DOTALL | re.IGNORECASE,
 )
 """Variables, what binds them, brackets; strings and the like as wholes."""

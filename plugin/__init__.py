@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from oxiseq.matches.match import Match, Positions
     from oxiseq.matches.matches import Matches
     from oxiseq.served.opening import open
+    from oxiseq.sources.left_out import LateWarning
 
 _HOMES = {
     "ArgumentTypeError": "engine.errors",
@@ -57,6 +58,7 @@ _HOMES = {
     "EventError": "engine.errors",
     "ExtraError": "engine.errors",
     "KbError": "engine.errors",
+    "LateWarning": "sources.left_out",
     "LimitError": "engine.errors",
     "Match": "matches.match",
     "Matches": "matches.matches",
@@ -99,6 +101,7 @@ __all__ = [
     "EventError",
     "ExtraError",
     "KbError",
+    "LateWarning",
     "LimitError",
     "Match",
     "Matches",

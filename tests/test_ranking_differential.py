@@ -126,7 +126,7 @@ def difference(situation: Situation) -> str | None:
         known.setdefault(group, []).append(Ranked(keys, when, _row(at(row.end), bound, row.events)))
     told: dict[object, list[tuple[Keys, object]]] = {}
     lateness, streams = f"{situation.lateness}us", {iri: iter(events) for iri, events in situation.streams.items()}
-    for match in oxiseq.run(situation.text, streams=streams, kb=situation.kb or None, lateness=lateness):
+    for match in oxiseq.run(situation.text, streams, kb=situation.kb or None, lateness=lateness, late="ignore"):
         bound = dict(match)
         keys = tuple(bound.get(name) for name in names)
         when = match.at_us if closes else end_of(match)

@@ -1,4 +1,4 @@
-"""The bytes of a file, plain or gzip.
+"""The bytes of a file, plain or gzip, or of a pipe.
 
 Gzip is unpacked ahead by a thread of its own: zlib works without Python's lock, so the second core unpacks while
 the first one reads and matches. Plain files are read on demand: a copy from the system's cache.
@@ -16,6 +16,7 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import BinaryIO, Final, TypeAlias
 
+from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.gzip_members import inflated
 
 _AHEAD: Final = 3
@@ -38,21 +39,25 @@ class ByteSource(io.RawIOBase):
         self.position = 0
         """How much of the file was read for the returned pieces."""
         start = self._file.read(2)
-        self._file.seek(0)
+        self._piece = memoryview(b"" if self._file.seekable() else start)
+        if self._file.seekable():
+            self._file.seek(0)
+        elif start == _GZIP:
+            self._file.close()
+            raise EventError(str(path), None, "a pipe with gzip data: unpack it before the pipe (zcat)")
         self._ahead = Ahead(unpacked(self._file)) if start == _GZIP else None
-        self._piece = memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # any buffer that can be written
         """Fill the buffer, or a part of it; 0 at the end."""
-        if self._ahead is None:
+        if self._ahead is None and not self._piece:
             count = self._file.readinto(buffer) or 0
             self.position += count
             return count
         while not self._piece:
-            piece = next(self._ahead, None)
+            piece = None if self._ahead is None else next(self._ahead, None)
             if piece is None:
                 return 0
             self._piece, self.position = memoryview(piece[0]), piece[1]

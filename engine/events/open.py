@@ -6,6 +6,7 @@
 .jelly                       Jelly, with the extra oxiseq[jelly]; .gz likewise
 .arrow .feather .ipc         coded event table, Arrow IPC
 .parquet .pq                 coded event table, Parquet
+a pipe                       N-Quads, or TriG if its name says so; read once, as it comes
 a folder                     the coded event tables in it; names that begin with _ or . are not read
 """
 
@@ -105,6 +106,8 @@ def open_events(
     file = Path(path)
     if file.is_dir():
         return _open_folder(file, terms)
+    if is_pipe(file):
+        return _open_pipe(file, terms, time_predicate, on_error)
     chosen = event_format(file) if format is None else format
     report = ReadReport(str(path))
     try:
@@ -136,6 +139,21 @@ def open_events(
             file, terms, report, format=cast(QuadFormat, chosen), time_predicate=time_predicate, on_error=on_error
         )
     return EventReader(batches, report)
+
+
+def is_pipe(path: Path) -> bool:
+    """Whether it can be read only once: a pipe, a socket, a terminal."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _open_pipe(pipe: Path, terms: TermDictionary, time_predicate: NamedNode, on_error: OnError) -> EventReader:
+    """Raises EventError where its name says another format than N-Quads or TriG."""
+    chosen = event_format(pipe) if pipe.suffix.lower() in ENDINGS else "nquads"
+    if chosen not in ("nquads", "trig"):
+        raise EventError(str(pipe), None, "a pipe holds N-Quads or TriG; write other formats to a file")
+    report = ReadReport(str(pipe))
+    read = read_quads(pipe, terms, report, format=chosen, time_predicate=time_predicate, on_error=on_error)
+    return EventReader(read, report)
 
 
 def _messages(file: Path, chosen: EventFormat, *, named: bool) -> MessageFormat | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -92,6 +92,22 @@ class TupleRows:
     def slice(self, start: int, stop: int) -> TupleRows:
         """The rows start, ..., stop - 1."""
         return TupleRows(self.time[start:stop], self.rows.slice(start, stop - start), self.naming)
+
+    @classmethod
+    def concat(cls, pieces: Collection[TupleRows]) -> TupleRows:
+        """The rows of several, one at least, one after the other. A column that some of them lack is null there."""
+        first = next(iter(pieces))
+        if len(pieces) == 1:
+            return first
+        tables = [pa.Table.from_batches([piece.rows]) for piece in pieces]
+        try:
+            rows = pa.concat_batches(
+                pa.concat_tables(tables, promote_options="default").unify_dictionaries().to_batches()
+            )
+        except (pa.ArrowException, TypeError) as error:
+            reason = f"its rows are not in order of time, and its batches cannot be sorted together: {error}"
+            raise EventError("the table", None, reason) from error
+        return cls(np.concatenate([piece.time for piece in pieces]), rows, first.naming)
 
     @property
     def exported(self) -> Exported:

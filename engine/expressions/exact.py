@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 
 from oxiseq.engine import kinds
 from oxiseq.engine.expressions.functions import ask, ask_iri
@@ -202,11 +202,29 @@ def equal(a: Value, b: Value) -> bool:
     pair = {a.kind, b.kind}
     if pair & {kinds.IRI, kinds.BLANK, kinds.LANGSTRING}:
         return False
+    if isinstance(a.term, Triple) != isinstance(b.term, Triple):
+        return False
     if kinds.UNKNOWN in pair:
         raise ExpressionError("a literal of an unknown datatype, or an ill-typed one, equals only itself")
+    if isinstance(a.term, Triple) and isinstance(b.term, Triple):
+        return _equal_parts(a.term, b.term)
     if pair == {kinds.OTHER}:
         return truth(read(ask("=", (term_of(a), term_of(b)))))
     return False
+
+
+def _equal_parts(a: Triple, b: Triple) -> bool:
+    """Whether all parts are equal. Raises ExpressionError where a part has no answer and none differs."""
+    error: ExpressionError | None = None
+    for one, other in ((a.subject, b.subject), (a.predicate, b.predicate), (a.object, b.object)):
+        try:
+            if not equal(read(one), read(other)):
+                return False
+        except ExpressionError as unknown:
+            error = unknown
+    if error is not None:
+        raise error
+    return True
 
 
 def _order(name: str, a: Value, b: Value) -> Value:
@@ -248,8 +266,18 @@ def _arithmetic(name: str, a: Value, b: Value) -> Value:
         return Value(kind, x + y if name == "+" else x - y if name == "-" else x * y)
     temporal = {kinds.DATETIME, kinds.OTHER}
     if {a.kind, b.kind} & temporal and {a.kind, b.kind} <= temporal | NUMERIC:
-        return read(ask(name, (term_of(a), term_of(b))))  # dates and durations, as Oxigraph has them
+        return _of_times(name, term_of(a), term_of(b))
     raise ExpressionError("arithmetic on something that is not a number")
+
+
+def _of_times(name: str, a: Term, b: Term) -> Value:
+    """Of dates, times and durations, as Oxigraph has them; it adds a duration to a date and no date to a duration."""
+    try:
+        return read(ask(name, (a, b)))
+    except ExpressionError:
+        if name != "+":
+            raise
+        return read(ask(name, (b, a)))
 
 
 def _float_arithmetic(name: str, kind: int, x: float, y: float) -> float:
@@ -284,11 +312,12 @@ def _quotient(x: Fraction, y: Fraction) -> Fraction:
 def _signed(name: str, a: Value) -> Value:
     if a.kind in NUMERIC:
         return Value(a.kind, -a.number if name == "NEGATE" else a.number)
-    if a.kind == kinds.OTHER and name == "NEGATE":
-        return read(ask("-", (term_of(a),)))
+    if a.kind == kinds.OTHER:  # a duration
+        return read(ask(_SIGNS[name], (term_of(a),)))
     raise ExpressionError("a sign before something that is not a number")
 
 
+_SIGNS: Final = {"NEGATE": "-", "PLUS": "+"}
 _BINARY: Final[dict[str, Callable[[str, Value, Value], Value]]] = {
     **dict.fromkeys(("=", "!="), _equal),
     **dict.fromkeys(_ORDERINGS, _order),

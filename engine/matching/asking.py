@@ -24,6 +24,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Call, Expression, FunctionCall
 from oxiseq.grammar.render import render_expression
+from oxiseq.grammar.render_sparql import base_clause
 from oxiseq.grammar.scope import expression_variables, subexpressions
 
 NOT_KNOWN: Final = 0
@@ -56,7 +57,7 @@ class Asked:
         names = " ".join(f"?{v.value}" for v in self._variables)
         answers = [Variable(_ROW), *self._calls.values()]
         binds = " ".join(f"BIND({render_expression(e)} AS ?{v.value})" for e, v in self._calls.items())
-        self._head = f"SELECT {' '.join(map(str, answers))} {{ VALUES (?{_ROW} {names}) {{ "
+        self._head = f"{base_clause(expression)}SELECT {' '.join(map(str, answers))} {{ VALUES (?{_ROW} {names}) {{ "
         self._tail = f" }} {binds} }}"
         self._test = text_test(expression) if len(self._variables) == 1 else None
         self._answers_head = "\t".join(str(v) for v in self._calls.values()).encode() + b"\n"

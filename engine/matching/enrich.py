@@ -24,6 +24,7 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Group
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render import render_group
+from oxiseq.grammar.render_sparql import base_clause
 from oxiseq.grammar.scope import certain_variables, visible_variables
 
 MAX_JOINED: Final = 50_000_000
@@ -43,7 +44,7 @@ class KbPattern:
         """Whether every answer binds all shared variables, whatever the KB holds."""
         self._terms = terms
         names = " ".join(f"?{v.value}" for v in self.variables) or "(1 AS ?oxiseq_one)"
-        self.text = f"SELECT DISTINCT {names} WHERE {render_group(pattern)}"
+        self.text = f"{base_clause(pattern)}SELECT DISTINCT {names} WHERE {render_group(pattern)}"
         self.texts = (self.text,)
 
     def answer(self, kb: KnowledgeBase) -> KbAnswer:

@@ -22,11 +22,12 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.records import dataclass
 
 P = TypeVar("P", bound="Piece")
+S = TypeVar("S", bound="SavedPiece")
 _ONE: Final = np.zeros(1, np.int64)
 
 
 class Piece(Protocol):
-    """Some events as columns: `EventBatch`, `Marks`."""
+    """Some events as columns: `EventBatch`, `Marks`, `TupleRows`."""
 
     @property
     def time(self) -> NDArray[np.int64]:
@@ -43,6 +44,10 @@ class Piece(Protocol):
     @classmethod
     def concat(cls, pieces: Collection[Self], /) -> Self:
         """The events of several, one at least, one after the other."""
+
+
+class SavedPiece(Piece, Protocol):
+    """Events that a running query may save while they wait."""
 
     def save(self, terms: SavedTerms, /) -> State:
         """As a saved state."""
@@ -109,10 +114,10 @@ class Waiting(Watermark, Generic[P]):
         return replace(self, pending=deque(self.pending))
 
 
-class Order(Watermarks[Waiting[P]]):
+class Order(Watermarks[Waiting[S]]):
     """Puts the events of streams in order. `start`: earlier events are not seen."""
 
-    _kind: type[P]
+    _kind: type[S]
     """Of pieces."""
 
     def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
@@ -124,7 +129,7 @@ class Order(Watermarks[Waiting[P]]):
         other._streams = [waiting.copy() for waiting in self._streams]
         return other
 
-    def take_in(self, stream: int, piece: P) -> NDArray[np.int64] | None:
+    def take_in(self, stream: int, piece: S) -> NDArray[np.int64] | None:
         """Events of a stream in order of arrival; the numbers of those that are late, None if none is."""
         count = len(piece)
         self.events += count
@@ -156,14 +161,14 @@ class Order(Watermarks[Waiting[P]]):
         waiting.largest, self.accepted = last, max(self.accepted, last)
         return True
 
-    def _leave_one(self, waiting: Waiting[P], time: int) -> NDArray[np.int64] | None:
+    def _leave_one(self, waiting: Waiting[S], time: int) -> NDArray[np.int64] | None:
         """A single event that is late, or lies before the start, or in an instant that had begun before."""
         late = time < waiting.at(self.lateness)
         waiting.largest = max(waiting.largest, time)
         self.late += late
         return _ONE if late else None
 
-    def _take_kept(self, waiting: Waiting[P], piece: P) -> NDArray[np.int64] | None:
+    def _take_kept(self, waiting: Waiting[S], piece: S) -> NDArray[np.int64] | None:
         """Events of which some may be late, or lie before the start, or in an instant that had begun before."""
         late, kept = self._sort_out(waiting, piece.time)
         if not kept.all():

@@ -101,6 +101,4 @@ class CountedEntries:
             term = evaluate(expression, leaves)
         except ExpressionError:
             return 0
-        if isinstance(term, BlankNode):
-            return blanks.get(term.value) or self._terms.blank()
-        return self._terms.intern(term)
+        return self._terms.computed(term, blanks)

@@ -84,6 +84,6 @@ class GroupRows:
     def _number(self, term: Term, key: Row, totals: Sequence[Total]) -> int:
         """The id of a computed term; a blank node of the group keeps its own, one from BNODE() is new."""
         if not isinstance(term, BlankNode):
-            return self._terms.intern(term)
+            return self._terms.computed(term, {})
         same = (i for i in (*key, *(i for total in totals for i in total.held)) if i and self._terms.term(i) == term)
         return next(same, None) or self._terms.blank()

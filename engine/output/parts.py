@@ -158,9 +158,7 @@ class PartColumns:
 
 def id_of(term: Term, known: Mapping[Term, int], terms: TermDictionary) -> int:
     """The id of a computed term; a blank node that it is made of keeps its own, one from BNODE() is new."""
-    if not isinstance(term, BlankNode):
-        return terms.intern(term)
-    return known.get(term) or terms.blank()
+    return terms.computed(term, {each.value: i for each, i in known.items() if isinstance(each, BlankNode)})
 
 
 def _integer(number: int) -> Literal:

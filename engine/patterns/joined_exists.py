@@ -21,6 +21,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Exists, GraphPattern
 from oxiseq.grammar.render import render_group
+from oxiseq.grammar.render_sparql import base_clause
 from oxiseq.grammar.scope import nested_elements
 
 
@@ -110,4 +111,4 @@ def _graphs(test: Exists) -> list[NamedNode]:
 
 def _text(test: Exists) -> str:
     names = " ".join(f"?{v.value}" for v in test.given or ()) or "(1 AS ?oxiseq_one)"
-    return f"SELECT {names} WHERE {{ FILTER(EXISTS {render_group(test.pattern)}) }}"
+    return f"{base_clause(test.pattern)}SELECT {names} WHERE {{ FILTER(EXISTS {render_group(test.pattern)}) }}"

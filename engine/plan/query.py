@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from pyoxigraph import Variable
 
+from oxiseq.engine.expressions.blank_nodes import with_shared_blank_nodes
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.matches.records import NO_LIMIT
 from oxiseq.engine.matches.paging import Page
@@ -159,7 +160,7 @@ def compile_query(
     where these could be counted, and the best, or a sample, are chosen among listed matches. `wanted`: rows keep these
     variables for other answers, too. `family`: of which this is the most lenient query. `page`: only these of its
     matches. `composing`: groups are made of composed windows where they can be."""
-    seen = overview(query)
+    seen = overview(with_shared_blank_nodes(query))
     plan = _compile(seen, terms, None, wanted, family=family, page=page)
     if listing:
         return plan

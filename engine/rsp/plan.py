@@ -13,6 +13,7 @@ from typing import Final
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError
+from oxiseq.engine.expressions.blank_nodes import with_shared_blank_nodes
 from oxiseq.engine.flow.events import EventRows
 from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns
 from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where, is_plain
@@ -147,7 +148,7 @@ class RspPlan:
 
 def compile_rsp(query: RspQuery, terms: TermDictionary, options: RspOptions = UNSAID) -> RspPlan:
     """Compile a checked query. Raises OxiseqError for options that contradict the text."""
-    return _Compiler(query, terms, options).plan()
+    return _Compiler(with_shared_blank_nodes(query), terms, options).plan()
 
 
 class _Compiler:

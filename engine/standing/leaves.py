@@ -80,6 +80,9 @@ class Leaf:
     def quads(self, store: Store) -> Iterator[Quad]:
         """Those of the store that agree with its constants."""
         assert isinstance(self.form, p.Quads)
+        subject, predicate, _, _ = self._constants
+        if isinstance(subject, Literal | Triple) or isinstance(predicate, Literal | BlankNode | Triple):
+            return iter(())  # as an inverse path has it whose object is a literal: no quad is so
         found = store.quads_for_pattern(*self._constants)  # type: ignore[arg-type]  # each kind in its place
         if isinstance(self.form.graph, Variable):
             return (quad for quad in found if not isinstance(quad.graph_name, DefaultGraph))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pyoxigraph import Variable
 
 from oxiseq.engine.errors import QueryError
+from oxiseq.engine.expressions.blank_nodes import with_shared_blank_nodes
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.sparql import Around, Lowered, compile_where
 from oxiseq.grammar.records import dataclass
@@ -45,7 +46,7 @@ def compile_over_store(query: RspQuery, size: Callable[[p.Quads], int] | None = 
         default_graphs=query.default_graphs, named_graphs=query.named_graphs, asks_kb=False, alone=True, size=size
     )
     try:
-        lowered = compile_where(query, around)
+        lowered = compile_where(with_shared_blank_nodes(query), around)
     except QueryError as error:  # windows allow NOW() in some places
         raise _changing(query) if error.code == "now" else error from None
     if any(each.place is None for each in lowered.told):

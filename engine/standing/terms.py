@@ -10,7 +10,7 @@ import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine.flow.delta import Ids
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary, blanks_in, relabelled
 from oxiseq.engine.terms.texts import Term
 
 _AT_ONCE: Final = 1 << 16
@@ -21,17 +21,23 @@ class StoreTerms:
     """A dictionary of its own: other ids than those of streams."""
 
     def __init__(self) -> None:
-        self.dictionary = TermDictionary()
+        self.dictionary = TermDictionary(nests=True)
         self._named: dict[int, Term] = {}
         """Terms that have a meaning in their store only: blank nodes, triple terms that hold some."""
+        self._nodes: dict[str, BlankNode] = {}
+        """The store's blank nodes by the labels that the dictionary has for them."""
 
     def id(self, term: Term) -> int:
         """Of a term as the store has it."""
-        if isinstance(term, BlankNode) or (isinstance(term, Triple) and _holds_blank(term)):
+        if isinstance(term, BlankNode):
             known = self.dictionary.kb_blank(str(term))
-            self._named[known] = term
+            if known not in self._named:
+                self._named[known] = term
+                self._nodes[self.dictionary.text(known)[2:]] = term
             return known
-        return self.dictionary.intern(term)
+        if not isinstance(term, Triple) or not any(True for _ in blanks_in(term)):
+            return self.dictionary.intern(term)
+        return self.dictionary.intern_nested(term, {node: self.id(node) for node in blanks_in(term)})
 
     def ids(self, terms: Iterable[Term]) -> Ids:
         """Of many: u32 in their order."""
@@ -52,7 +58,10 @@ class StoreTerms:
     def term(self, known: int) -> Term:
         """Of an id."""
         named = self._named.get(known)
-        return self.dictionary.term(known) if named is None else named
+        if named is not None:
+            return named
+        term = self.dictionary.term(known)
+        return relabelled(term, lambda node: self._nodes.get(node.value, node)) if isinstance(term, Triple) else term
 
     def decoded(self, rows: Ids) -> list[tuple[Term | None, ...]]:
         """Rows of terms, None where they are unbound."""
@@ -77,8 +86,4 @@ class StoreTerms:
         if self.dictionary.generation != before:
             live = frozenset(self.dictionary.kb_blanks.values())
             self._named = {known: term for known, term in self._named.items() if known in live}
-
-
-def _holds_blank(term: Triple) -> bool:
-    parts = (term.subject, term.predicate, term.object)
-    return any(isinstance(t, BlankNode) or (isinstance(t, Triple) and _holds_blank(t)) for t in parts)
+            self._nodes = {self.dictionary.text(k)[2:]: n for k, n in self._named.items() if isinstance(n, BlankNode)}

@@ -20,7 +20,7 @@ Memory per live term: about 60 bytes and its text. Not safe for several threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias
 from weakref import WeakSet, ref
 
@@ -77,12 +77,18 @@ class Holder(Protocol):
 class TermDictionary(Addressed[table.TermArrays]):
     """Terms ↔ ids. Id 0 is "unbound", the first term gets 1."""
 
-    def __init__(self, capacity: int = 1024) -> None:
+    def __init__(self, capacity: int = 1024, *, nests: bool = False) -> None:
+        """`nests`: it takes triple terms that hold blank nodes; then it cannot be saved."""
+        self._nests = nests
         self._ids: dict[Term, TermId] = {}
         self.lookup: Callable[[Term], TermId | None] = self._ids.get
         """A fast first try: the id of a term that was met lately in exactly this form, else None."""
         self._objects: dict[TermId, Term] = {}
         self._kb_blanks: dict[str, TermId] = {}
+        self._blanks_in: dict[TermId, tuple[TermId, ...]] = {}
+        """The blank nodes that triple terms hold."""
+        self._nested: dict[str, TermId] = {}
+        """These blank nodes by the labels that `term` gives them."""
         self._set_scratch(1 << 12)
         self._labels = np.zeros((_LABELS + 1, 4), np.int64)
         """For the blank nodes of a graph, unless it has many."""
@@ -251,6 +257,27 @@ class TermDictionary(Addressed[table.TermArrays]):
         self._counts[table.BLANKS] = max(last, self.blanks_made)
         return free
 
+    def computed(self, term: Term, known: Mapping[str, TermId]) -> TermId:
+        """The id of a term that an expression has made. A blank node that is in `known` by its label, or in a triple
+        term, keeps its own; another one is new. 0 for a triple term that holds a blank node, unless it `nests`."""
+        if isinstance(term, BlankNode):
+            return known.get(term.value) or self._nested.get(term.value) or self.blank()
+        if not isinstance(term, Triple) or not any(True for _ in blanks_in(term)):
+            return self.intern(term)
+        if not self._nests:
+            return UNBOUND
+        return self.intern_nested(term, {node: self.computed(node, known) for node in blanks_in(term)})
+
+    def intern_nested(self, term: Triple, blanks: Mapping[BlankNode, TermId]) -> TermId:
+        """`intern` for a triple term with these blank nodes, which live as long as it does."""
+        own = normalise_triple(relabelled(term, lambda node: BlankNode(self.text(blanks[node])[2:])))
+        text = term_text(own).encode()
+        known = self._find(text) or self._add(own, text)
+        if known not in self._blanks_in:
+            self._blanks_in[known] = tuple(blanks.values())
+            self._nested |= {self.text(each)[2:]: each for each in blanks.values()}
+        return known
+
     def find(self, term: Term) -> TermId:
         """The id of a term, 0 when it has none; nothing is added. Blank nodes are never found."""
         if isinstance(term, BlankNode):
@@ -354,6 +381,9 @@ class TermDictionary(Addressed[table.TermArrays]):
         for array in shown:
             scanned += array.size
             table.mark(marks, np.require(array, np.int64, ("C", "W")).reshape(-1))
+        for known, inside in self._blanks_in.items():
+            if marks[known]:
+                marks[list(inside)] = 1
         freed = int(table.sweep(self.address, marks))
         if freed:
             self.generation += 1
@@ -369,6 +399,8 @@ class TermDictionary(Addressed[table.TermArrays]):
             del self._ids[term]
         self._objects = {known: term for known, term in self._objects.items() if kind[known] != kinds.NONE}
         self._kb_blanks = {label: known for label, known in self._kb_blanks.items() if kind[known] != kinds.NONE}
+        self._blanks_in = {known: inside for known, inside in self._blanks_in.items() if kind[known] != kinds.NONE}
+        self._nested = {self.text(each)[2:]: each for inside in self._blanks_in.values() for each in inside}
 
     # --- room ---------------------------------------------------------------------------------------
 
@@ -416,8 +448,8 @@ class TermDictionary(Addressed[table.TermArrays]):
         known = self._intern_plain(text)
         if known != UNBOUND or isinstance(term, NamedNode):
             return known or self._add(term, text)
-        if isinstance(term, Triple):
-            _refuse_blank_nodes(term)
+        if isinstance(term, Triple) and any(True for _ in blanks_in(term)):
+            raise ValueError("a triple term that holds a blank node is not supported")
         normal = normalise(term) if isinstance(term, Literal) else normalise_triple(term)
         if normal is not term:
             text = term_text(normal).encode()
@@ -499,9 +531,19 @@ def _owner(array: AnyIds) -> AnyIds:
     return array
 
 
-def _refuse_blank_nodes(triple: Triple) -> None:
-    for part in (triple.subject, triple.predicate, triple.object):
+def relabelled(triple: Triple, label: Callable[[BlankNode], BlankNode]) -> Triple:
+    """The triple term with other labels of its blank nodes."""
+    subject, object_ = (
+        label(part) if isinstance(part, BlankNode) else relabelled(part, label) if isinstance(part, Triple) else part
+        for part in (triple.subject, triple.object)
+    )
+    return Triple(subject, triple.predicate, object_)  # type: ignore[arg-type]  # each part is of the kind that it was
+
+
+def blanks_in(triple: Triple) -> Iterator[BlankNode]:
+    """The blank nodes that a triple term holds, at any depth."""
+    for part in (triple.subject, triple.object):
         if isinstance(part, BlankNode):
-            raise ValueError("a triple term that holds a blank node is not supported")
-        if isinstance(part, Triple):
-            _refuse_blank_nodes(part)
+            yield part
+        elif isinstance(part, Triple):
+            yield from blanks_in(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -26,6 +27,7 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.checking.nested import stateful_graphs
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error
+from oxiseq.grammar.name_chars import NAME_CHARS
 from oxiseq.grammar.places import Overview
 from oxiseq.grammar.scope import (
     inner_groups,
@@ -112,7 +114,7 @@ def _blank_labels(groups: list[Group], text: str) -> Iterator[Finding]:
                         yield error(
                             "blank",
                             f"the label _:{node.value} is used in two basic graph patterns",
-                            at_pattern(rf"_:{node.value}(?![\w\-])", element.span, text),
+                            at_pattern(rf"_:{re.escape(node.value)}(?![{NAME_CHARS}\-])", element.span, text),
                             "use a variable",
                         )
             elif not isinstance(element, Filter):
@@ -196,6 +198,6 @@ def _graphs(gpm: Gpm, seen: Overview) -> Iterator[Finding]:
             yield error(
                 "graph",
                 f"GRAPH ?{element.name.value} is supported only directly inside the GPM's braces",
-                at_pattern(r"(?i)GRAPH\s+[?$]\w+", element.span, seen.text),
+                at_pattern(rf"(?i)GRAPH\s+[?$][{NAME_CHARS}]+", element.span, seen.text),
                 "name the graph: GRAPH <iri> { ... }",
             )

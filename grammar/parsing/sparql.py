@@ -44,7 +44,7 @@ from oxiseq.grammar.algebra import (
     Union,
     Values,
 )
-from oxiseq.grammar.functions import AGGREGATES, ALL_NAMES, BUILTINS, MANY, MATCH_FUNCTIONS
+from oxiseq.grammar.functions import AGGREGATES, ALL_NAMES, BUILTINS, IRI_MAKERS, MANY, MATCH_FUNCTIONS
 from oxiseq.grammar.terms import (
     RDF_FIRST,
     RDF_NIL,
@@ -495,6 +495,8 @@ class SparqlBuilder(TermBuilder):
         if name == "PREV":
             return self.prev(arguments, span)
         self.check_arity(name, arguments, span)
+        if name in IRI_MAKERS and self.base is not None:
+            arguments = (*arguments, NamedNode(self.base))
         return Call(name, arguments, span=span)
 
     def match_function(self, name: str, gpms: Sequence[Token], node: Tree[Token]) -> MatchFunction:

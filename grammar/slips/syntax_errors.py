@@ -13,15 +13,17 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from oxiseq.grammar.errors import QueryError, span_at
 from oxiseq.grammar.finding_tools import listing
+from oxiseq.grammar.name_chars import LETTERS, NAME_CHARS
 from oxiseq.grammar.slips.slip import IRI, LONG_STRING, STRING, Rule, Slip, explain_slip
 
 _FOUND = re.compile(
     rf"""(?P<iri>{IRI})
       | (?P<string>{LONG_STRING}|{STRING})
-      | (?P<variable>[?$]\w+)
-      | (?P<name>[^\W\d][\w\-]*:[\w\-.]*[\w\-]|[^\W\d][\w\-]*:|:\w[\w\-]*)
+      | (?P<variable>[?$][{NAME_CHARS}]+)
+      | (?P<name>[^\W\d][{NAME_CHARS}\-]*:[{NAME_CHARS}\-.]*[{NAME_CHARS}\-]|[^\W\d][{NAME_CHARS}\-]*:
+                |:[{LETTERS}][{NAME_CHARS}\-]*)
       | (?P<number>[+-]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][+-]?\d+)?)
-      | (?P<word>@?\w+)
+      | (?P<word>@?[{LETTERS}][{NAME_CHARS}]*)
       | (?P<mark>->|=>|==|<>|<=|>=|!=|&&|\|\||\^\^|.)""",
     re.VERBOSE | re.DOTALL,
 )

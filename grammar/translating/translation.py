@@ -11,6 +11,7 @@ from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.finding_tools import at_pattern
 from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.name_chars import NAME_CHARS
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import RspQuery
 
@@ -31,7 +32,7 @@ def at_word(word: str, query: EpQuery | RspQuery) -> Span:
 def window_name(query: EpQuery | RspQuery) -> NamedNode:
     """A name for the only window: `:w`, as people call it, where the query has the empty prefix and not that name."""
     name = dict(query.prefixes).get("", "") + "w"
-    taken = name in query.text or re.search(r"(?<![\w-]):w\b", query.text)
+    taken = name in query.text or re.search(rf"(?<![{NAME_CHARS}-]):w(?![{NAME_CHARS}])", query.text)
     return NamedNode("urn:window" if taken or name == "w" else name)
 
 

@@ -11,7 +11,7 @@ from oxiseq.languages.language import Language
 from oxiseq.languages.registry import check_kb, language_named
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
-from oxiseq.options import QUERY, SOURCES, Options, said
+from oxiseq.options import QUERY, RUN, SOURCES, Options, said
 from oxiseq.options.query_text import QueryText
 from oxiseq.sources.knowledge import Kb, knowledge_of, opened
 from oxiseq.sources.warned import warn_caller
@@ -30,7 +30,7 @@ def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mappin
         language: Language[Any] = language_named(query.language)
         algebra = query.algebra
         check_kb(language, kb)
-        options = said(query.language, given, (QUERY, SOURCES), checked_names(streams))
+        options = said(query.language, given, (QUERY, SOURCES, RUN), checked_names(streams))
         if language.asks_kb:
             kb = opened(kb)
         driver = language.driver(algebra, kb, options)

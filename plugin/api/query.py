@@ -14,8 +14,8 @@ from oxiseq.engine.matches.paging import PAGE
 from oxiseq.grammar.arguments import public
 from oxiseq.languages.registry import check_kb, language_named
 from oxiseq.matches.matches import Matches
-from oxiseq.options import HISTORY, QUERY, SOURCES, said
-from oxiseq.options.keywords import RunKeywords, WhyKeywords, documented
+from oxiseq.options import HISTORY, QUERY, RUN, SOURCES, said
+from oxiseq.options.keywords import AnswerKeywords, RunKeywords, WhyKeywords, documented
 from oxiseq.options.query_text import QueryLike, QueryText, query_text
 from oxiseq.sources.knowledge import Kb
 
@@ -91,8 +91,8 @@ class Query(QueryText):
         """
         return Query.of(translating.translated_text(self.algebra, language), language)
 
-    @documented(QUERY, SOURCES)
-    def run(self, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[RunKeywords]) -> Matches:
+    @documented(QUERY, SOURCES, RUN)
+    def run(self, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[AnswerKeywords]) -> Matches:
         """Answer it over whole streams; see `oxiseq.run`."""
         return answered(self, streams, kb, options)
 
@@ -164,20 +164,23 @@ class Query(QueryText):
         return f"<pre>{escape(self.text)}</pre>"
 
 
-@documented(QUERY, SOURCES)
+@documented(QUERY, SOURCES, RUN)
 @public
 def run(
     query: QueryLike,
     streams: Mapping[str, Any],
     kb: Kb = None,
     language: str | None = None,
-    **options: Unpack[RunKeywords],
+    **options: Unpack[AnswerKeywords],
 ) -> Matches:
     """Answer a query over whole streams; when they end they are closed (trailing negations are decided).
 
     `query`: a text, a path or a `Query`; `language`: where neither the file's ending nor the query says it.
     `streams`: IRI (or the name that the query gives it) → file, or (graph, time) pairs, time in microseconds
     or as datetime. A stream that the query does not read is left out, with a warning.
+
+    A finite input (a list, a table, a file) is sorted by time first, stably. An iterator is a stream: its events are
+    read as they come, and a late one is in no match (LateWarning; `late=`).
 
     With CEQL a stream may also be a table of tuple events: a CSV, Arrow or Parquet file, a pyarrow Table
     or a pandas DataFrame, with a column for the time, one for the type and one per attribute.

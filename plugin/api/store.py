@@ -41,6 +41,7 @@ from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.language import Language
 from oxiseq.languages.registry import language_named
+from oxiseq.languages.result_streams import Reader, refuse_own_results
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.matches.match import result_event
 from oxiseq.options import QUERY, said
@@ -332,6 +333,8 @@ class Store:
         with self._lock:
             self._feed.check_open()
             run, shape = spoken.compile(algebra, self._terms, self._kb, chosen)
+            name = self._named(name)
+            refuse_own_results(Reader.of(name, shape), (Reader(q.name, q.reads, q.feeds) for q in self._feed.queries))
             registered = ContinuousQuery(
                 text,
                 spoken,
@@ -341,7 +344,7 @@ class Store:
                 self._feeders,
                 self._kb,
                 chosen,
-                self._named(name),
+                name,
                 MOST if keep is None else keep,
             )
             expect(self._kb, run.kb_texts)
@@ -396,8 +399,8 @@ class Store:
     def _sources_first(self) -> list[Stream]:
         left, ordered = list(self._streams), list[Stream]()
         while left:
-            fed = {q.feeds for q in self._feed.queries if any(iri in left for iri in q.reads if iri != q.feeds)}
-            ready = [iri for iri in left if iri not in fed] or left  # a cycle: in the order of naming
+            fed = {q.feeds for q in self._feed.queries if any(iri in left for iri in q.reads)}
+            ready = [iri for iri in left if iri not in fed]
             ordered += [self._streams[iri] for iri in ready]
             left = [iri for iri in left if iri not in ready]
         return ordered

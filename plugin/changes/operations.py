@@ -12,13 +12,14 @@ from typing import Final, Literal, TypeAlias
 
 from oxiseq.changes.limits import NotFollowedError
 from oxiseq.changes.tokens import Token, outline
+from oxiseq.grammar.name_chars import NAME_CHARS
 from oxiseq.grammar.records import dataclass
 
 Kind: TypeAlias = Literal[
     "insert data", "delete data", "modify", "load", "clear", "drop", "create", "add", "move", "copy"
 ]
 _PROLOGUE: Final = {"PREFIX": ("name", "iri"), "BASE": ("iri",), "VERSION": ("string",)}
-_BLANK: Final = re.compile(r"_:[\w.\-]+")
+_BLANK: Final = re.compile(rf"_:[{NAME_CHARS}.\-]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from oxiseq.grammar.name_chars import NAME_CHARS
 from oxiseq.grammar.records import dataclass
 
 _HIDING = r"""
@@ -22,9 +23,9 @@ _TOKEN = re.compile(
     rf"""
     (?P<blank>\s+)
   | {_HIDING}
-  | (?P<variable>[?$]\w+)
-  | (?P<name>[^\W\d_][\w.\-]*)?:(?:[\w:.\-]|%[0-9A-Fa-f]{{2}}|\\.)*
-  | (?P<word>@?[^\W\d_]\w*)
+  | (?P<variable>[?$][{NAME_CHARS}]+)
+  | (?P<name>[^\W\d_][{NAME_CHARS}.\-]*)?:(?:[{NAME_CHARS}:.\-]|%[0-9A-Fa-f]{{2}}|\\.)*
+  | (?P<word>@?[^\W\d_][{NAME_CHARS}]*)
   | (?P<mark><<\(|\)>>|<<|>>|[{{}}()\[\]!]|.)
     """,
     re.VERBOSE | re.DOTALL,

@@ -11,7 +11,7 @@ import click
 from oxiseq.cli.convert import MESSAGES
 from oxiseq.cli.options import QueryFile, QuerySource, flags, given_options, language_option, log_option, quiet_option
 from oxiseq.cli.request import RunRequest
-from oxiseq.options import HISTORY, QUERY, SOURCES
+from oxiseq.options import HISTORY, LATE_POLICIES, OPTIONS, QUERY, RUN, SOURCES
 from oxiseq.warmup.importing import loading
 
 FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads", *MESSAGES)
@@ -44,11 +44,11 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads", *MESSAGE
 @click.option(
     "--late",
     "late",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write late events to this file; its name gives the format, as in convert.",
+    metavar="warn|error|ignore|FILE",
+    default=None,
+    help=f"{OPTIONS['late'].help} A FILE gets them; its name gives the format, as in convert.",
 )
-@flags(QUERY, SOURCES, HISTORY, without=("limit",))
+@flags(QUERY, SOURCES, RUN, HISTORY, without=("limit", "late"))
 @click.option("--sort", is_flag=True, help="Order matches of equal end time by the times of their events.")
 @quiet_option
 def run_command(
@@ -59,7 +59,7 @@ def run_command(
     kbs: tuple[str, ...],
     format_: str | None,
     output: Path | None,
-    late: Path | None,
+    late: str | None,
     sort: bool,
     quiet: bool,
     **options: Any,
@@ -68,6 +68,7 @@ def run_command(
 
     QUERY is a file, or - for stdin. With --location the streams are those of the folder's log, by their IRIs, and the
     knowledge base is the folder's current store unless --kb is given; the server may be running.
+    Files are sorted by time first; a pipe is a stream, read as it comes.
     Matches go to stdout in order of end time, a summary to stderr.
     CSV, TSV and JSON are the W3C's results formats, which have no column for the time: select (ENDTIME() AS ?time) to
     get one. nquads writes the graphs of a CONSTRUCT query as events, messages-... as RDF
@@ -86,6 +87,7 @@ def run_command(
     with loading():
         from oxiseq.cli.running import run_query  # noqa: PLC0415  loads the engine: see __init__.py
 
+    policy = late if late in LATE_POLICIES else None
     run_query(
         RunRequest(
             replace(query, chosen=language),
@@ -94,10 +96,10 @@ def run_command(
             kbs,
             format_,
             output,
-            late,
+            None if late is None or policy else Path(late),
             sort,
             quiet,
-            given_options(options),
+            given_options({**options, "late": policy}),
             options["rules"],
         )
     )

@@ -26,7 +26,7 @@ from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import language_for
 from oxiseq.matches.text import table_of
 from oxiseq.matches.write import BINARY, ResultFormat, blocks_of, check_format, result_format, write_blocks
-from oxiseq.options import HISTORY, QUERY, SOURCES, Options, said_as_data
+from oxiseq.options import HISTORY, QUERY, RUN, SOURCES, Options, said_as_data
 from oxiseq.sources.knowledge import knowledge_of, opened
 from oxiseq.sources.sources import Source
 from oxiseq.sources.unread import unread
@@ -47,7 +47,7 @@ def run_query(request: RunRequest) -> None:
     language = language_for(query)
     checked_kb(language, request.kbs)
     with request.query.named():
-        options = said_as_data(language.name, request.given, (QUERY, SOURCES, HISTORY), told(request.streams))
+        options = said_as_data(language.name, request.given, (QUERY, SOURCES, RUN, HISTORY), told(request.streams))
     check_span(request.location, options)
     kept = nullcontext() if request.location is None else kept_events(request.location, options)
     with kept as log:
@@ -61,7 +61,7 @@ def run_query(request: RunRequest) -> None:
         if language.asks_kb and not request.quiet:
             _tell_missing(query, request.query.text, knowledge_of(kb), options.rules)
         language.prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
-        _answer(request, driver, chosen, begun)
+        _answer(request, driver, options, chosen, begun)
 
 
 def _attach(driver: Driver, request: RunRequest, log: Mapping[str, Source] | None, options: Options) -> None:
@@ -77,7 +77,7 @@ def _attach(driver: Driver, request: RunRequest, log: Mapping[str, Source] | Non
         _tell_unfed(driver.streams, files)
 
 
-def _answer(request: RunRequest, driver: Driver, chosen: ResultFormat, begun: float) -> None:
+def _answer(request: RunRequest, driver: Driver, options: Options, chosen: ResultFormat, begun: float) -> None:
     """Writes the matches, the late events, and a summary."""
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
     with progress_bar(lambda: driver.reports, quiet=request.quiet or on_terminal) as bar:
@@ -87,7 +87,7 @@ def _answer(request: RunRequest, driver: Driver, chosen: ResultFormat, begun: fl
     if not request.quiet:
         for note in driver.run.notes:
             click.echo(f"note: {note}", err=True)
-        click.echo(_summary(driver, count, perf_counter() - begun), err=True)
+        click.echo(_summary(driver, options, count, perf_counter() - begun), err=True)
         if not count:
             click.echo(f"why not: {why_command(request)}", err=True)
 
@@ -172,7 +172,7 @@ def _write(request: RunRequest, driver: Driver, chosen: ResultFormat, bar: Bar) 
         return write_blocks(shape, blocks, chosen, out, stream=request.output is None)
 
 
-def _summary(driver: Driver, count: int, seconds: float) -> str:
+def _summary(driver: Driver, options: Options, count: int, seconds: float) -> str:
     run = driver.run
     parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
     if driver.run.behind:
@@ -181,11 +181,7 @@ def _summary(driver: Driver, count: int, seconds: float) -> str:
     if faults.count:
         parts.append(f"{faults.count:,} left out")
     lines = [closing(driver.reports, parts, run.events, seconds), *faults.lines]
-    if run.late:
-        lines.append(
-            f"warning: {run.late:,} of {run.events:,} events were late: older than the newest of their stream "
-            "before them, so no match has them. The same events may be there twice, or files may overlap in time; "
-            "--lateness allows disorder, --late FILE writes the late events to a file"
-        )
+    if driver.late_note and options.late == "warn":
+        lines.append(f"warning: {driver.late_note}; --lateness allows disorder, --late FILE writes them to a file")
     lines += [f"note: there is no event in {report.file}" for report in driver.reports if not report.events]
     return "\n".join(lines)

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.errors import ArgumentValueError
+from oxiseq.engine.errors import ArgumentValueError, EventError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.row_events import RowEvents
+from oxiseq.engine.events.time import to_text
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import named_node
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
+from oxiseq.options import Options
+from oxiseq.options.durations import duration_text
 from oxiseq.sources.late import LateBatch, as_graphs
-from oxiseq.sources.left_out import ColumnWarning, warn_of
-from oxiseq.sources.sources import batches_of
+from oxiseq.sources.left_out import ColumnWarning, LateWarning, warn_of
+from oxiseq.sources.time_order import given_batches
 from oxiseq.sources.unread import warn_unread
 from oxiseq.sources.warned import warn_caller
 
 Told: TypeAlias = Callable[[ReadReport], object] | None
 """The receiver of the running report of a file."""
 Opener: TypeAlias = Callable[[Any, TermDictionary, OnError, NamedNode, Told], Iterator[LateBatch]]
-"""The events that have been given of a stream, as batches that its query's language takes."""
+"""The events that have been given of a stream, as batches that its query's language takes; finite ones in order of
+time."""
+_USUAL: Final = Options()
 
 
 class Driver:
@@ -36,16 +43,25 @@ class Driver:
     `run`: its running state; `shape`: what its matches have in common; `streams`: name in the query → IRI, in order.
     """
 
-    def __init__(self, run: Run, shape: Shape, streams: Mapping[str, str], opener: Opener | None = None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        shape: Shape,
+        streams: Mapping[str, str],
+        opener: Opener = given_batches,
+        options: Options = _USUAL,
+    ) -> None:
         self.shape = shape
         self.terms = shape.terms
         self.reports: list[ReadReport] = []
         """What was read of each file so far."""
         self.late: list[tuple[str, LateBatch]] = []
         """The late events: (stream IRI, events), in order of arrival."""
+        self._first_late = ""
         self.run = run
         self._names = streams
-        self._opener = opener or batches_of
+        self._opener = opener
+        self._options = options
         self._sources: dict[str, Iterator[LateBatch]] = {}
 
     @property
@@ -76,16 +92,23 @@ class Driver:
         self._sources[iri] = self._opener(events, self.terms, on_error, predicate, self.reports.append)
 
     def matches(self, progress: Callable[[], None] | None = None) -> Matches:
-        """All matches, in the order of `at`. Warns of events that are left out, and of `notes`."""
+        """All matches, in the order of `at`. Warns of events that are left out, of late ones unless those are to be
+        ignored, and of `notes`. Raises EventError where late events are errors."""
         block = self.shape.block(list(self.batches(progress))).ordered()
         faults = self.run.faults
         warn_of(faults)
+        if self.late_note and self._options.late == "warn":
+            warn_caller(self.late_note, LateWarning)
         for note in self.run.notes:
             warn_caller(note, ColumnWarning)
         return Matches(block, self.run.events, self.late, faults, self.run.behind)
 
     def batches(self, progress: Callable[[], None] | None = None) -> Iterator[Any]:
-        """Read on, always the stream that is furthest behind; matches in order of completion."""
+        """Read on, always the stream that is furthest behind; matches in order of completion.
+
+        Streams that are not given have ended; so have the others when they have been read, unless `end` is open.
+        Raises EventError where late events are errors.
+        """
         reached: dict[str, int] = {}
         for iri in dict.fromkeys(self._names.values()):
             if iri in self._sources:
@@ -98,19 +121,44 @@ class Driver:
             batch = next(self._sources[iri], None)
             if batch is None:
                 del reached[iri]
-                self.run.punctuate(iri, AFTER_ALL)
+                if self._options.end == "closed":
+                    self.run.punctuate(iri, AFTER_ALL)
             elif len(batch):
+                self._keep(iri, self.run.push(iri, batch), batch.time, reached[iri])
                 reached[iri] = max(reached[iri], int(batch.time.max()))
-                self._keep(iri, self.run.push(iri, batch))
             yield from self.run.advance()
             if progress is not None:
                 progress()
         yield from self.run.advance()
 
-    def _keep(self, iri: str, late: LateBatch | None) -> None:
-        if late is not None and len(late):
-            if isinstance(late, RowEvents):
-                late = late.rows
-            elif isinstance(late, EventBatch):
-                self.terms.hold(*late.ids)
-            self.late.append((iri, late))
+    @property
+    def late_note(self) -> str:
+        """How many events were late, the first one's time and the watermark that it was behind; empty if none was."""
+        if not self.late:
+            return ""
+        return f"{self.run.late:,} of {self.run.events:,} events were late, so no match has them; {self._first_late}"
+
+    def _keep(self, iri: str, late: LateBatch | None, times: NDArray[np.int64], reached: int) -> None:
+        """Keep the late ones of a batch with these times; `reached`: the newest time of the stream before it."""
+        if late is None or not len(late):
+            return
+        if not self.late:
+            self._first_late = _first_late(iri, int(late.time[0]), times, reached, self.run.lateness)
+            if self._options.late == "error":
+                raise EventError(None, None, f"a late event: {self._first_late}")
+        if isinstance(late, RowEvents):
+            late = late.rows
+        elif isinstance(late, EventBatch):
+            self.terms.hold(*late.ids)
+        self.late.append((iri, late))
+
+
+def _first_late(iri: str, time: int, times: NDArray[np.int64], reached: int, lateness: int) -> str:
+    """Of the first late event of a stream, at `time`, which is among `times` and behind the newest one before it."""
+    newest = np.concatenate([[reached], np.maximum.accumulate(np.maximum(times, reached))[:-1]])
+    place = np.flatnonzero((times == time) & (newest - lateness > time))[0]
+    watermark = to_text(int(newest[place]) - lateness)
+    return (
+        f"the first, at {to_text(time)} of <{iri}>, came when the watermark was {watermark} "
+        f"(lateness {duration_text(lateness)})"
+    )

@@ -25,11 +25,12 @@ from oxiseq.grammar.algebra import GraphPattern, Span
 from oxiseq.grammar.languages import AnyQuery, Syntax
 from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Driver, Opener
+from oxiseq.languages.result_streams import Reader, refuse_own_results
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
-from oxiseq.sources.sources import batches_of
+from oxiseq.sources.time_order import given_batches
 
 if TYPE_CHECKING:
     from oxiseq.engine.matches.paging import Page
@@ -119,7 +120,8 @@ class Language(ABC, Generic[Q]):
     def driver(self, query: Q, kb: Kb, options: Options) -> Driver:
         """The query over streams that are to be attached. Raises QueryError, OxiseqError, KbError."""
         run, shape = self.compile(query, TermDictionary(), knowledge_of(kb), options)
-        return Driver(run, shape, self.names(query, run.plan), self.opener(query, options))
+        refuse_own_results(Reader.of("query", shape))
+        return Driver(run, shape, self.names(query, run.plan), self.opener(query, options), options)
 
     def names(self, query: Q, plan: Any) -> Mapping[str, str]:
         """Name in the query → IRI of the streams that it reads, in its order."""
@@ -127,7 +129,7 @@ class Language(ABC, Generic[Q]):
 
     def opener(self, query: Q, options: Options) -> Opener:
         """How streams of the query that are given whole are read."""
-        return batches_of
+        return given_batches
 
     def graphs(self, query: Q) -> Iterable[tuple[NamedNode, Span]]:
         """Graphs of the knowledge base that it names, and where."""

@@ -22,7 +22,7 @@ from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Opener, Told
 from oxiseq.options import Options
 from oxiseq.sources.late import LateBatch
-from oxiseq.sources.sources import batches_of
+from oxiseq.sources.time_order import given_batches, in_time_order, is_stream
 
 Encode = Callable[[TupleRows, TermDictionary], LateBatch]
 """Makes of rows what a language takes."""
@@ -80,10 +80,13 @@ def _opener(naming: Naming, encode: Encode) -> Opener:
             report = ReadReport(str(events))
             if told is not None:
                 told(report)
-            return (encode(rows, terms) for rows in open_rows(events, naming, report))
+            rows = in_time_order(open_rows(events, naming, report), lambda: open_rows(events, naming), terms)
+            return (encode(part, terms) for part in rows)
         if is_table(events):
-            read = read_rows(events, naming)
-            return (encode(rows, terms) for rows in read)
-        return batches_of(events, terms, on_error, time_predicate, told)
+            rows = read_rows(events, naming)
+            if not is_stream(events):
+                rows = in_time_order(rows, lambda: read_rows(events, naming), terms)
+            return (encode(part, terms) for part in rows)
+        return given_batches(events, terms, on_error, time_predicate, told)
 
     return of

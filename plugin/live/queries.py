@@ -30,6 +30,7 @@ from oxiseq.journal import (
     Retention,
 )
 from oxiseq.languages.registry import language_named
+from oxiseq.languages.result_streams import Reader, refuse_own_results
 from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine
 from oxiseq.live.errors import BoundError
@@ -181,7 +182,7 @@ class Queries:
                 self._worker.flush()
             with self._worker.names:
                 self._enter(draft, text, language, given, replace=replace)
-            self._know(draft)
+                self._know(draft)
             self._worker.change(partial(self._take_up, chosen), at_once=at_once)
             self.on_registered(chosen)
         LOG.info("query %s registered", chosen, extra={"query": chosen})
@@ -189,13 +190,14 @@ class Queries:
 
     def _enter(self, draft: LiveQuery, text: str, language: str, options: Mapping[str, Any], *, replace: bool) -> None:
         """Into the journal, with names held; the earlier one finds nothing any more. Raises ConflictError, BoundError,
-        FullError."""
+        QueryError, FullError."""
         name = draft.name
         known = {record.name for record in self._journal.queries.all()}
         if name in known and not replace:
             raise ConflictError(f"there is a query {name!r} already")
         if name not in known and len(known) >= self._settings.queries:
             raise BoundError(f"there are {self._settings.queries} queries, the limit")
+        self._refuse_own_results(draft)
         for iri in dict.fromkeys((*draft.shape.reads, *filter(None, [draft.shape.feeds]))):
             self._streams.create(iri)
         if self._standing.query(name) is not None:
@@ -364,6 +366,7 @@ class Queries:
     def _restore(self, record: QueryRecord, decided: int | None = None) -> None:
         try:
             query = self._compiled(record)
+            self._refuse_own_results(query)
             self._know(query)
             if query.shape.feeds is not None:
                 self._streams.create(query.shape.feeds)  # it may have been deleted while nobody fed it
@@ -374,6 +377,19 @@ class Queries:
         except Exception as error:
             LOG.exception("query %s cannot be restored", record.name, extra={"query": record.name})
             self._journal.queries.set_state(record.name, "failed", reason_of(error))
+
+    def _refuse_own_results(self, query: LiveQuery) -> None:
+        """Raises QueryError where its results reach it, also through queries that pause; those that have failed are
+        looked at when they are resumed."""
+        failed = {record.name for record in self._journal.queries.all() if record.state == "failed"}
+        refuse_own_results(
+            Reader.of(query.name, query.shape),
+            (
+                Reader(name, facts.reads, facts.feeds)
+                for name, facts in self._known.items()
+                if name != query.name and name not in failed
+            ),
+        )
 
     def _bring_back(self, name: str) -> None:
         """A query that was at work begins again from its checkpoint. Raises JournalError: to be tried again."""

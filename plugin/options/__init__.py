@@ -9,8 +9,10 @@ A new option is a field of `Options`, its type in keywords.py, and the code of t
 
 from oxiseq.options.declared import (
     HISTORY,
+    LATE_POLICIES,
     OPTIONS,
     QUERY,
+    RUN,
     SOURCES,
     STATE,
     Door,
@@ -25,8 +27,10 @@ from oxiseq.options.declared import (
 
 __all__ = [
     "HISTORY",
+    "LATE_POLICIES",
     "OPTIONS",
     "QUERY",
+    "RUN",
     "SOURCES",
     "STATE",
     "Door",

@@ -41,13 +41,16 @@ class Door(Enum):
     """Whoever runs or registers a query."""
     SOURCES = "sources"
     """Who reads files and tables of events."""
+    RUN = "run"
+    """Who answers a query over whole streams."""
     STATE = "state"
     """Who keeps a query at work for long: a server."""
     HISTORY = "history"
     """Options of a look at a stretch of the past."""
 
 
-QUERY, SOURCES, STATE, HISTORY = Door.QUERY, Door.SOURCES, Door.STATE, Door.HISTORY
+QUERY, SOURCES, RUN, STATE, HISTORY = Door.QUERY, Door.SOURCES, Door.RUN, Door.STATE, Door.HISTORY
+LATE_POLICIES: Final = ("warn", "error", "ignore")
 _GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 
 
@@ -126,6 +129,18 @@ class Options:
         "The unit of integer times in tables. The default is us; values that look like another unit are refused.",
         SOURCES,
         special=True,
+    )
+    late: str = _option(
+        WordKind(LATE_POLICIES),
+        "warn",
+        "At events of an iterator or a pipe that are older than their stream's watermark: warn, stop, or say nothing.",
+        door=RUN,
+    )
+    end: str = _option(
+        WordKind(("closed", "open")),
+        "closed",
+        "When all events are read: closed decides what waits for time alone, open does not report what is undecided.",
+        door=RUN,
     )
     state_records: int | None = _option(
         CountKind(0), None, "How many records the query's running state may have; 0 is no limit.", door=STATE

@@ -44,6 +44,13 @@ class RunKeywords(QueryKeywords, total=False):
     time_unit: TimeUnit | None
 
 
+class AnswerKeywords(RunKeywords, total=False):
+    """Of whoever has it answered over whole streams."""
+
+    late: Literal["warn", "error", "ignore"]
+    end: Literal["closed", "open"]
+
+
 class WhyKeywords(RunKeywords, total=False):
     """For a look at a stretch of the past."""
 

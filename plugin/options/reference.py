@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from oxiseq.options.declared import HISTORY, QUERY, SOURCES, STATE, Door, Option, options_for
+from oxiseq.options.declared import HISTORY, QUERY, RUN, SOURCES, STATE, Door, Option, options_for
 
 _HEAD: Final = """# Options
 
@@ -15,6 +15,7 @@ their declaration by `python -m oxiseq.options.reference`.
 _DOORS: Final[dict[Door, str]] = {
     QUERY: "Wherever a query is run or registered",
     SOURCES: "Where files and tables of events are read: `run`, `why`, `compare`",
+    RUN: "Where a query is answered over whole streams: `run`",
     STATE: "For a query that is registered with a server",
     HISTORY: "Where a stretch of the past is read: `why`; for a server's events also `run`, `what-if`",
 }

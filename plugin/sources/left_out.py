@@ -1,6 +1,6 @@
-"""Warnings that a query gets about its events: those that it leaves out because its language cannot take them
-(CEQL takes tuple events only, EP-SPARQL none that start after they end; semantics.md 3 and 5), and columns that can
-never have the type that a CEQL query needs.
+"""Warnings that a query gets about its events: late ones, those that it leaves out because its language cannot take
+them (CEQL takes tuple events only, EP-SPARQL none that start after they end; semantics.md 3 and 5), and columns that
+can never have the type that a CEQL query needs.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from oxiseq.engine.events.faults import Faults
+from oxiseq.grammar.arguments import public
 from oxiseq.sources.warned import warn_caller
 
 _TOLD: Final = 3
@@ -16,6 +17,22 @@ _TOLD: Final = 3
 
 class LeftOutWarning(UserWarning):
     """Events have been left out."""
+
+
+@public
+class LateWarning(UserWarning):
+    """Events of a stream came behind its watermark, so that no match has them.
+
+    >>> import warnings
+    >>> import oxiseq
+    >>> text = "SELECT ?s FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?o } }"
+    >>> events = iter([("<urn:a> <urn:b> 1 .", 20), ("<urn:a> <urn:b> 2 .", 10)])
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     _ = oxiseq.run(text, {"S": events})
+    >>> told[0].category is oxiseq.LateWarning
+    True
+    """
 
 
 class ColumnWarning(UserWarning):

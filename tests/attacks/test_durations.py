@@ -257,13 +257,16 @@ def test_no_option_of_a_command_is_forgotten() -> None:
 
 def test_python_takes_texts_and_timedeltas() -> None:
     graph = "<http://e/x> <http://e/p> 1 ."
-    streams = {"urn:s": [(9_000_000, graph), (4_000_000, graph)]}
+
+    def streams() -> dict[str, Iterator[tuple[int, str]]]:
+        return {"urn:s": iter([(9_000_000, graph), (4_000_000, graph)])}
+
     for short, enough in (("4999ms", "5s"), (timedelta(microseconds=4_999_999), timedelta(seconds=5))):
-        assert oxiseq.run(QUERY, streams, lateness=short).late == 1
-        assert oxiseq.run(QUERY, streams, lateness=enough).late == 0
-        assert oxiseq.Query(QUERY).why(streams, lateness=enough).late == 0
+        assert oxiseq.run(QUERY, streams(), lateness=short, late="ignore").late == 1
+        assert oxiseq.run(QUERY, streams(), lateness=enough).late == 0
+        assert oxiseq.Query(QUERY).why(streams(), lateness=enough).late == 0
     with pytest.raises(oxiseq.OxiseqError, match=r"lateness=timedelta.* is out of range"):
-        oxiseq.run(QUERY, streams, lateness=timedelta(microseconds=-1))
+        oxiseq.run(QUERY, streams(), lateness=timedelta(microseconds=-1))
     with pytest.raises(oxiseq.OxiseqError, match="every=0s is out of range: 1us to"):
         arrange("nowhere", "nowhere", every="0s")
 

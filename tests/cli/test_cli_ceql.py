@@ -119,12 +119,11 @@ def test_what_makes_no_sense_is_refused() -> None:
     assert "trades.csv: no column 'kind' for the type; it has time, type, name, price" in result.stderr
 
 
-def test_late_rows_are_written_as_rdf(stocks: Path) -> None:
+def test_rows_of_a_file_are_sorted_so_none_is_late(stocks: Path) -> None:
     write(stocks, "late.csv", "time,type,name\n5,BUY,x\n4,SELL,MSFT\n")
     result = oxiseq("run", "sells.ceql", "-s", "late.csv", "--late", "late.nq")
-    assert "2 events · 0 matches · 1 late" in result.stderr
-    assert '#name> "MSFT"' in (stocks / "late.nq").read_text()
-    assert "0 late" in oxiseq("run", "sells.ceql", "-s", "late.csv", "--lateness", "1us").stderr
+    assert "2 events · 0 matches · 0 late" in result.stderr
+    assert not (stocks / "late.nq").read_text()
 
 
 def test_the_language_may_be_named(stocks: Path) -> None:

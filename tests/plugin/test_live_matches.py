@@ -321,22 +321,3 @@ def test_results_of_two_queries_are_in_order_however_events_are_pushed(together:
     assert (seen.events, seen.late) == (5, 0)
     seen.close()
     assert [m.at_us for m in seen.wait()] == [2, 2, 3, 3, 3, 3]
-
-
-def test_a_cycle_ends() -> None:
-    """A result has its match's time, which is complete by then: for the query itself it is late."""
-    store = oxiseq.Store()
-    again = store.register(query(f"CONSTRUCT {{ ?who :paid 1 }} INTO STREAM <{S}>", "A"))
-    store.stream(S).extend([(1, paid(2)), (2, "")])
-    assert times(again) == [1]
-    assert (again.events, again.late) == (3, 1)
-
-
-def test_a_cycle_of_two_queries_ends() -> None:
-    store = oxiseq.Store()
-    there = store.register(query(f"CONSTRUCT {{ ?who :paid 1 }} INTO STREAM <{T}>", "A"))
-    back = store.register(query(f"CONSTRUCT {{ ?who :paid 2 }} INTO STREAM <{S}>", "A", streams=f"FROM STREAM S <{T}>"))
-    store.stream(S).extend([(1, paid(9)), (2, "")])
-    store.stream(T).advance(2)
-    assert (times(there), times(back)) == ([1], [1])
-    assert (there.late, back.late) == (1, 0)

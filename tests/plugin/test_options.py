@@ -24,8 +24,20 @@ from oxiseq.grammar.languages import ours
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.api.openapi import SCHEMAS
-from oxiseq.options import HISTORY, OPTIONS, QUERY, SOURCES, STATE, Options, as_data, options_for, said, said_as_data
-from oxiseq.options.keywords import QueryKeywords, RunKeywords, WhyKeywords
+from oxiseq.options import (
+    HISTORY,
+    OPTIONS,
+    QUERY,
+    RUN,
+    SOURCES,
+    STATE,
+    Options,
+    as_data,
+    options_for,
+    said,
+    said_as_data,
+)
+from oxiseq.options.keywords import AnswerKeywords, QueryKeywords, RunKeywords, WhyKeywords
 from oxiseq.options.reference import reference
 from oxiseq.served.store import ServedStore
 from oxiseq.server import ServerSettings, create_app
@@ -45,6 +57,8 @@ VALUES: dict[str, Any] = {
     "type_column": "kind",
     "time_column": "when",
     "time_unit": "ms",
+    "late": "error",
+    "end": "open",
     "state_records": 5,
     "state_bytes": 10_000_000,
     "on_budget": "reset",
@@ -97,11 +111,12 @@ def test_times_and_durations_survive_being_written(lateness: int, origin: int, a
 def test_python_has_them_as_keywords() -> None:
     assert set(QueryKeywords.__annotations__) == names(QUERY)
     assert set(RunKeywords.__annotations__) == names(QUERY, SOURCES)
+    assert set(AnswerKeywords.__annotations__) == names(QUERY, SOURCES, RUN)
     assert set(WhyKeywords.__annotations__) == names(QUERY, SOURCES, HISTORY)
     own = {"self", "query", "streams", "kb", "language", "other", "name", "keep", "replace"}
     for function, doors in (
-        (oxiseq.run, (QUERY, SOURCES)),
-        (oxiseq.Query.run, (QUERY, SOURCES)),
+        (oxiseq.run, (QUERY, SOURCES, RUN)),
+        (oxiseq.Query.run, (QUERY, SOURCES, RUN)),
         (oxiseq.Query.compare, (QUERY, SOURCES)),
         (oxiseq.Query.why, (QUERY, SOURCES, HISTORY)),
         (oxiseq.Store.register, (QUERY,)),
@@ -117,7 +132,7 @@ def test_python_has_them_as_keywords() -> None:
 
 
 FLAGS = {
-    "run": (QUERY, SOURCES, HISTORY),
+    "run": (QUERY, SOURCES, RUN, HISTORY),
     "why": (QUERY, SOURCES, HISTORY),
     "what-if": (QUERY, SOURCES, HISTORY),
 }
@@ -127,7 +142,7 @@ FLAGS = {
 def test_the_command_line_has_them_as_flags(command: str) -> None:
     params = {param.name: param for param in main.commands[command].params}
     wanted = names(*FLAGS[command]) - ({"limit"} if command in ("run", "what-if") else set())
-    assert names(QUERY, SOURCES, STATE, HISTORY) & set(params) == wanted
+    assert names(QUERY, SOURCES, RUN, STATE, HISTORY) & set(params) == wanted
     for name in wanted:
         assert params[name].opts == [f"--{name.replace('_', '-')}"]
         assert params[name].default in (None, ()) or params[name].default is not params[name].default
@@ -151,7 +166,7 @@ def test_http_has_them_as_members_and_parameters(client: FlaskClient) -> None:
 def test_http_tells_all_that_a_query_has_with_defaults(language: str, client: FlaskClient) -> None:
     made = client.put("/queries/q", json={"text": QUERIES[language], "language": language}).json
     assert made is not None
-    assert set(made) & set(OPTIONS) == names(QUERY, STATE, language=language)
+    assert (set(made) & set(OPTIONS)) - names(RUN) == names(QUERY, STATE, language=language)
     for option in options_for(language, (QUERY,)):
         assert made[option.name] == (None if option.default is None else option.kind.write(option.default))
 

@@ -197,8 +197,8 @@ def test_a_range_leaves_out_all_else() -> None:
 
 def test_late_events_are_not_seen() -> None:
     events = [(e.time * 1_000_000, e.graph) for e in seen((1, "b", 0, 4), (0, "a", 0, 2))]
-    assert oxiseq.Query(text(";", False)).why({"S": events}, KB).late == 1
-    found = oxiseq.Query(text(";", False)).why({"S": events}, KB, lateness="1s")
+    assert oxiseq.Query(text(";", False)).why({"S": iter(events)}, KB).late == 1
+    found = oxiseq.Query(text(";", False)).why({"S": iter(events)}, KB, lateness="1s")
     assert found.late == 0 and found.found == 1
 
 

@@ -211,8 +211,9 @@ def test_provenance_as_prov_o() -> None:
 def test_events_of_a_span_late_ones_aside() -> None:
     events = [(e.time * 1_000_000, e.graph) for e in seen((5, "A", 2, 0), (3, "B", 3, 0), (6, "B", 3, 0))]
     text = Query((";", ";"), False, False).text
-    found = oxiseq.Query(text, "ceql").why({"S": events})
+    found = oxiseq.Query(text, "ceql").why({"S": iter(events)})
     assert (found.late, found.gpms[0].saw) == (1, 2)
+    assert oxiseq.Query(text, "ceql").why({"S": events}).late == 0
     assert oxiseq.Query(text, "ceql").why({"S": events}, since=6_000_000).gpms[0].saw == 1
     with pytest.warns(UserWarning, match="reads no stream"):
         assert oxiseq.Query(text, "ceql").why({"T": events}).gpms[0].saw == 0

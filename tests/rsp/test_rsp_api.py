@@ -97,9 +97,10 @@ def test_other_languages_take_no_report() -> None:
 
 
 def test_late_events_are_handed_out() -> None:
-    answers = oxiseq.run(PLAIN, {S: [at(5, 1), at(3, 2)]}, language="rspql")
+    late = [at(5, 1), at(3, 2)]
+    answers = oxiseq.run(PLAIN, {S: iter(late)}, language="rspql", late="ignore")
     assert answers.late == 1 and [e.time_us for e in answers.late_events()] == [3]
-    assert len(oxiseq.run(PLAIN, {S: [at(5, 1), at(3, 2)]}, language="rspql", lateness="2us")) == 2
+    assert len(oxiseq.run(PLAIN, {S: iter(late)}, language="rspql", lateness="2us")) == 2
 
 
 # --- a store --------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from oxiseq import (
     EventError,
     ExtraError,
     KbError,
+    LateWarning,
     LimitError,
     Match,
     Matches,
@@ -88,4 +89,4 @@ def safely(text: str) -> str:
         return f"pip install 'oxiseq[{error.extra}]'"
     except (ArgumentTypeError, ArgumentValueError, KbError, OxiseqError) as error:
         return str(error)
-    return str(MissingGraphWarning.__name__)
+    return str(MissingGraphWarning.__name__ + LateWarning.__name__)

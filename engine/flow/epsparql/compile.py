@@ -71,6 +71,7 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render import render_group
+from oxiseq.grammar.render_sparql import base_clause
 from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.scope import certain_variables, conjuncts, expression_variables, subexpressions, visible_variables
 
@@ -290,7 +291,7 @@ class Compiler:
         group = Group((element,))
         names = visible_variables(group)
         shown = " ".join(f"?{v.value}" for v in names) or "(1 AS ?oxiseq_one)"
-        text = f"SELECT DISTINCT {shown} WHERE {render_group(group)}"
+        text = f"{base_clause(group)}SELECT DISTINCT {shown} WHERE {render_group(group)}"
         return TimelessPlan(names, frozenset[Column](certain_variables(group)), asked=text)
 
     def union(self, branches: Sequence[Plan]) -> Plan:

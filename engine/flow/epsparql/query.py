@@ -8,6 +8,7 @@ from dataclasses import replace
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
+from oxiseq.engine.expressions.blank_nodes import with_shared_blank_nodes
 from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TimelessPlan, TriplePlan, everything
 from oxiseq.engine.flow.epsparql.compile import compile_pattern
 from oxiseq.grammar.algebra import Ask, Construct, Select, TriplePattern
@@ -86,8 +87,8 @@ class IntervalPlan:
 def compile_intervals(
     query: EpQuery, rules: Sequence[EpQuery] = (), streams: Sequence[str] = (), consume: Consume | None = None
 ) -> IntervalPlan:
-    """Compile a checked query with its checked rules. `streams`: what it reads when it names none itself; `consume`:
-    what happens to triples that answers are made of, when it does not say so itself.
+    """Compile a checked query with its checked rules. `streams`: what it reads when it names none itself, its own
+    result stream aside; `consume`: what happens to triples that answers are made of, when it does not say so itself.
 
     Raises QueryError where rules wait for themselves or triples cannot be used up, OxiseqError where no stream is
     known, a rule is no CONSTRUCT, or the query contradicts an option.
@@ -101,11 +102,13 @@ def compile_intervals(
         for finding in check_use(query, query.text):
             raise finding.to_error()
     named = dict.fromkeys(s.iri.value for q in (query, *rules) for s in q.streams)
-    reads = tuple(named) or tuple(dict.fromkeys(streams))
+    own = query.form.into.value if isinstance(query.form, Construct) and query.form.into is not None else None
+    reads = tuple(named) or tuple(iri for iri in dict.fromkeys(streams) if iri != own)
     if not reads:
         raise OxiseqError("the query reads no stream: write FROM STREAM <...> before WHERE, or give it streams")
     layers = strata(rules)
     looping = {number for stratum in layers if stratum.recursive for number in stratum.rules}
+    query, rules = with_shared_blank_nodes(query), with_shared_blank_nodes(tuple(rules))
     derived = tuple(compile_pattern(rule, number in looping) for number, rule in enumerate(rules))
     return IntervalPlan(query, reads, compile_pattern(query), tuple(rules), derived, layers)
 

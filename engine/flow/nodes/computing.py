@@ -218,9 +218,7 @@ class Computed:
             value = evaluate(self._expression, leaves)
         except ExpressionError:
             return 0
-        if isinstance(value, BlankNode):
-            return blanks.get(value.value) or self._terms.blank()
-        return self._terms.intern(value)
+        return self._terms.computed(value, blanks)
 
 
 class _Drawn:

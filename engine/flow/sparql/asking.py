@@ -34,7 +34,7 @@ from oxiseq.grammar.algebra import (
     Values,
     WindowPattern,
 )
-from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.render_sparql import SparqlWriter, base_clause
 from oxiseq.grammar.scope import (
     certain_variables,
     inner_groups,
@@ -130,7 +130,7 @@ def question(element: PatternElement, shown: Sequence[Variable]) -> p.Asked:
     """A SELECT of these variables."""
     body = SparqlWriter().group(Group((element,)), "")
     columns = " ".join(f"?{v.value}" for v in shown) or _NOTHING
-    return p.Asked(f"SELECT {columns} WHERE {body}", len(shown))
+    return p.Asked(f"{base_clause(element)}SELECT {columns} WHERE {body}", len(shown))
 
 
 def touches(pattern: Group) -> bool:

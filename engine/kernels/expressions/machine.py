@@ -141,7 +141,7 @@ def _plain_relation(op: int, k1: int, i1: int, q1: int, id1: int, k2: int, i2: i
     if k1 <= _BLANK or k2 <= _BLANK or k1 == _LANGSTRING or k2 == _LANGSTRING:
         return relation(op, UNORDERED)
     if k1 == _UNKNOWN or k2 == _UNKNOWN:
-        return ERROR
+        return UNDECIDED if k1 == _OTHER or k2 == _OTHER else ERROR  # a triple term equals no literal
     if k1 == _OTHER and k2 == _OTHER:
         return UNDECIDED
     return relation(op, UNORDERED)

@@ -17,15 +17,19 @@ from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.languages.driving import Told
 from oxiseq.sources.late import LateBatch
 from oxiseq.sources.sources import batches_of
+from oxiseq.sources.time_order import given_batches, in_time_order, is_stream
 
 
 def open_spanned(
     events: Any, terms: TermDictionary, on_error: OnError, time_predicate: NamedNode, told: Told
 ) -> Iterator[LateBatch]:
     """As others, but that events may have a start."""
-    if isinstance(events, Iterable) and not isinstance(events, str | Path):
-        events = spanned(events)
-    return batches_of(events, terms, on_error, time_predicate, told)
+    if not isinstance(events, Iterable) or isinstance(events, str | Path):
+        return given_batches(events, terms, on_error, time_predicate, told)
+    batches = batches_of(spanned(events), terms)
+    if is_stream(events):
+        return batches
+    return in_time_order(batches, lambda: batches_of(spanned(events), TermDictionary()), terms)
 
 
 def read_rules(texts: Sequence[str]) -> list[EpQuery]:

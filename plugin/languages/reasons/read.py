@@ -19,7 +19,7 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.languages.driving import Opener
 from oxiseq.options import Options
 from oxiseq.sources.late import as_graphs
-from oxiseq.sources.sources import batches_of
+from oxiseq.sources.time_order import given_batches
 from oxiseq.sources.unread import warn_unread
 
 
@@ -66,7 +66,7 @@ def reading_of(options: Options, span: Span | None = None) -> Reading:
 
 
 def read_history(
-    query: Query, streams: Mapping[str, Any], reading: Reading, opener: Opener = batches_of, vocab: str = ""
+    query: Query, streams: Mapping[str, Any], reading: Reading, opener: Opener = given_batches, vocab: str = ""
 ) -> History:
     """Read all that a SPAseq query reads, an event per instant. Raises EventError."""
     names = {s.name: s.iri.value for s in query.streams}
@@ -79,7 +79,7 @@ def read_streams(
     reading: Reading,
     *,
     merged: bool = False,
-    opener: Opener = batches_of,
+    opener: Opener = given_batches,
     vocab: str = "",
 ) -> History:
     """Read all streams; `names`: name in the query → IRI. `merged`: simultaneous events of a stream are one; else they

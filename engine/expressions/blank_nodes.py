@@ -1,0 +1,71 @@
+"""BNODE(label): one blank node for equal labels within a solution (SPARQL 1.1, 17.4.2.9).
+
+An algebra in which it stands more than once says so itself: a later BNODE(b) becomes
+IF(COALESCE(SAMETERM(a, b), false), ?x, BNODE(b)) behind a column or a BIND that is (BNODE(a) AS ?x).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pyoxigraph import Variable
+
+from oxiseq.engine.expressions.values import FALSE
+from oxiseq.grammar.algebra import Bind, Call, Construct, Expression, Group, Projection, Select, SubSelect
+from oxiseq.grammar.parts import changed, parts
+
+T = TypeVar("T")
+
+
+def with_shared_blank_nodes(algebra: T) -> T:
+    """The same query; equal labels of one SELECT, or of the BINDs of one group, give one node in each solution."""
+    return algebra if sum(map(_labelled, parts(algebra, Call))) < 2 else changed(algebra, _sharing)
+
+
+def _labelled(expression: object) -> bool:
+    return isinstance(expression, Call) and expression.name == "BNODE" and bool(expression.args)
+
+
+def _sharing(part: Any) -> Any:
+    match part:
+        case SubSelect(projection=[*_] as columns):
+            return replace(part, projection=_shared(columns))
+        case Group(elements):
+            return replace(part, elements=_shared(elements))
+        case Select(columns=[*_] as columns) | Construct(columns=[*_] as columns):
+            return replace(part, columns=_shared(columns))
+    return part
+
+
+def _shared(columns: Iterable[Any]) -> tuple[Any, ...]:
+    """Columns, or elements of a group, in the order in which later ones see earlier ones."""
+    made: list[tuple[Expression, Variable]] = []
+    shared = []
+    for column in columns:
+        match column:
+            case Bind(expression, variable) | Projection(variable=variable, expression=expression) if expression:
+                column = replace(column, expression=_reusing(expression, made))
+            case (expression, variable):
+                column = _reusing(expression, made), variable
+            case _:
+                shared.append(column)
+                continue
+        shared.append(column)
+        if isinstance(expression, Call) and _labelled(expression):
+            made.append((expression.args[0], variable))
+    return tuple(shared)
+
+
+def _reusing(expression: Expression, made: list[tuple[Expression, Variable]]) -> Expression:
+    def reusing(part: Any) -> Any:
+        if not _labelled(part):
+            return part
+        found: Expression = part
+        for label, variable in reversed(made):
+            same = Call("COALESCE", (Call("SAMETERM", (label, part.args[0])), FALSE))
+            found = Call("IF", (same, variable, found))
+        return found
+
+    return changed(expression, reusing)
