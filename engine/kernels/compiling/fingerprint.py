@@ -75,15 +75,17 @@ def _compiler() -> str:
     """How kernels are compiled: Numba, NumPy, this package, and the checks that are switched on."""
     sources = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
     versions = (numba.__version__, llvmlite.__version__, np.__version__, sys.version_info[:2])
-    return repr((versions, numba.config.BOUNDSCHECK, hashlib.sha256(sources).hexdigest()))
+    checked: Any = getattr(numba.config, "BOUNDSCHECK", None)
+    return repr((versions, checked, hashlib.sha256(sources).hexdigest()))
 
 
 def _layouts(signature: Any) -> Iterator[str]:
     """The fields of the records and named tuples among a kernel's arguments: their names decide what code reads."""
     for type_ in signature:
         if isinstance(type_, types.BaseNamedTuple):
-            yield repr((type_.instance_class.__qualname__, type_.fields))
-            yield from _layouts(type_.types)
+            named: Any = type_
+            yield repr((named.instance_class.__qualname__, named.fields))
+            yield from _layouts(named.types)
         elif isinstance(type_, types.BaseTuple):
             yield from _layouts(type_)
 

@@ -22,7 +22,7 @@ class Later(CPUDispatcher):
     def function(self) -> Callable[..., Any]:
         """The Python function, of which nothing is made ready."""
         later = vars(self).get("_later")
-        return self.py_func if later is None else later[0]  # type: ignore[no-any-return]
+        return self.py_func if later is None else later[0]
 
     def __getattr__(self, name: str) -> Any:
         later = vars(self).pop("_later", None)
