@@ -110,8 +110,8 @@ class Mapping:
         if not wrong:
             return rows
         for number, reason in sorted(wrong.items()):
-            line, cells = rows.lines[number], rows.values[number]
-            tell(Fault(line, line, reason, ", ".join("" if cell is None else str(cell) for cell in cells)))
+            line, row = rows.lines[number], rows.values[number]
+            tell(Fault(line, line, reason, ", ".join("" if cell is None else str(cell) for cell in row)))
         kept = [number for number in range(len(rows.values)) if number not in wrong]
         return Rows(rows.names, [rows.values[n] for n in kept], [rows.lines[n] for n in kept])
 

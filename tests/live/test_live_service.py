@@ -516,3 +516,22 @@ def test_queries_come_and_go_with_the_stores_lock_held(tmp_path: Path, monkeypat
         service.queries.delete("early")
     assert {what for what, _ in held} == {"add", "remove"}
     assert all(owned for _, owned in held), held
+
+
+def test_nobody_reads_the_matches_of_a_query_that_is_gone_under_its_name(tmp_path: Path) -> None:
+    """Pages of matches are held for many readers: not for those of another query of the same name."""
+    where = "SEQ(A) DEFINE GPM A ON S { ?house :watts ?w }"
+    text = f"PREFIX : <{EX}> SELECT ?house FROM STREAM S <{POWER}> WHERE {{ {where} }}"
+    body = "".join(event(f"p{i}", i, f'<{EX}h{i}> <{EX}watts> "5"') for i in range(1, 1002))
+    with live(tmp_path) as service:
+        service.queries.register("mine", text, "spaseq")
+        service.streams.push(POWER, lambda: read_batch(body.encode(), "nquads"), body.encode(), "1")
+        service.streams.advance(POWER, LAST_TIME)
+        rest(service)
+        last, page = service.subscriptions.stored("mine", 0)
+        assert (last, b"h7" in page) == (1000, True)
+        assert service.subscriptions.stored("mine", 0) == (last, page)
+        service.queries.delete("mine")
+        service.queries.register("mine", text, "spaseq")
+        with pytest.raises(OxiseqError, match="1002"):
+            service.subscriptions.stored("mine", 0)
