@@ -211,5 +211,5 @@ def batches(count: int, seed: int, most: int = 12) -> list[Batch]:
     return made
 
 
-AFTER_ALL = "2124-01-01T00:00:00Z"
-"""Later than any event here."""
+AFTER_ALL = "2025-01-01T00:00:00Z"
+"""Later than any event here, and no later than now: a server takes nothing far ahead of its clock."""
