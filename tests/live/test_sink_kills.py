@@ -74,20 +74,23 @@ def set_up(server: ServeProcess, receiver: Webhooks) -> None:
         assert status == 200, told
 
 
-def push_all(server: ServeProcess, count: int, pushed: list[int]) -> None:
-    for number in range(1, count + 1):
-        push(server, number)
-        pushed.append(number)
-
-
-def killed_while_pushing(server: ServeProcess, count: int) -> None:
+def killed_while_pushing(server: ServeProcess) -> int:
+    """How many were pushed."""
     pushed: list[int] = []
-    pusher = threading.Thread(target=push_all, args=(server, count, pushed), daemon=True)
+    most = [PER_KILL * (KILLS + 1)]
+
+    def push_all() -> None:
+        while len(pushed) < most[0]:
+            push(server, len(pushed) + 1)
+            pushed.append(len(pushed) + 1)
+
+    pusher = threading.Thread(target=push_all, daemon=True)
     pusher.start()
     drawn, end = random.Random(KILLS), time.monotonic() + SECONDS
     for kill in range(KILLS):
         if time.monotonic() >= end:
             print(f"{kill} of {KILLS} kills in {SECONDS} s")
+            most[0] = PER_KILL * (kill + 1)
             break
         eventually(lambda kill=kill: len(pushed) >= kill * PER_KILL + drawn.randint(0, PER_KILL // 2), 120)
         time.sleep(drawn.random() * 0.1)
@@ -95,6 +98,7 @@ def killed_while_pushing(server: ServeProcess, count: int) -> None:
         server.start()
     pusher.join(120)
     assert not pusher.is_alive()
+    return len(pushed)
 
 
 @pytest.mark.slow
@@ -104,7 +108,6 @@ def test_no_match_is_missing_and_only_what_was_not_confirmed_comes_again(tmp_pat
     def answer(headers: Mapping[str, str], body: bytes) -> tuple[int, Mapping[str, str]]:
         return (503, {}) if drawn.random() < 0.01 else (200, {})
 
-    count = PER_KILL * (KILLS + 1)
     options = (
         "--sink-host",
         "localhost",
@@ -121,7 +124,7 @@ def test_no_match_is_missing_and_only_what_was_not_confirmed_comes_again(tmp_pat
         try:
             server.start()
             set_up(server, receiver)
-            killed_while_pushing(server, count)
+            count = killed_while_pushing(server)
             for name in ("chat", "batch", "lines", "parts"):
                 eventually(lambda name=name: sink(server, name)["position"] == count, 120)
                 assert sink(server, name)["lost"] == 0
@@ -198,11 +201,7 @@ into = "{BROUGHT}"
 start = "all"
 """
     )
-    server, count, ended = (
-        ServeProcess(tmp_path / "store", "--config", str(config)),
-        PER_KILL * (KILLS + 1),
-        threading.Event(),
-    )
+    server, ended = ServeProcess(tmp_path / "store", "--config", str(config)), threading.Event()
     server.headers["Authorization"] = "Bearer sesame"
     written: list[int] = []
     changed: list[int] = []
@@ -225,7 +224,7 @@ start = "all"
             ]
             for thread in threads:
                 thread.start()
-            killed_while_pushing(server, count)
+            count = killed_while_pushing(server)
             ended.set()
             for thread in threads:
                 thread.join(120)
