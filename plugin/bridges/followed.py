@@ -82,7 +82,8 @@ class FollowedFile:
         try:
             if value is None or isinstance(value, list):
                 return (Place(int(value[0]), int(value[1])) if value else None), {}
-            place = Place(*(kind(value[name]) for name, kind in _MEMBERS))
+            numbers = [int(value[name]) for name in _MEMBERS[:3]]
+            place = Place(*numbers, tail=str(value["tail"]), life=str(value["life"]))
             return place, {str(name): int(count) for name, count in value["lives"]}
         except (ValueError, TypeError, IndexError, KeyError) as error:
             raise BridgeError(f"the position of {self._path} is none of a file: {error}") from error
@@ -107,7 +108,7 @@ class FollowedFile:
     def _save(self, place: Place) -> None:
         self._known = place
         lives = [*self._lives.items()][-_LIVES:]
-        self._position.save({name: getattr(place, name) for name, _ in _MEMBERS} | {"lives": lives})
+        self._position.save({name: getattr(place, name) for name in _MEMBERS} | {"lives": lives})
 
     def close(self) -> None:
         """See Source."""
@@ -279,7 +280,7 @@ class FollowedFile:
             yield from (path for path in sorted(found) if path.name != self._path.name)
 
 
-_MEMBERS: Final = (("inode", int), ("behind", int), ("length", int), ("tail", str), ("life", str))
+_MEMBERS: Final = ("inode", "behind", "length", "tail", "life")
 
 
 def _inode(path: Path) -> int:

@@ -107,9 +107,9 @@ class Quads:
             if isinstance(member, NamedNode):
                 reached.extend(Quad(member, _REACHED, value) for value in self.paths.follow(member, path))
         found: dict[str, object] = {}
-        for member, value in _rows(reached, f"SELECT ?m ?v {{ ?m {_REACHED} ?v }} ORDER BY ?v"):
-            if isinstance(member, NamedNode):
-                found.setdefault(member.value, value)
+        for of, value in _rows(reached, f"SELECT ?m ?v {{ ?m {_REACHED} ?v }} ORDER BY ?v"):
+            if isinstance(of, NamedNode):
+                found.setdefault(of.value, value)
         return found
 
     def is_path(self, node: Term, path: Path | None) -> bool:
