@@ -29,7 +29,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.sources.sources import batches_of
 
 P = TypeVar("P", bound=Piece)
-AHEAD: Final = 1 << 20
+AHEAD: Final = 1 << 22
 """Triples, or rows of a table, that are read ahead."""
 
 
@@ -95,7 +95,7 @@ def _sorted(batches: Iterable[P], disorder: int, terms: TermDictionary) -> Itera
             continue
         waiting.wait(batch)
         held += len(batch)
-        if held > 2 * rest + AHEAD // 8:
+        if held > 2 * rest + AHEAD // 32:
             yield from _released(waiting, waiting.newest - disorder, terms)
             held = rest = sum(map(len, waiting.pending))
     if waiting.pending:

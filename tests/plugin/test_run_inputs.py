@@ -182,7 +182,7 @@ def test_the_buffer_holds_the_disorder_of_a_long_source_and_not_all_of_it(monkey
     for batch in in_time_order(batches(True), lambda: batches(False), terms):
         assert batch.time[0] >= last and (np.diff(batch.time) >= 0).all()
         last, held = int(batch.time[-1]), held - len(batch)
-    assert held == 0 and most < 1500
+    assert held == 0 and most < 1500  # of 10,000
 
 
 # --- iterators, pipes -------------------------------------------------------------------------------
