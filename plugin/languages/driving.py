@@ -77,7 +77,7 @@ class Driver:
 
     def matches(self, progress: Callable[[], None] | None = None) -> Matches:
         """All matches, in the order of `at`. Warns of events that are left out, and of `notes`."""
-        block = self.shape.block(list(self.batches(progress))).ordered()
+        block = self.shape.block(list(self.batches(progress)))
         faults = self.run.faults
         warn_of(faults)
         for note in self.run.notes:

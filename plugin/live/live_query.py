@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Any
 
 from oxiseq.engine.events.faults import Faults
+from oxiseq.engine.run.progress import Progress
 from oxiseq.engine.run.run import Run
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.language import Language
@@ -37,8 +38,13 @@ class LiveQuery:
     """How many events the worker had seen by then."""
     batches: list[Any] = field(default_factory=list)
     """Found, and not packed yet."""
+    progress: Progress = field(init=False)
+    """How far the streams have come that it reads."""
     passed_over: frozenset[int] = frozenset()
     """The log's entries that are set aside for it: it does not see them."""
+
+    def __post_init__(self) -> None:
+        self.progress = Progress(lambda: self.run, self.shape.reads)
 
     @property
     def faults(self) -> Faults:
