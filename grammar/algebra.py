@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import Enum
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
@@ -105,13 +105,16 @@ class Prev:
 
 @dataclass(frozen=True, slots=True)
 class MatchFunction:
-    """`STARTTIME() ENDTIME() DURATION() TIMEOF(A) COUNT(A)` of a match, `EVENTTIME()` of a GPM's event; `gpm` is None
-    where no GPM is named."""
+    """`STARTTIME() ENDTIME() DURATION() DETECTTIME() TIMEOF(A) COUNT(A)` of a match, `EVENTTIME()` of a GPM's event;
+    `gpm` is None where no GPM is named."""
 
     name: str
     gpm: str | None = None
     span: Span = span_field()
 
+
+DETECTTIME: Final = MatchFunction("DETECTTIME")
+"""When a match, or a row of a group, is decided (semantics.md 2.6a)."""
 
 Expression: TypeAlias = NamedNode | Literal | Variable | Call | FunctionCall | Aggregate | Exists | Prev | MatchFunction
 

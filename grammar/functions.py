@@ -12,10 +12,17 @@ ITERATION_VALUES = frozenset({"FIRST", "LAST"})
 """The value of an expression in the first and in the last iteration of a repeated GPM of SPAseq."""
 AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
 
-MATCH_FUNCTIONS = {"STARTTIME": False, "ENDTIME": False, "DURATION": False, "EVENTTIME": False, "TIMEOF": True}
-"""Functions of a match (semantics.md 2.1), or of an event in a GPM's FILTER (2.5b) → whether they take a GPM's name.
-`COUNT` takes one too."""
-OF_A_MATCH = frozenset({"STARTTIME", "ENDTIME", "DURATION"})
+MATCH_FUNCTIONS = {
+    "STARTTIME": False,
+    "ENDTIME": False,
+    "DURATION": False,
+    "DETECTTIME": False,
+    "EVENTTIME": False,
+    "TIMEOF": True,
+}
+"""Functions of a match (semantics.md 2.1, 2.6a), or of an event in a GPM's FILTER (2.5b) → whether they take a GPM's
+name. `COUNT` takes one too."""
+OF_A_MATCH = frozenset({"STARTTIME", "ENDTIME", "DURATION", "DETECTTIME"})
 """Those of them that only a whole match has."""
 
 _BY_ARITY: dict[tuple[int, int], str] = {

@@ -15,11 +15,13 @@ I64 = NDArray[np.int64]
 @dataclass(slots=True, eq=False)
 class Found:
     """Match i is `rows[ends[i]:ends[i + 1]]`, ascending: row ids << PLACE_BITS | place. `marks`: i64[n, 2], `out_marks`
-    of the memory; of a family these are the queries whose match it is, from the first to before the last."""
+    of the memory; of a family these are the queries whose match it is, from the first to before the last. `at`: i64[n]
+    µs, when each is decided; None: with its last event."""
 
     rows: I64
     ends: I64
     marks: I64
+    at: I64 | None = None
 
     def __len__(self) -> int:
         return len(self.ends) - 1
@@ -29,18 +31,19 @@ class Found:
         low, count = self.ends[order], self.ends[order + 1] - self.ends[order]
         ends = np.concatenate([[0], np.cumsum(count)])
         places = np.arange(ends[-1]) + np.repeat(low - ends[:-1], count)
-        return Found(self.rows[places], ends, self.marks[order])
+        return Found(self.rows[places], ends, self.marks[order], None if self.at is None else self.at[order])
 
     def only(self, shown: NDArray[np.bool_]) -> Found:
         """The same matches without some rows."""
         hidden = np.concatenate([[0], np.cumsum(~shown)])
-        return Found(self.rows[shown], self.ends - hidden[self.ends], self.marks)
+        return Found(self.rows[shown], self.ends - hidden[self.ends], self.marks, self.at)
 
     @classmethod
-    def of(cls, matches: Sequence[I64]) -> Found:
+    def of(cls, matches: Sequence[I64], at: I64 | None = None) -> Found:
         """These, without marks."""
         ends = np.cumsum([0, *map(len, matches)])
-        return cls(np.concatenate([np.zeros(0, np.int64), *matches]), ends, np.zeros((len(matches), 2), np.int64))
+        rows = np.concatenate([np.zeros(0, np.int64), *matches])
+        return cls(rows, ends, np.zeros((len(matches), 2), np.int64), at)
 
     @classmethod
     def joined(cls, parts: Sequence[Found]) -> Found:

@@ -6,6 +6,7 @@ sets where nothing does (docs/explanation/architecture.md); explain, why, snapsh
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from pyoxigraph import Variable
@@ -48,6 +49,8 @@ class Clauses:
     picks: bool = False
     notes: bool = False
     """What ends is weighed, without being enumerated (output/weighing.py)."""
+    reach: int = field(default=0, repr=False)
+    """REACHES or LISTS_REACHED (kernels/sequence): what is told of sequences that wait for time; 0: nothing."""
 
     @property
     def chooses(self) -> bool:

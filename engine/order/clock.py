@@ -27,7 +27,8 @@ class Instants(NamedTuple):
     """Complete instants: `time` i64[k] ascending, and per stream its events there.
 
     `batches[s]` has at most one event per instant, `where[s]` i64 says at which instant each is. `first`: the
-    number of the first one among all that the clock has completed; `passed`: everything before it is complete.
+    number of the first one among all that the clock has completed; `passed`: everything before it is complete;
+    `reached`: of streams that have ended, the greatest time that one had come to.
 
     Where every event is an instant of its own (positions.py), `time` is its position and `clock` i64[k] its time (µs),
     not falling; else `clock` is None.
@@ -39,6 +40,7 @@ class Instants(NamedTuple):
     first: int = 0
     passed: int = BEFORE_ALL
     clock: NDArray[np.int64] | None = None
+    reached: int = BEFORE_ALL
 
     @property
     def clocks(self) -> NDArray[np.int64]:
@@ -55,7 +57,8 @@ class Instants(NamedTuple):
             batches.append(batch.slice(int(a), int(b)))
             where.append(at[a:b] - low)
         clock = None if self.clock is None else self.clock[low:high]
-        return Instants(self.time[low:high], tuple(batches), tuple(where), self.first + low, self.passed, clock)
+        time, first = self.time[low:high], self.first + low
+        return Instants(time, tuple(batches), tuple(where), first, self.passed, clock, self.reached)
 
     @classmethod
     def concat(cls, parts: Sequence[Instants]) -> Instants:
@@ -69,7 +72,8 @@ class Instants(NamedTuple):
             moved = [part.where[stream] + low for part, low in zip(parts, before, strict=False)]
             where.append(np.concatenate(moved))
         time = np.concatenate([part.time for part in parts])
-        return cls(time, tuple(batches), tuple(where), parts[0].first, parts[-1].passed)
+        last = parts[-1]
+        return cls(time, tuple(batches), tuple(where), parts[0].first, last.passed, None, last.reached)
 
 
 class Clock(EventOrder):
@@ -111,7 +115,7 @@ class Clock(EventOrder):
             merged = tuple([merge_instants(EventBatch.concat(waiting.up_to(passed))) for waiting in self._streams])
             times = np.unique(np.concatenate([batch.time for batch in merged]))
             where = tuple(np.searchsorted(times, batch.time) for batch in merged)
-        instants = Instants(times, merged, where, self.instants, passed)
+        instants = Instants(times, merged, where, self.instants, passed, None, self.reached)
         if len(times):
             self.instants += len(times)
             self.completed = times.item(-1)

@@ -68,6 +68,8 @@ class Watermarks(ABC, Generic[S]):
         self._start = start
         """When the query is registered: what was before, it does not see."""
         self.events = self.late = 0
+        self.reached = BEFORE_ALL
+        """Of streams that have ended, the greatest time that one had come to, by an event or by punctuation."""
         self.accepted = BEFORE_ALL
         """The newest instant of which an event has been accepted: one that was not late and is seen."""
         self._begun: tuple[int, ...] = ()
@@ -94,6 +96,8 @@ class Watermarks(ABC, Generic[S]):
     def advance(self, stream: int, time: int) -> None:
         """Punctuation: no event of `stream` before `time` will come (if one does, it is late)."""
         mark = self._streams[stream]
+        if time >= AFTER_ALL > mark.punctuation:
+            self.reached = max(self.reached, mark.largest, mark.punctuation)
         mark.punctuation = max(mark.punctuation, time)
 
     def mark(self, stream: int) -> S:

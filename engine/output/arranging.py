@@ -44,13 +44,16 @@ class Arrangement:
             self._compared.append((place, descending))
         self.wide = replace(plan, columns=tuple(columns), names=tuple(names), order_by=())
 
-    def of(self, time: I64, rows: Ids) -> MatchBatch:
-        """The rows of some reports, each of its time (µs), which does not fall: those that are emitted, in order."""
+    def of(self, time: I64, rows: Ids, at: I64 | None = None) -> MatchBatch:
+        """The rows of some reports, each of its time (µs), one report after the other: those that are emitted, in
+        order. `at`: when they are decided, None: at their times."""
+        if at is not None and np.array_equal(at, time):
+            at = None
         plan, shown = self._plan, rows[:, : self.shown]
         new = np.ones(len(time), np.bool_)
         new[1:] = time[1:] != time[:-1]
         if new.all() and not plan.offset:
-            return MatchBatch.of_groups(time, np.ascontiguousarray(shown))
+            return MatchBatch.of_groups(time, np.ascontiguousarray(shown), at)
         report = np.cumsum(new) - 1
         order = np.arange(len(time))
         if self._compared:
@@ -66,4 +69,5 @@ class Arrangement:
             place = np.arange(len(of)) - np.searchsorted(of, of)
             end = len(of) if plan.limit is None else plan.offset + plan.limit
             order = order[(place >= plan.offset) & (place < end)]
-        return MatchBatch.of_groups(time[order], np.ascontiguousarray(shown[order]))
+        decided = None if at is None else at[order]
+        return MatchBatch.of_groups(time[order], np.ascontiguousarray(shown[order]), decided)

@@ -13,11 +13,11 @@ from oxiseq.grammar.records import dataclass
 
 @dataclass(slots=True, eq=False)  # not frozen: to make one, of a thousand queries each, would take four times as long
 class MatchBatch:
-    """n matches, in order of completion. They are never changed.
+    """n matches, in the order in which they are decided (semantics.md 2.6a). They are never changed.
 
-    time: i64[n] µs, the end of each match; values: u32[n, c] term ids of the answer's columns (0: unbound);
-    ends: i64[n + 1]; event_letter i32[f] and event_time i64[f]: the events of match i are
-    `ends[i] : ends[i + 1]`, in order of time.
+    time: i64[n] µs, the end of each match, or the time of a row; values: u32[n, c] term ids of the answer's columns (0:
+    unbound); ends: i64[n + 1]; event_letter i32[f] and event_time i64[f]: the events of match i are `ends[i] : ends[i +
+    1]`, in order of time. decided: i64[n] µs, when each is decided; None: at its `time`.
     """
 
     time: NDArray[np.int64]
@@ -25,6 +25,12 @@ class MatchBatch:
     ends: NDArray[np.int64]
     event_letter: NDArray[np.int32]
     event_time: NDArray[np.int64]
+    decided: NDArray[np.int64] | None = None
+
+    @property
+    def at(self) -> NDArray[np.int64]:
+        """i64[n] µs: when each is decided."""
+        return self.time if self.decided is None else self.decided
 
     def __len__(self) -> int:
         return len(self.time)
@@ -34,7 +40,9 @@ class MatchBatch:
         sizes = np.diff(self.ends)[index]
         ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         flat = np.repeat(self.ends[:-1][index] - ends[:-1], sizes) + np.arange(ends[-1])
-        return MatchBatch(self.time[index], self.values[index], ends, self.event_letter[flat], self.event_time[flat])
+        decided = None if self.decided is None else self.decided[index]
+        letters, times = self.event_letter[flat], self.event_time[flat]
+        return MatchBatch(self.time[index], self.values[index], ends, letters, times, decided)
 
     def cut(self, bounds: Sequence[int]) -> Iterator[MatchBatch]:
         """The matches from each bound up to the next, as views: of thousands of queries, some of each."""
@@ -48,18 +56,16 @@ class MatchBatch:
                 ends[: high - low + 1] if even else ends[low : high + 1] - first,
                 self.event_letter[first:last],
                 self.event_time[first:last],
+                None if self.decided is None else self.decided[low:high],
             )
 
-    def by_end(self) -> MatchBatch:
-        """The same in order of their ends: a match whose trailing negation waits completes later than it ends."""
-        if (self.time[1:] >= self.time[:-1]).all():
-            return self
-        return self.take(np.argsort(self.time, kind="stable"))
-
     @classmethod
-    def of_groups(cls, time: NDArray[np.int64], values: NDArray[np.uint32]) -> MatchBatch:
+    def of_groups(
+        cls, time: NDArray[np.int64], values: NDArray[np.uint32], decided: NDArray[np.int64] | None = None
+    ) -> MatchBatch:
         """Rows of groups, which name no events."""
-        return cls(time, values, np.zeros(len(time) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
+        ends, letters, times = np.zeros(len(time) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64)
+        return cls(time, values, ends, letters, times, decided)
 
     @classmethod
     def concat(cls, batches: list[MatchBatch], columns: int) -> MatchBatch:
@@ -75,4 +81,5 @@ class MatchBatch:
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             np.concatenate([b.event_letter for b in batches]),
             np.concatenate([b.event_time for b in batches]),
+            None if all(b.decided is None for b in batches) else np.concatenate([b.at for b in batches]),
         )

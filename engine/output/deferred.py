@@ -1,8 +1,9 @@
-"""Matches of one end that are not all found at once: a trailing negation decides some when their window closes.
+"""Matches of one end that are not all found at once: trailing negations decide some earlier than others.
 
-In the flow: run → **matches put together by end** → answers. For SELECT NEXT, LAST, MAX and LIMIT, which need all
-matches of an end. They are held, one by one, until no other match can have their end, so this costs memory and time
-for each match that the strategy drops.
+In the flow: run → **matches put together by end** → answers. For SELECT NEXT, LAST, MAX, LIMIT, ORDER BY and
+aggregates, which need all matches of an end. They are decided together, at the latest deadline of the sequences that
+end there, those since refuted included (semantics.md 2.6a). They are held, one by one, until then, so this costs memory
+and time for each match that the strategy drops.
 """
 
 from __future__ import annotations
@@ -18,63 +19,72 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.memory.growing import flat
 from oxiseq.engine.matches.found import Found
+from oxiseq.engine.output.deadlines import UNKNOWN, Deadlines, NumberedInstants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.terms.saved import State
-from oxiseq.engine.windows.window import closed_at
-from oxiseq.grammar.algebra import Strategy, Window
+from oxiseq.grammar.algebra import Strategy
 from oxiseq.grammar.records import dataclass
 
 MOST_HELD: Final = 1_000_000
 """Matches held at a time."""
-
-
-_AT_LAST: Final = 1 << 62
-
-
-class PartitionInstants(NamedTuple):
-    """Instants of partitions, in order: whose, their number there, and a number that rises with the stream."""
-
-    partition: NDArray[np.int64]
-    number: NDArray[np.int64]
-    moment: NDArray[np.int64]
+_NO_ROW: Final = 1 << 62
+NOTHING_WAITS: Final = -(1 << 61)
+"""Instead of the latest start, where no sequence of an end waits for time: `SEQ(A; (B; N!)?)` has such ends."""
+I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
     """A match: its row ids with places, and when its events happened."""
 
-    rows: NDArray[np.int64]
+    rows: I64
     times: frozenset[int]
 
 
 @dataclass(slots=True)
 class _End:
-    """The matches of one end (of one partition); `clock` of the end, in the window's unit."""
+    """The sequences of one end (of one partition), and the matches that have come of them. `clock` of the end, in the
+    window's unit; `latest`: the clock at which the last of them starts; `due`: their latest deadline, as far as it is
+    known; `closes`: whether their window's last instant is known."""
 
     clock: int
+    latest: int
+    due: int = UNKNOWN
+    closes: bool = False
     matches: list[_Held] = field(default_factory=list)
+
+
+class Decided(NamedTuple):
+    """An end whose sequences are decided, at `at` (µs), matches or not; `time` of the end."""
+
+    time: int
+    at: int
 
 
 class DeferredMatches:
     """Holds matches until all of their end are decided, then lets the strategy choose.
 
-    `partition`: the column of stored values that names the partition, None if there are none. `wait`: how long (µs)
-    after its end a match may be undecided, None if only the window's end decides; one of `window` and `wait` is given.
+    `partition`: the column of stored values that names the partition, None if there are none. `together`: whether the
+    ends of all partitions at a time are decided together; `in_order`: whether each waits for those before it.
     """
 
     def __init__(
-        self, strategy: Strategy | None, window: Window | None, partition: int | None, wait: int | None
+        self,
+        strategy: Strategy | None,
+        deadlines: Deadlines,
+        partition: int | None,
+        *,
+        together: bool = False,
+        in_order: bool = False,
     ) -> None:
-        self._strategy = strategy
-        self._window = window
-        self._wait = wait
-        self._partition = partition
+        self._strategy, self._deadlines = strategy, deadlines
+        self._partition, self._together, self._in_order = partition, together, in_order
         self._ends: dict[tuple[int, int], _End] = {}
         self._count = 0
 
     @property
     def waits(self) -> bool:
-        """Whether something is held."""
+        """Whether something is undecided."""
         return bool(self._ends)
 
     @property
@@ -86,14 +96,20 @@ class DeferredMatches:
     def oldest_row(self) -> int:
         """The smallest row id that a match held refers to; a large number if there is none."""
         held = (match.rows for end in self._ends.values() for match in end.matches)
-        return min((int(rows.min()) >> PLACE_BITS for rows in held), default=_AT_LAST)
+        return min((int(rows.min()) >> PLACE_BITS for rows in held), default=_NO_ROW)
+
+    @property
+    def horizon(self) -> int:
+        """The clock of the first end that is undecided; a large number if there is none."""
+        return min([end.clock for end in self._ends.values()], default=UNKNOWN)
 
     def save(self) -> State:
         """The matches held, in their order; they hold no terms."""
         held = [match for end in self._ends.values() for match in end.matches]
         times = [sorted(match.times) for match in held]
+        ends = [(*key, e.clock, e.latest, e.due, e.closes, len(e.matches)) for key, e in self._ends.items()]
         return {
-            "ends": np.array([(*key, e.clock, len(e.matches)) for key, e in self._ends.items()], np.int64),
+            "ends": np.array(ends, np.int64),
             "rows": flat([match.rows for match in held], np.int64),
             "row_counts": _lengths([match.rows for match in held]),
             "times": flat(times, np.int64),
@@ -106,10 +122,29 @@ class DeferredMatches:
         times = np.split(state["times"], np.cumsum(state["time_counts"]))
         held = [_Held(own, frozenset(when.tolist())) for own, when in zip(rows, times, strict=True)][:-1]
         at = 0
-        for time, partition, clock, count in state["ends"].reshape(-1, 4).tolist():
-            self._ends[time, partition] = _End(clock, held[at : at + count])
+        for time, partition, clock, latest, due, closes, count in state["ends"].reshape(-1, 7).tolist():
+            self._ends[time, partition] = _End(clock, latest, due, bool(closes), held[at : at + count])
             at += count
         self._count = at
+
+    # --- what comes ---------------------------------------------------------------------------------
+
+    def reach(self, times: I64, partitions: I64, clocks: I64, latest: I64) -> None:
+        """Sequences end at these times (in these partitions, at these clocks), the last of which begin at the clocks
+        `latest`."""
+        ends = zip(times.tolist(), partitions.tolist(), clocks.tolist(), latest.tolist(), strict=True)
+        for time, partition, clock, start in ends:
+            end = self._ends.setdefault((time, partition), _End(clock, start))
+            end.latest = max(end.latest, start)
+
+    def reach_all(self, found: Found, rows: RowStore) -> None:
+        """As `reach`, of sequences one by one."""
+        if len(found):
+            last, first = rows.take(found.rows[found.ends[1:] - 1] >> PLACE_BITS), found.rows[found.ends[:-1]]
+            partition = np.zeros(len(found), np.int64)
+            if self._partition is not None:
+                partition = last.stored[:, self._partition].astype(np.int64)
+            self.reach(last.time, partition, last.clock, rows.clocks(first >> PLACE_BITS))
 
     def hold(self, found: Found, rows: RowStore) -> None:
         """Take a run's matches. Raises LimitError."""
@@ -117,48 +152,72 @@ class DeferredMatches:
         for low, high in zip(found.ends[:-1].tolist(), found.ends[1:].tolist(), strict=True):
             last = high - 1
             partition = 0 if self._partition is None else int(block.stored[last, self._partition])
-            end = self._ends.setdefault((int(block.time[last]), partition), _End(int(block.clock[last])))
+            key = int(block.time[last]), partition
+            end = self._ends.setdefault(key, _End(int(block.clock[last]), NOTHING_WAITS))
             end.matches.append(_Held(found.rows[low:high], frozenset(block.time[low:high].tolist())))
         self._count += len(found)
         if self._count > MOST_HELD:
             raise LimitError(self._count, MOST_HELD, "matches whose trailing negation or strategy is undecided")
 
-    def release(self, until: int, start: int, seen: PartitionInstants | None = None) -> Found:
-        """The matches that the strategy keeps, for the decided ends, in the order in which that was known, then by end.
+    # --- what is decided ----------------------------------------------------------------------------
 
-        `until`: the smallest clock that may still come; `start`: the first one of the first tumbling window. `seen`:
-        the instants of partitions that have come since the last call, where clocks are numbers of those.
+    def release(
+        self, passed: int, start: int, instants: NumberedInstants, ended: int | None
+    ) -> tuple[Found, list[Decided]]:
+        """The matches that the strategy keeps, for the decided ends, in the order in which that was known, then by end
+        (or by end alone); and these ends.
+
+        `passed`: the smallest time that may still come; `start`: the first clock of the first tumbling window;
+        `instants`: those that have come since the last call. `ended`: the greatest time of streams that have ended:
+        what only instants could decide is decided there.
         """
-        known = [(self._decided(key, end.clock, until, start, seen), key) for key, end in self._ends.items()]
-        decided = sorted([each for each in known if each[0] is not None], key=lambda each: (each[0], each[1][0]))
+        self._look(start, instants)
+        every = [
+            (ended if ended is not None and end.due == UNKNOWN else end.due, key) for key, end in self._ends.items()
+        ]
+        if self._together:
+            latest: dict[int, int] = {}
+            for due, (time, _) in every:
+                latest[time] = max(due, latest.get(time, due))
+            every = [(latest[key[0]], key) for _, key in every]
+        known = [each for each in every if each[0] < passed]
+        if self._in_order:
+            first = min([key[0] for due, key in every if due >= passed], default=UNKNOWN)
+            known = [each for each in known if each[1][0] < first]
+        known.sort(key=lambda each: each[1][0] if self._in_order else (each[0], each[1][0]))
         kept: list[_Held] = []
-        for _, key in decided:
+        at: list[int] = []
+        for due, key in known:
             matches = self._ends.pop(key).matches
             self._count -= len(matches)
-            kept += matches if self._strategy is None else _CHOICES[self._strategy](matches)
-        return Found.of([held.rows for held in kept])
+            chosen = matches if self._strategy is None or not matches else _CHOICES[self._strategy](matches)
+            kept += chosen
+            at += [due] * len(chosen)
+        found = Found.of([held.rows for held in kept], np.array(at, np.int64))
+        return found, [Decided(key[0], due) for due, key in known]
 
-    def deadline(self, start: int) -> int | None:
-        """When the clock has passed this, an end is decided; None if none is held. `start` as in `release`."""
-        return min([self._known_at(end.clock, start) - 1 for end in self._ends.values()], default=None)
+    def _look(self, start: int, instants: NumberedInstants) -> None:
+        """Learn deadlines."""
+        window = self._deadlines.window
+        fresh = [(key, end) for key, end in self._ends.items() if not end.closes]
+        if not fresh:
+            return
+        times, partitions = np.array([key for key, _ in fresh], np.int64).T
+        starts = np.array([end.latest for _, end in fresh], np.int64)
+        waits = starts > NOTHING_WAITS
+        due = np.where(waits, self._deadlines.of(times, starts, partitions, start, instants), times)
+        if window is None or not window.events:
+            known = np.ones(len(due), np.bool_)
+        else:
+            known = ~waits | (instants.times(self._deadlines.last_clocks(starts, start), partitions) < UNKNOWN)
+        for (_, end), time, closes in zip(fresh, due.tolist(), known.tolist(), strict=True):
+            end.due, end.closes = time, closes
 
-    def _known_at(self, end: int, start: int) -> int:
-        """From which clock on all matches are known that end at `end`."""
-        first = _AT_LAST if self._wait is None else end + self._wait + 1
-        if self._window is not None:
-            first = min(first, closed_at(self._window, end, start))
-        return first
-
-    def _decided(
-        self, key: tuple[int, int], end: int, until: int, start: int, seen: PartitionInstants | None
-    ) -> int | None:
-        """When it was known that no more matches have this end; None: not yet."""
-        first = self._known_at(end, start)
-        if seen is not None:
-            at = np.flatnonzero((seen.partition + 1 == key[1]) & (seen.number >= first))
-            if len(at):
-                return int(seen.moment[at[0]])
-        return _AT_LAST if until >= first else None
+    @property
+    def deadline(self) -> int | None:
+        """When the clock has passed this, an end is decided; None if none is held, or only an instant can tell."""
+        first = min([end.due for end in self._ends.values()], default=UNKNOWN)
+        return None if first == UNKNOWN else first
 
 
 def _lengths(lists: Sequence[Sequence[int] | NDArray[np.int64]]) -> NDArray[np.int64]:

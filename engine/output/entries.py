@@ -45,11 +45,13 @@ class Weighed(NamedTuple):
 
 
 class Instant(NamedTuple):
-    """The matches that end at one instant; `clock` of it, in the window's unit."""
+    """The matches that end at one instant; `clock` of it, in the window's unit; `at` (µs): when they are decided, where
+    that is later."""
 
     time: int
     clock: int
     entries: Sequence[Entry | Bundle | Weighed]
+    at: int | None = None
 
 
 class InstantNumbers:
@@ -101,7 +103,7 @@ def instants_of(
         cuts = np.flatnonzero(np.diff(batch.time)) + 1
         for low, high in zip([0, *cuts.tolist()], [*cuts.tolist(), len(batch)], strict=True):
             entries = _entries(start[low:high], batch.values[low:high].astype(np.int64), keys)
-            yield Instant(int(batch.time[low]), int(clock[low]), entries)
+            yield Instant(int(batch.time[low]), int(clock[low]), entries, int(batch.at[low]))
 
 
 def _entries(start: NDArray[np.int64], values: NDArray[np.int64], keys: int) -> list[Entry]:

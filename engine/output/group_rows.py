@@ -10,11 +10,13 @@ from typing import Protocol
 
 from pyoxigraph import BlankNode, Variable
 
+from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.expressions.exact import ExpressionError, Leaf, evaluate, holds
 from oxiseq.engine.expressions.totals import CountTotal, Total
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Aggregate, Expression
+from oxiseq.grammar.algebra import DETECTTIME, Aggregate, Expression
+from oxiseq.grammar.scope import match_parts
 
 Row = tuple[int, ...]
 
@@ -47,11 +49,15 @@ class GroupRows:
         self._plan = plan
         self._terms = terms
         self._aggregates = plan.aggregates
+        self.tell_when = any(DETECTTIME in match_parts(column) for column in plan.columns)
+        """Whether rows say when they are decided."""
 
-    def row(self, key: Row, totals: Sequence[Total]) -> Row | None:
-        """The row of the group with these ids as keys; None if HAVING drops it."""
+    def row(self, key: Row, totals: Sequence[Total], at: int = 0) -> Row | None:
+        """The row of the group with these ids as keys, decided at `at` (µs); None if HAVING drops it."""
         plan = self._plan
         leaves: dict[Leaf, Term] = {name: self._terms.term(i) for name, i in zip(plan.keys, key, strict=True) if i}
+        if self.tell_when:
+            leaves[DETECTTIME] = to_literal(at)
         huge: dict[Leaf, Term] = {}
         for aggregate, total in zip(self._aggregates, totals, strict=True):
             try:

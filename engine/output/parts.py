@@ -37,13 +37,14 @@ _MOST: Final = 1 << 62
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchRows:
     """Resolved values of matches (u32[n, v]) and their rows: values u32[f, v], ends i64[n + 1], letter i32[f],
-    time i64[f]."""
+    time i64[f]; at: i64[n], when each match is decided."""
 
     resolved: Ids
     values: Ids
     ends: I64
     letter: NDArray[np.int32]
     time: I64
+    at: I64
 
     def __len__(self) -> int:
         return len(self.resolved)
@@ -66,6 +67,8 @@ class PartColumns:
                 return self._ids(first, to_literal)
             case "ENDTIME":
                 return self._ids(last, to_literal)
+            case "DETECTTIME":
+                return self._ids(matches.at, to_literal)
             case "DURATION":
                 return self._ids(last - first, to_duration_literal)
         assert part.gpm is not None

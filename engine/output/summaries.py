@@ -7,15 +7,17 @@ matches come and go. Nothing here reads events, so matches that a kernel has cou
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from typing import Final
 
 import numpy as np
 
 from oxiseq.engine.expressions.totals import Total, add_all, total_of
 from oxiseq.engine.output.arranging import Arrangement
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.deferred import Decided
 from oxiseq.engine.output.due import DueReports
 from oxiseq.engine.output.entries import Bundle, Entry, Instant, Key, Weighed
 from oxiseq.engine.output.group_rows import GroupRows, Row
@@ -25,6 +27,9 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows.window import number_of
 from oxiseq.grammar.algebra import OnChange
 from oxiseq.grammar.records import dataclass
+
+_BEFORE_ALL: Final = -(1 << 62)
+_AFTER_ALL: Final = 1 << 62
 
 
 @dataclass(slots=True)
@@ -52,7 +57,11 @@ class Summaries:
         """Of the groups, if windows tumble."""
         self.due = DueReports(plan.report, plan.window, instantly=plan.instantly)
         """It is to be told of all instants of the query's streams."""
-        self._rows: list[tuple[int, Row]] = []
+        self._rows: list[tuple[int, int, Row]] = []
+        """Of each its time, and when it is decided."""
+        self._decided = _BEFORE_ALL
+        """The latest deadline of the sequences that have ended by now."""
+        self._coming: deque[Decided] = deque()
         self.arrangement = Arrangement(plan, terms)
         """Of the rows of reports."""
         self._rows_made = GroupRows(self.arrangement.wide, terms)
@@ -62,14 +71,24 @@ class Summaries:
         """How many groups and matches it keeps."""
         return len(self._groups) + len(self._leaving)
 
-    def take(self, instants: Iterable[Instant], until: int, start: int) -> MatchBatch:
+    def take(
+        self,
+        instants: Iterable[Instant],
+        until: int,
+        start: int,
+        decided: Sequence[Decided] = (),
+        ended: tuple[int, int] | None = None,
+    ) -> MatchBatch:
         """The rows of new matches, by the instant of their end, in order. `until`: the smallest clock that
-        may still come; all matches that end before it are known. Raises LimitError, with all that has come in its
-        groups."""
+        may still come; all matches that end before it are known. `decided`: where time decides matches, the ends that
+        it has decided, in the same order. `ended`: of streams that have ended, how many instants there were, and the
+        greatest time (µs) that one had come to. Raises LimitError, with all that has come in its groups."""
+        self._coming.extend(decided)
         for instant in instants:
             self._reach(instant.clock, instant.time, start)
             self._at(instant, start)
-        self._reach(until, until, start, over=True)
+        self._reach(until, until, start, over=True, ended=ended)
+        self._decided_by(_AFTER_ALL)
         batch = self._batch()
         error = self.due.take_error()
         if error is not None:
@@ -78,8 +97,12 @@ class Summaries:
 
     # --- moments --------------------------------------------------------------------------------------
 
-    def _reach(self, clock: int, time: int, start: int, over: bool = False) -> None:
-        """What is due before `clock` and `time` is reported."""
+    def _reach(
+        self, clock: int, time: int, start: int, over: bool = False, ended: tuple[int, int] | None = None
+    ) -> None:
+        """What is due before `clock` and `time` is reported. `ended`: as of `take`."""
+        window = self._plan.window
+        counts = window is not None and window.events
         for report in self.due.due(clock, time, start, over=over):
             groups = self._groups
             if report.window < 0:
@@ -87,7 +110,10 @@ class Summaries:
                 groups = self._groups
             elif report.window != self._window:
                 groups = {}
-            self._report(report.time, self._rows_of(groups, groups, empty=True))
+            at = self._decided_by(report.time)
+            if counts and ended is not None and report.clock > ended[0]:  # the end has closed a window that is not full
+                at = max(at, ended[1])
+            self._report(report.time, at, self._rows_of(groups, groups, at, empty=True))
 
     def _enter(self, clock: int, start: int) -> None:
         """Matches outside of the extent at `clock` leave it."""
@@ -110,12 +136,14 @@ class Summaries:
             groups: dict[Key, _Group] = {}
             for entry in instant.entries:
                 self._add(groups, entry, 1)
-            self._report(instant.time, self._rows_of(groups, groups))
+            at = instant.time if instant.at is None else instant.at
+            self._report(instant.time, at, self._rows_of(groups, groups, at))
             return
         self._enter(instant.clock, start)
         touched = dict.fromkeys(entry.key for entry in instant.entries)
         changes = isinstance(plan.report, OnChange)
-        before = Counter(self._shown(row) for row in self._rows_of(self._groups, touched)) if changes else Counter()
+        at = self._decided_by(instant.time)
+        before = Counter(self._shown(row) for row in self._rows_of(self._groups, touched, at)) if changes else Counter()
         sliding = plan.window is not None and plan.window.sliding
         for entry in instant.entries:
             self._add(self._groups, entry, 1)
@@ -123,7 +151,7 @@ class Summaries:
                 self._entered += 1
                 heappush(self._leaving, (entry.start, self._entered, entry))
         if changes:
-            self._report(instant.time, self._less(self._rows_of(self._groups, touched), before))
+            self._report(instant.time, at, self._less(self._rows_of(self._groups, touched, at), before))
 
     def _add(self, groups: dict[Key, _Group], entry: Entry | Bundle | Weighed, sign: int) -> None:
         group = groups.get(entry.key)
@@ -148,17 +176,24 @@ class Summaries:
 
     # --- rows -----------------------------------------------------------------------------------------
 
-    def _rows_of(self, groups: Mapping[Key, _Group], keys: Iterable[Key], *, empty: bool = False) -> list[Row]:
-        """The rows of these groups, each with what ORDER BY compares; those that HAVING drops, and groups without
-        matches, have none. `empty`: without GROUP BY there is one all the same."""
+    def _decided_by(self, time: int) -> int:
+        """When all is decided that ends by `time` (µs)."""
+        while self._coming and self._coming[0].time <= time:
+            self._decided = max(self._decided, self._coming.popleft().at)
+        return max(time, self._decided)
+
+    def _rows_of(self, groups: Mapping[Key, _Group], keys: Iterable[Key], at: int, *, empty: bool = False) -> list[Row]:
+        """The rows of these groups, decided at `at`, each with what ORDER BY compares; those that HAVING drops, and
+        groups without matches, have none. `empty`: without GROUP BY there is one all the same."""
         found = [(key, groups[key]) for key in keys if key in groups]
         if empty and not found and not self._plan.grouped:
             found = [((), _Group(0, tuple(total_of(m.aggregate, self._terms) for m in self._plan.measures)))]
-        return [row for key, group in found if (row := self._row(key, group)) is not None]
+        return [row for key, group in found if (row := self._row(key, group, at)) is not None]
 
-    def _row(self, key: Key, group: _Group) -> Row | None:
+    def _row(self, key: Key, group: _Group, at: int) -> Row | None:
         if not group.known:
-            group.row, group.known = self._rows_made.row(key, group.totals), True
+            group.row = self._rows_made.row(key, group.totals, at)
+            group.known = not self._rows_made.tell_when
         return group.row
 
     def _shown(self, row: Row) -> Row:
@@ -174,14 +209,15 @@ class Summaries:
             else:
                 yield row
 
-    def _report(self, time: int, rows: Iterable[Row]) -> None:
+    def _report(self, time: int, at: int, rows: Iterable[Row]) -> None:
         """The rows of one report."""
-        self._rows += [(time, row) for row in rows]
+        self._rows += [(time, at, row) for row in rows]
 
     def _batch(self) -> MatchBatch:
         rows, self._rows = self._rows, []
-        values = np.array([row for _, row in rows], np.uint32).reshape(len(rows), len(self.arrangement.wide.names))
-        return self.arrangement.of(np.array([time for time, _ in rows], np.int64), values)
+        values = np.array([row for _, _, row in rows], np.uint32).reshape(len(rows), len(self.arrangement.wide.names))
+        time, at = np.array([(time, at) for time, at, _ in rows], np.int64).reshape(len(rows), 2).T
+        return self.arrangement.of(time, values, at)
 
     # --- its saved state --------------------------------------------------------------------------------
 
@@ -208,6 +244,7 @@ class Summaries:
             "starts": np.array([start for start, _, _ in sorted(self._leaving)], np.int64),
             "times": [str(e.times) for _, _, e in sorted(self._leaving)],
             "window": self._window,
+            "decided": self._decided,
             **self.due.save(),
         }
 
@@ -230,6 +267,7 @@ class Summaries:
         ]
         self._entered = len(self._leaving)
         self._window = int(state["window"])
+        self._decided = int(state.get("decided", _BEFORE_ALL))  # earlier versions did not ask
         self.due.restore(state)
 
 

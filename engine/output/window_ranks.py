@@ -148,29 +148,34 @@ class WindowRanks:
         sort_by(ordered, attrgetter("keys"), [descending for _, descending in self._ranking.order_by])
         return ordered
 
-    def take(self, until: int, start: int, lasts: Mapping[int, int] | None) -> list[MatchBatch]:
+    def take(
+        self, until: int, start: int, lasts: Mapping[int, int] | None, ended: Mapping[int, int]
+    ) -> list[MatchBatch]:
         """The rows of the windows that have closed. `until`: the smallest clock that may still come, `start`: the
-        window's t; `lasts`: the time of each window's last instant, where windows count instants."""
+        window's t; `lasts`: the time of each window's last instant, where windows count instants; `ended`: when the end
+        of the streams has closed one that was not full."""
         closed = sorted(number for number in self._windows if end_of(self._window, number, start) <= until)
         batches = []
         for number in closed:
             time = end_of(self._window, number, start) - 1 if lasts is None else lasts[number]
             ordered = self._ordered(self._windows.pop(number).matches)[self._ranking.offset :][: self._ranking.limit]
             if ordered:
-                batches.append(self._batch(ordered, time))
+                batches.append(self._batch(ordered, time, ended.get(number)))
         return batches
 
     def closing(self, until: int, start: int) -> list[int]:
         """The numbers of the windows that `take` would report."""
         return [number for number in self._windows if end_of(self._window, number, start) <= until]
 
-    def _batch(self, matches: Sequence[_Match], time: int) -> MatchBatch:
+    def _batch(self, matches: Sequence[_Match], time: int, ended: int | None) -> MatchBatch:
+        decided = None if ended is None or ended == time else np.full(len(matches), ended, np.int64)
         return MatchBatch(
             np.full(len(matches), time, np.int64),
             np.array([match.values for match in matches], np.uint32).reshape(len(matches), -1),
             np.cumsum([0, *(len(match.rows) for match in matches)]).astype(np.int64),
             flat([match.letters for match in matches], np.int32),
             flat([match.times for match in matches], np.int64),
+            decided,
         )
 
     # --- what it keeps --------------------------------------------------------------------------------

@@ -38,7 +38,8 @@ from oxiseq.grammar.records import dataclass
 @dataclass(frozen=True, slots=True)
 class _Flat:
     """The rows of all matches one after the other, with their bindings. `origin`: of each match, which of those that
-    were found it is made of; the knowledge base may make several of one."""
+    were found it is made of; the knowledge base may make several of one. `at`: i64, when each of those is decided;
+    None: with its last event."""
 
     block: RowBlock
     ids: NDArray[np.int64]
@@ -46,6 +47,17 @@ class _Flat:
     ends: NDArray[np.int64]
     values: NDArray[np.uint32]
     origin: NDArray[np.int64]
+    at: NDArray[np.int64] | None = None
+
+    @property
+    def time(self) -> NDArray[np.int64]:
+        """When each match ends."""
+        return self.block.time[self.ends[1:] - 1]
+
+    @property
+    def decided(self) -> NDArray[np.int64] | None:
+        """When each match is decided; None: at its end."""
+        return None if self.at is None else self.at[self.origin]
 
 
 class AnswerWriter:
@@ -69,7 +81,8 @@ class AnswerWriter:
         self.paged = 0
         """Of how many listed matches a page was taken."""
         self._decided_late = any(edge.waits for edge in plan.runner.sequence.graph.edges)
-        self._seen: dict[int, set[bytes]] = {}
+        self._seen: dict[tuple[int, int], set[bytes]] = {}
+        """By end, and when it is decided."""
         computed = any(column.expression is not None for column in written.columns)
         checked = computed or written.filters or written.distinct or plan.ranking is not None
         self._plain = not (plan.runner.automaton.ambiguous or plan.runner.limit or self._late or checked)
@@ -120,9 +133,9 @@ class AnswerWriter:
             ends = self._told(flat, ranking)
             flat = _taken(flat, np.array([m for end in ends for m in end.told], np.int64))
         resolved = self._resolved(flat)
-        time = flat.block.time[flat.ends[1:] - 1]
+        time = flat.time
         values = self._columns(resolved, flat, time)
-        batch = MatchBatch(time, values, flat.ends, flat.block.letter, flat.block.time)
+        batch = MatchBatch(time, values, flat.ends, flat.block.letter, flat.block.time, flat.decided)
         if self.ranks is not None:
             counts = drawn_from or [end.total for end in ends]
             self._keep(self.ranks, batch, flat, [len(end.told) for end in ends], counts, start)
@@ -187,7 +200,8 @@ class AnswerWriter:
         values = np.frombuffer(b"".join(known), np.uint32).reshape(len(known), width) if width else None
         return {
             "ranks": None if self.ranks is None else self.ranks.save(terms),
-            "ends": np.array([end for end in sorted(self._seen) for _ in self._seen[end]], np.int64),
+            "ends": np.array([end for end, at in sorted(self._seen) for _ in self._seen[end, at]], np.int64),
+            "decided": np.array([at for end, at in sorted(self._seen) for _ in self._seen[end, at]], np.int64),
             "known": None if values is None else terms.ids(values),
             "epochs": [self._save_answers(epoch, rows, terms) for epoch in rows.held_epochs],
         }
@@ -209,8 +223,9 @@ class AnswerWriter:
         values = state["known"]
         rows = [b""] * len(state["ends"]) if values is None else [row.tobytes() for row in terms.ids(values)]
         self._seen = {}
-        for end, row in zip(state["ends"].tolist(), rows, strict=True):
-            self._seen.setdefault(end, set()).add(row)
+        decided = state.get("decided", state["ends"])  # earlier versions did not know
+        for end, at, row in zip(state["ends"].tolist(), decided.tolist(), rows, strict=True):
+            self._seen.setdefault((end, at), set()).add(row)
         patterns = {gpm.name: gpm.kb for gpm in self._late if gpm.kb is not None}
         return [
             {name: patterns[name].restored(answer, terms) for name, answer in epoch.items()}
@@ -247,14 +262,14 @@ class AnswerWriter:
             event_letter,
             event_time,
         )
-        return MatchBatch(time, values, found.ends, event_letter, event_time)
+        return MatchBatch(time, values, found.ends, event_letter, event_time, found.at)
 
     def _gather(self, found: Found, rows: RowStore) -> _Flat:
         block = rows.take(found.rows >> PLACE_BITS)
         places = (found.rows & ((1 << PLACE_BITS) - 1)).astype(np.int32)
         values = np.zeros((len(places), len(self._variables)), np.uint32)
         values[:, : len(self._plan.runner.stored)] = block.stored
-        return _Flat(block, found.rows >> PLACE_BITS, places, found.ends, values, np.arange(len(found)))
+        return _Flat(block, found.rows >> PLACE_BITS, places, found.ends, values, np.arange(len(found)), found.at)
 
     def _enrich(self, gpm: GpmPlan, flat: _Flat, rows: RowStore) -> _Flat:
         """Join the rows of a late GPM with the KB answer that they were checked against."""
@@ -292,7 +307,7 @@ class AnswerWriter:
             block.letter[source], block.time[source], block.clock[source], block.stored[source], block.epoch[source]
         )
         origin = flat.origin[np.searchsorted(flat.ends, source[ends[:-1]], "right") - 1]
-        return _Flat(taken, flat.ids[source], flat.places[source], ends, values, origin)
+        return _Flat(taken, flat.ids[source], flat.places[source], ends, values, origin, flat.at)
 
     @staticmethod
     def _answer_variables(
@@ -321,15 +336,16 @@ class AnswerWriter:
         return rows.time_from(clock - window.size)
 
     def _distinct(self, batch: MatchBatch, oldest: int) -> MatchBatch:
-        """Equal rows of equal end time once; ends that no later match can have are forgotten."""
+        """Equal rows of equal end once, if they are decided together; ends that no later match can have are
+        forgotten."""
         keep = []
-        for i in range(len(batch)):
-            seen = self._seen.setdefault(int(batch.time[i]), set())
+        for i, (end, at) in enumerate(zip(batch.time.tolist(), batch.at.tolist(), strict=True)):
+            seen = self._seen.setdefault((end, at), set())
             row = batch.values[i].tobytes()
             if row not in seen:
                 seen.add(row)
                 keep.append(i)
-        self._seen = {end: known for end, known in self._seen.items() if end >= oldest}
+        self._seen = {key: known for key, known in self._seen.items() if key[0] >= oldest}
         return batch.take(np.array(keep, np.int64))
 
 
@@ -349,7 +365,10 @@ def _first_of_each_end(flat: _Flat, limit: int, partition: int | None) -> _Flat:
 
 
 def _match_rows(resolved: NDArray[np.uint32], flat: _Flat) -> MatchRows:
-    return MatchRows(resolved, flat.values, flat.ends, flat.block.letter, flat.block.time)
+    decided = flat.decided
+    return MatchRows(
+        resolved, flat.values, flat.ends, flat.block.letter, flat.block.time, flat.time if decided is None else decided
+    )
 
 
 def _taken(flat: _Flat, keep: NDArray[np.int64]) -> _Flat:
@@ -359,7 +378,7 @@ def _taken(flat: _Flat, keep: NDArray[np.int64]) -> _Flat:
     at = np.repeat(flat.ends[:-1][keep] - ends[:-1], sizes) + np.arange(ends[-1])
     b = flat.block
     block = RowBlock(b.letter[at], b.time[at], b.clock[at], b.stored[at], b.epoch[at])
-    return _Flat(block, flat.ids[at], flat.places[at], ends, flat.values[at], flat.origin[keep])
+    return _Flat(block, flat.ids[at], flat.places[at], ends, flat.values[at], flat.origin[keep], flat.at)
 
 
 def _expand(

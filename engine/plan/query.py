@@ -16,6 +16,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.expressions.blank_nodes import with_shared_blank_nodes
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.matches.records import NO_LIMIT
+from oxiseq.engine.kernels.sequence.records import LISTS_REACHED, REACHES
 from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.plan import Clauses, SequencePlan, forgotten_by
 from oxiseq.engine.matching.enrich import KbPattern
@@ -273,7 +274,7 @@ def _compile(
     if folding:
         clauses = replace(clauses, limit=1, picks=not weighed, notes=weighed)
     if deferred:
-        clauses = Clauses(partitioned=clauses.partitioned)
+        clauses = Clauses(partitioned=clauses.partitioned, reach=LISTS_REACHED if query.filters else REACHES)
     ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}
     sequence = build_tables(
         graph, builder.scopes, query.window, terms, clauses, ranked, 0 if family is None else len(family.members)
@@ -309,7 +310,8 @@ def _compile(
         for letter, columns in zip(sequence.letters, sequence.columns, strict=True)
     )
     limit = None if summarised or ranking is not None else _limit(query, automaton, letters, gpms, deferred)
-    told_by_partition = deferred or limit is not None or ranking is not None
+    by_own_number = query.window is not None and query.window.events and any(edge.waits for edge in graph.edges)
+    told_by_partition = deferred or limit is not None or ranking is not None or by_own_number
     runner = LiveKeys(
         gpms,
         tuple(compile_stream(r, terms) if r else None for r in requests),
@@ -320,7 +322,7 @@ def _compile(
         limit,
         members,
         deferred,
-        _sieved(query),
+        _sieved(query) or (deferred and bool(query.filters)),
         answer if summary is None else written_answer(summary, answer),
         None if told_apart is not None or summary is None else "the caller asks for a list",
         family=family,

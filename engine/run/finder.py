@@ -27,8 +27,9 @@ from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.order.clock import Instants
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
-from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
-from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.output.deadlines import UNKNOWN, Deadlines, NumberedInstants
+from oxiseq.engine.output.deferred import Decided, DeferredMatches
+from oxiseq.engine.output.rows import RowBlock, RowStore
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan, compile_query
@@ -87,6 +88,10 @@ class Findings:
     """Of composed windows, what has ended."""
     times: dict[int, int] = field(default_factory=dict)
     """The ids of times of ends as terms, as far as a query has needed them."""
+    decided: Sequence[Decided] = ()
+    """The ends that are decided, where matches wait until all of their end are."""
+    ended: int | None = None
+    """If the streams have ended, the greatest time that one had come to."""
 
 
 class Finder:
@@ -129,6 +134,8 @@ class Finder:
             # else a window's last instant and a bound that passes would come in an order that batches decide
             bounds = any(edge.waits and edge.longest is not None for edge in plan.runner.sequence.graph.edges)
             settings[lr.EVERY] = window.events and bounds
+        elif self._deadlines is not None and self.by_number:  # an instant without rows may be a window's last one
+            self._letters.settings[lr.EVERY] = True
 
     def begin(self) -> None:
         """Nothing has been seen."""
@@ -156,7 +163,8 @@ class Finder:
         else:
             self._composer = composing.MatchComposer(plan, plan.runner.composing, self.rows, terms, self.capacities)
             self.sequence = self._composer.sequence
-        self._deferred = _deferred(plan)
+        self._deadlines = _deadlines(plan)
+        self._deferred = None if self._deadlines is None else _deferred(plan, self._deadlines)
         self.partitions: Partitions | None = None
         if plan.query.partition is not None:
             self.partitions = Partitions(plan, self.sequence, self.capacities.groups, self._terms)
@@ -351,12 +359,15 @@ class Finder:
         if newest is not None and instants.clock is not None:
             newest -= 1  # the next position may be at the same time
         until = self._until(newest, number + count, last, instants.passed)
+        ended = instants.reached if last and instants.passed >= AFTER_ALL else None
         found: Found | None = None
+        decided: Sequence[Decided] = ()
         due = None if self._composer is None else self._composer.due
         if sources or self.waits or (due is not None and count):
             if self._counts:
                 self._count_by_window()
-            written = bool(sources) or (count > 0 and bool(self._letters.settings[lr.EVERY]))
+            all_there = count > 0 if self.partitions is None else split is not None
+            written = bool(sources) or (all_there and bool(self._letters.settings[lr.EVERY]))
             if written:
                 self._write_rows(sources, instants, number, answers, split)
             if self._composer is not None:
@@ -368,17 +379,24 @@ class Finder:
             found = self.sequence.feed(self._letters.buffer if written else None, until, self.rows.times, passed)
             if plan.ranking is not None and plan.ranking.page is not None:
                 found = self._of_end(found, plan.ranking.page.at)
-            if self._deferred is not None:
-                self._deferred.hold(found if self._sieve is None else self._sieve.keep(found), self.rows)
-                found = self._deferred.release(until, self.window_start, self._seen(bool(sources)))
+            if self._deadlines is not None:
+                seen = self._seen(part, written=written)
+                if self._deferred is None:
+                    found = self._stamped(found, self._deadlines, seen, ended)
+                else:
+                    found, decided = self._released(found, self._deferred, seen, passed, ended, written=written)
+                    if plan.summary is not None:
+                        until = min(until, self._deferred.horizon)
         if not isinstance(self.sequence, SequenceRun):
             return Findings(None, None, (), until, self.window_start)
         counted = CountedPart(self.sequence.take_counts(), plan.runner.sequence.keys) if self._counts else None
         omitted = self.sequence.take_omitted()
         if self._folder is not None:
-            return Findings(None, counted, self._folder.take(), until, self.window_start, omitted=omitted)
+            return Findings(None, counted, self._folder.take(), until, self.window_start, omitted=omitted, ended=ended)
         drawn_from = () if self._picker is None else self._picker.take_counts()
-        return Findings(found, counted, (), until, self.window_start, None, omitted, drawn_from)
+        return Findings(
+            found, counted, (), until, self.window_start, None, omitted, drawn_from, decided=decided, ended=ended
+        )
 
     def _composed(self, composer: composing.MatchComposer, part: Part, until: int, *, written: bool) -> Findings:
         """What ends in the rows, if some have been `written`, and what reports tell; no later match needs them."""
@@ -434,12 +452,75 @@ class Finder:
         if self._ranks is not None:
             self._ranks.put(self._letters.buffer)
 
-    def _seen(self, rows: bool) -> PartitionInstants | None:
-        """The instants that the run has just processed, where each partition counts its own."""
-        if not rows or self.partitions is None or not self.by_number:
-            return None
+    # --- when matches with trailing negations are decided --------------------------------------------
+
+    def _stamped(self, found: Found, deadlines: Deadlines, seen: NumberedInstants, ended: int | None) -> Found:
+        """The matches with the times at which they are decided, in that order, then in that of their ends. `seen`: the
+        instants of the part; `ended`: the greatest time of streams that have ended."""
+        if not len(found):
+            return found
+        last = self.rows.take(found.rows[found.ends[1:] - 1] >> PLACE_BITS)
+        starts = self.rows.clocks(found.rows[found.ends[:-1]] >> PLACE_BITS)
+        at = deadlines.of(last.time, starts, self._partition_of(last), self.window_start, seen)
+        at = np.where(self._waits(found), at, last.time)
+        if ended is not None:
+            at[at == UNKNOWN] = ended
+        return replace(found, at=at).take(np.lexsort((last.time, at)))
+
+    def _released(
+        self,
+        found: Found,
+        deferred: DeferredMatches,
+        seen: NumberedInstants,
+        passed: int,
+        ended: int | None,
+        *,
+        written: bool,
+    ) -> tuple[Found, list[Decided]]:
+        """The matches of the ends that are decided, and these. Where sequences that begin to wait are listed, they come
+        with the matches of their instant: in an even wave."""
+        if written and self._sieve is None:
+            self._reached(deferred)
+        elif self._sieve is not None and len(found):
+            begins = self._waits(found) & (found.marks[:, 0] & 1 == 0)
+            deferred.reach_all(self._sieve.keep(found.take(np.flatnonzero(begins))), self.rows)
+            found = self._sieve.keep(found.take(np.flatnonzero(~begins)))
+        if len(found):
+            deferred.hold(found, self.rows)
+        return deferred.release(passed, self.window_start, seen, ended)
+
+    def _waits(self, found: Found) -> NDArray[np.bool_]:
+        """Which matches end in a negation, by the place of their last event."""
+        runner = self.plan.runner
+        guarded = {ending.source for ending in runner.automaton.endings if ending.guards}
+        places = np.array([position in guarded for position, _ in runner.sequence.places], np.bool_)
+        last: NDArray[np.bool_] = places[found.rows[found.ends[1:] - 1] & ((1 << PLACE_BITS) - 1)]
+        return last
+
+    def _reached(self, deferred: DeferredMatches) -> None:
+        """Sequences end at some of the instants that the run has just processed."""
         k, arrays = self._letters.buffer.instants, self._letters.buffer.arrays
-        return PartitionInstants(arrays.partition[:k], arrays.instant[:k], arrays.moment[:k])
+        at = np.flatnonzero(arrays.reach[:k] > BEFORE_ALL)
+        if len(at):
+            own = np.zeros(len(at), np.int64) if self.partitions is None else arrays.partition[at] + 1
+            deferred.reach(arrays.time[at], own, arrays.clock[at], arrays.reach[at])
+
+    def _partition_of(self, block: RowBlock) -> NDArray[np.int64]:
+        """The partition of each row, counted from 1; 0 where nothing asks."""
+        if not self.by_number or self.partitions is None:
+            return np.zeros(len(block.time), np.int64)
+        column: NDArray[np.int64] = block.stored[:, self.plan.runner.stored.index(PARTITION)].astype(np.int64)
+        return column
+
+    def _seen(self, part: Part, *, written: bool) -> NumberedInstants:
+        """The instants of the part, where windows count them; `written`: those of partitions are in the buffer."""
+        if not self.by_number:
+            return _NO_INSTANTS
+        if self.partitions is None:
+            times = part.instants.time
+            return NumberedInstants(np.arange(part.number, part.number + len(times)), times)
+        k, arrays = self._letters.buffer.instants if written else 0, self._letters.buffer.arrays
+        return NumberedInstants(arrays.instant[:k], arrays.time[:k], arrays.partition[:k] + 1)
 
     # --- time ---------------------------------------------------------------------------------------
 
@@ -452,11 +533,16 @@ class Finder:
 
     @property
     def deadlines(self) -> list[int]:
-        """When the clock has passed one of these (µs), something may be found; not if windows count instants."""
-        held = None if self._deferred is None else self._deferred.deadline(self.window_start)
-        due = None if self._composer is None else self._composer.due
+        """When the clock has passed one of these (µs), something may be found."""
+        held = None if self._deferred is None else self._deferred.deadline
+        due = None if self._composer is None or self.by_number else self._composer.due
         report = None if due is None else due.deadline(self.window_start)
         return [each for each in (self.sequence.deadline, held, report) if each is not None]
+
+    @property
+    def horizon(self) -> int:
+        """The clock of the first end of which not all is decided; a large number if there is none."""
+        return UNKNOWN if self._deferred is None else self._deferred.horizon
 
     @property
     def window_start(self) -> int:
@@ -571,11 +657,20 @@ def _are_terms(plan: QueryPlan) -> NDArray[np.bool_]:
     return np.array([v != PARTITION for v in plan.runner.stored], np.bool_)
 
 
-def _deferred(plan: QueryPlan) -> DeferredMatches | None:
+_NO_INSTANTS = NumberedInstants(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def _deadlines(plan: QueryPlan) -> Deadlines | None:
+    """When its matches are decided; None: each with its last event."""
+    graph = plan.runner.sequence.graph
+    return Deadlines(plan.window, graph.longest_wait) if any(edge.waits for edge in graph.edges) else None
+
+
+def _deferred(plan: QueryPlan, deadlines: Deadlines) -> DeferredMatches | None:
     if not plan.runner.deferred:
         return None
-    selection = plan.query.selection
+    strategy = None if plan.query.selection is None else plan.query.selection.strategy
     column = plan.runner.stored.index(PARTITION) if plan.query.partition is not None else None
-    counts_events = plan.window is not None and plan.window.events
-    wait = None if counts_events else plan.runner.sequence.graph.longest_wait  # what counts instants has no µs
-    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column, wait)
+    groups = plan.summary is not None
+    in_order = plan.summary is not None and not plan.summary.instantly
+    return DeferredMatches(strategy, deadlines, column, together=groups, in_order=in_order)

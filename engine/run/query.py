@@ -347,9 +347,9 @@ class QueryRun(Run):
     def deadline(self) -> int | None:
         """A match may be complete, or a report due, without a later event, when time has passed this (µs); None
         if only an event can complete one, as one closes a window that counts instants."""
-        if self.finder.by_number:
-            return None if self.plan.runner.deferred else self.finder.sequence.deadline
-        return min([*self.finder.deadlines, *self.teller.deadlines(self.finder.window_start)], default=None)
+        finder = self.finder
+        reports = () if finder.by_number else self.teller.deadlines(finder.window_start, finder.horizon)
+        return min([*finder.deadlines, *reports], default=None)
 
 
 class _Counters(NamedTuple):

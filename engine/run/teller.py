@@ -12,7 +12,6 @@ import numpy as np
 
 from oxiseq.engine.extras import needed
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.order.watermarks import AFTER_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.counted import CountedEntries
 from oxiseq.engine.output.entries import InstantNumbers, instants_of
@@ -27,7 +26,6 @@ from oxiseq.engine.run.finder import Finder, Findings, Part
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
 from oxiseq.engine.windows.window import end_of
-from oxiseq.grammar.algebra import OnClose
 
 if TYPE_CHECKING:
     from oxiseq.engine.output import composing, counted_rows
@@ -102,13 +100,17 @@ class Teller:
     def _closed(self, ranks: WindowRanks, part: Part, findings: Findings) -> list[MatchBatch]:
         """What the windows that have closed report of their matches."""
         lasts, times, window = None, part.instants.time, self.plan.window
+        ended: dict[int, int] = {}
         assert window is not None
         if self._numbers is not None:
             if len(times):
                 self._numbers.see(times, part.number)
             closing = ranks.closing(findings.until, findings.start)
             lasts = {number: self._numbers.last(end_of(window, number, 0)) for number in closing}
-        batches = ranks.take(findings.until, findings.start, lasts)
+            if findings.ended is not None:
+                count = part.number + len(times)
+                ended = {number: findings.ended for number in closing if end_of(window, number, 0) > count}
+        batches = ranks.take(findings.until, findings.start, lasts, ended)
         for batch in batches:
             self._terms.hold(batch.values)
         return batches
@@ -143,8 +145,8 @@ class Teller:
             found = instants_of_folded(findings.folded, self._numbers)
         else:
             found = instants_of(batches, len(plan.summary.keys), sliding, self._numbers)
-        until = findings.until if findings.until >= AFTER_ALL else findings.until - self.undecided
-        rows = summaries.take(found, until, findings.start)
+        ended = None if findings.ended is None else (number + len(times), findings.ended)
+        rows = summaries.take(found, findings.until, findings.start, findings.decided, ended)
         self._terms.hold(rows.values)
         return [rows] if len(rows) else []
 
@@ -164,22 +166,14 @@ class Teller:
             return self._ranks.waits
         return self._summaries is not None and self._summaries.due.waits
 
-    def deadlines(self, start: int) -> Sequence[int]:
-        """When the clock has passed one of these (µs), it has something to emit; `start`: the window's t."""
+    def deadlines(self, start: int, horizon: int) -> Sequence[int]:
+        """When the clock has passed one of these (µs), it has something to emit; `start`: the window's t; `horizon`:
+        the first end (µs) of which not all is decided, for which reports wait."""
         if self._ranks is not None:
             close = self._ranks.deadline(start)
             return () if close is None else (close,)
         report = None if self._summaries is None else self._summaries.due.deadline(start)
-        return () if report is None else (report + self.undecided,)
-
-    @property
-    def undecided(self) -> int:
-        """How long before the clock, in the window's unit, matches may have ended that a negation has still to decide;
-        at a window's close it has decided all."""
-        plan = self.plan
-        if not plan.runner.deferred or plan.summary is None or isinstance(plan.summary.report, OnClose):
-            return 0
-        return plan.window.size if plan.window is not None else plan.runner.sequence.graph.longest_wait or 0
+        return () if report is None or report >= horizon else (report,)
 
     # --- its saved state ------------------------------------------------------------------------------
 

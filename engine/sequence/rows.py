@@ -47,6 +47,7 @@ class RowBuffer:
             partition=np.zeros(capacity if self._partitioned else 0, np.int64),
             moment=np.zeros(capacity if self._partitioned else 0, np.int64),
             time=np.zeros(capacity, np.int64),
+            reach=np.zeros(capacity, np.int64),
         )
         self.pointers = Pointers(self.arrays)
         """With the lengths of the present batch, once it has been filled."""

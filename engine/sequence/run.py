@@ -93,7 +93,6 @@ class SequenceRun(MatchRunner[k.Memory]):
         self._allocated: k.Memory | None = None  # a query among many may never have a row
         self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
-        self._defers = any(edge.waits for edge in compiled.graph.edges)
         self._sieve, self._picker, self._weigher = sieve, picker, weigher
         self._counts: list[Counts] = []
         self.oldest_row = 0
@@ -191,8 +190,7 @@ class SequenceRun(MatchRunner[k.Memory]):
                 self._memory = grow(table(tables), table(memory), memory, need, self._compiled, opened)
         self._weigh(rows)
         self._drain()
-        found = self._taken()
-        return _by_end(found, positions) if self._defers and not self._compiled.members else found
+        return self._taken()
 
     @staticmethod
     def _time_of(rows: RowBuffer, at: int, passed: int | None, until: int) -> int:
@@ -332,15 +330,3 @@ class SequenceRun(MatchRunner[k.Memory]):
 _ROW_IDS = np.zeros(0, np.int64)
 _NOTHING_YET = np.zeros(k.SCALARS, np.int64)
 """What a run without memory counts."""
-
-
-def _by_end(found: Found, positions: Positions | None) -> Found:
-    """Matches whose windows closed at one clock come in order of their ends (semantics.md 2.6): their prefixes are in
-    order of start. A window's close shows as its cut-off; all closed by then are of one wave."""
-    waves = found.marks
-    if not (waves[:, 0] & 1).any():
-        return found
-    last = found.rows[found.ends[1:] - 1] >> matches.PLACE_BITS
-    times, offset = positions or (_ROW_IDS, 0)
-    order = np.lexsort((times[last + offset] if len(times) else last, waves[:, 1] * (waves[:, 0] & 1), waves[:, 0]))
-    return found.take(order)

@@ -225,7 +225,7 @@ class _TableBuilder:
             int(self.window is not None and self.window.sliding),
             int(self.window is not None),
             self.clauses.limit,
-            k.NOTES if self.clauses.notes else int(self.clauses.chooses),
+            self.clauses.reach or (k.NOTES if self.clauses.notes else int(self.clauses.chooses)),
             self.clauses.consumes,
             int(self.clauses.partitioned),
             int(self.clauses.partitioned and self.window is not None and self.window.events),

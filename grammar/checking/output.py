@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
+    DETECTTIME,
     Aggregate,
     Ask,
     Construct,
@@ -37,6 +38,7 @@ from oxiseq.grammar.scope import subexpressions
 def check_output(seen: Overview) -> Iterator[Finding]:
     """The form that the query's results take, and the FILTERs behind SEQ."""
     yield from _filters(seen)
+    yield from _detect_time(seen)
     match seen.query.form:
         case Select(columns):
             yield from _columns(columns or (), seen)
@@ -59,6 +61,40 @@ def _filters(seen: Overview) -> Iterator[Finding]:
             if isinstance(part, Aggregate) and is_over_matches(seen, part):
                 hint = "write HAVING after WHERE for a condition on the matches of a group"
                 yield error("aggregate", "a FILTER after SEQ sees one match, not several", part.span, hint)
+
+
+def _detect_time(seen: Overview) -> Iterator[Finding]:
+    """When a match is decided is known after all that chooses among matches (semantics.md 2.6a)."""
+    query, summary = seen.query, seen.query.summary
+    columns = [c for c in getattr(query.form, "columns", ()) or () if c.expression is not None]
+    told: set[Variable] = set()
+    for column in columns:
+        if any(e == DETECTTIME or e in told for e in subexpressions(column.expression)):
+            told.add(column.variable)
+    keys = [key[0] if isinstance(key, tuple) else key for key in summary.group_by]
+    where: list[tuple[str, Expression, Span]] = [
+        *(("FILTER", each.condition, each.span) for each in query.filters),
+        *(("GROUP BY", key, summary.span) for key in keys),
+        *(("HAVING", condition, summary.span) for condition in summary.having),
+        *(("ORDER BY", expression, summary.span) for expression, _ in summary.order_by),
+        *(
+            (part.name, part.arg, column.span)
+            for column in columns
+            for part in subexpressions(column.expression)
+            if isinstance(part, Aggregate) and part.arg is not None
+        ),
+    ]
+    for place, expression, span in where:
+        for part in subexpressions(expression):
+            if part == DETECTTIME:
+                hint = "it can be used in SELECT and CONSTRUCT; ENDTIME() is the time of a match's last event"
+                message = f"DETECTTIME() cannot be used in {place}: it is known after that has been applied"
+                yield error("function", message, part.span, hint)
+            elif isinstance(part, Variable) and part in told:
+                message = f"?{part.value} is DETECTTIME(), which cannot be used in {place}: it is known after that"
+                yield error(
+                    "function", message, at_variable(part, span, seen.text), "order by ENDTIME(), or leave it out"
+                )
 
 
 def _columns(columns: tuple[Projection, ...], seen: Overview) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
+    DETECTTIME,
     Aggregate,
     Ask,
     Call,
@@ -144,7 +145,7 @@ def _outside(e: Expression, span: Span, names: frozenset[Variable], seen: Overvi
         case Variable() if e not in names and e in seen.bound:
             place = at_variable(e, span, seen.text)
             yield error("group", f"?{e.value} is neither grouped nor aggregated", place, f"add GROUP BY ?{e.value}")
-        case MatchFunction(name, gpm):
+        case MatchFunction(name, gpm) if e != DETECTTIME:
             text = f"{name}({gpm or ''})"
             other = f"MAX({text})" if name == "COUNT" else f"GROUP BY ({text})"
             hint = f"write {'SUM' if name == 'COUNT' else 'MIN'}({text}), or {other}"

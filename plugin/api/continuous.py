@@ -19,6 +19,7 @@ from oxiseq.engine.events.time import Time
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matches.paging import PAGE
 from oxiseq.engine.order.watermarks import BEFORE_ALL
+from oxiseq.engine.run.progress import Progress
 from oxiseq.engine.run.run import Run
 from oxiseq.grammar.arguments import internal, public
 from oxiseq.languages.language import Language
@@ -109,6 +110,7 @@ class ContinuousQuery:
         self._shape = shape
         self._arrived = feed.arrived
         self._feeders = feeders
+        self._progress = Progress(lambda: run, shape.reads)
         self._found = FoundMatches(shape, keep)
         self._callbacks: tuple[Callable[[Match], object], ...] = ()
         self._late: list[tuple[str, EventBatch]] = []
@@ -162,7 +164,7 @@ class ContinuousQuery:
         with self._arrived:
             run = self._now
             behind = min(since or self._found.first - 1, self._found.last)
-            return Matches(self._found.behind(behind, limit).ordered(), run.events)
+            return Matches(self._found.behind(behind, limit), run.events)
 
     @property
     def found(self) -> int:
@@ -365,6 +367,12 @@ class ContinuousQuery:
             return True
 
     @property
+    @internal
+    def progress(self) -> Progress:
+        """How far the streams have come that it reads."""
+        return self._progress
+
+    @property
     def open(self) -> bool:
         """Whether events wait for their instant to be complete."""
         return self._now.open
@@ -389,6 +397,13 @@ class ContinuousQuery:
         due = self.due_at
         if due is not None and deadline is not None and time.monotonic() >= due:
             until = deadline + 1
+            for query in self._feeders(self):  # a stream that they write is complete when they say so
+                query.pass_to(until)
+        self.pass_to(until)
+
+    @internal
+    def pass_to(self, until: int) -> None:
+        """Take all that has been pushed, and all before `until` (µs), as complete."""
         self._feed.settle(self._run, until)
 
     # --- the streams' side --------------------------------------------------------------------------

@@ -61,7 +61,9 @@ class Feed:
         self.arrived = threading.Condition(self.lock)
         """Told whenever matches have come, or events that wait."""
         self._runs = Runs(terms)
-        self._exchange = Exchange(push)
+        self._exchange = Exchange(push, self.punctuate, self._complete)
+        self._writers: dict[AnyQuery, None] = {}
+        """The queries whose results go to streams."""
         self._queries: dict[Run, AnyQuery] = {}
         self._last_push: dict[str, float] = {}
         self._clocks: dict[str, _Clock] = {}
@@ -90,6 +92,8 @@ class Feed:
         run.take_over({iri: Passed(c.largest, c.punctuation, tuple(c.lately)) for iri, c in passed.items()})
         self._queries[run] = query
         self._runs.add(run, start)
+        if query.feeds is not None:
+            self._writers[query] = None
 
     def push(self, stream: str, batch: EventBatch) -> None:
         """Events of a stream, in order of arrival."""
@@ -99,6 +103,9 @@ class Feed:
             self._clock(stream).came(batch)
             if stream in self._kept:
                 self._kept[stream].add(batch)
+            if len(batch):
+                for query in self._writers:
+                    query.progress.came(stream, int(batch.time.max()))
             self._hand_on(self._runs.push(stream, batch), stream)
 
     def _clock(self, stream: str) -> _Clock:
@@ -128,6 +135,8 @@ class Feed:
             self.check_open()
             clock = self._clock(stream)
             clock.punctuation = max(clock.punctuation, until)
+            for query in self._writers:
+                query.progress.told(stream, until)
             self._hand_on(self._runs.punctuate(stream, until))
 
     def keep_answers(self, run: Run) -> None:
@@ -159,13 +168,22 @@ class Feed:
         """When events came last to one of the streams (monotonic clock); long ago if they never did."""
         return max((self._last_push.get(stream, 0.0) for stream in streams), default=0.0)
 
+    def _complete(self) -> dict[str, int]:
+        """By stream that queries write: before which time (µs) all of them have told their results."""
+        complete: dict[str, int] = {}
+        for query in self._writers:
+            if (into := query.feeds) is not None:
+                passed = query.progress.passed
+                complete[into] = min(passed, complete.get(into, passed))
+        return complete
+
     def _hand_on(self, outcomes: list[Outcome], stream: str = "", forget: Run | None = None) -> None:
         with self._exchange:
             for outcome in outcomes:
                 query = self._queries[outcome.run]
                 query.receive(outcome.stream or stream, outcome.late, outcome.matches, self._exchange)
             if forget is not None:
-                del self._queries[forget]
+                self._writers.pop(self._queries.pop(forget), None)
             self.arrived.notify_all()
         for outcome in outcomes:
             if outcome.error is not None:

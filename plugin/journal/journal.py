@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Final
 
 from oxiseq.engine.background import Backgrounds
@@ -102,13 +102,20 @@ class Journal:
         self.set_aside = SetAside(*parts)
         self.sinks = SinkRows(*parts)
 
-    def emit(self, found: Sequence[Found], events: Sequence[tuple[str, bytes]] = ()) -> None:
-        """Store matches, as `matches.append` does, and packed events that they have led to (stream, blob), all or none.
+    def emit(
+        self,
+        found: Sequence[Found],
+        events: Sequence[tuple[str, bytes]] = (),
+        complete: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """Store matches, as `matches.append` does, packed events that they have led to (stream, blob), and up to when
+        (µs) streams are complete then, all or none.
 
         Raises UnknownError, ConflictError, DamagedError, FullError.
         """
         store = storing(tuple(found), self._clock)
         appends = [Appends.of(stream, blob) for stream, blob in events]
+        appends += [Appends(stream, advance=time) for stream, time in complete.items()]
         together = append_all(self._clock)
 
         def work(connection: Writing) -> None:

@@ -20,17 +20,20 @@ _PLAIN: Final = re.compile(r'"([^"\\]*)"(?:\^\^<([^<>\\]*)>)?')
 
 
 def match_lines(matches: StoredMatches) -> list[bytes]:
-    """Each match as an object on one line: id, at, SPARQL JSON bindings and, by GPM or variable, events."""
+    """Each match as an object on one line: id, at, start (where it has events), end, SPARQL JSON bindings and, by GPM
+    or variable, events."""
     names = _names(matches.heading.variables)
     cells = [None if text is None else json_cell(text) for text in matches.terms]
     found = []
-    for i, (time, row) in enumerate(zip(matches.time.tolist(), matches.codes.tolist(), strict=True)):
+    for i, (at, row) in enumerate(zip(matches.at.tolist(), matches.codes.tolist(), strict=True)):
         bound = ", ".join(
             f"{name}: {cell}" for name, code in zip(names, row, strict=True) if (cell := cells[code]) is not None
         )
         number = matches.first + i
+        start, end = matches.span(i)
+        begin = "" if start is None else f' "start": "{to_text(start)}",'
         found.append(
-            f'{{"id": {number}, "at": "{to_text(time)}", "bindings": {{{bound}}},'
+            f'{{"id": {number}, "at": "{to_text(at)}",{begin} "end": "{to_text(end)}", "bindings": {{{bound}}},'
             f' "events": {json.dumps(_events(matches, i))}}}'.encode()
         )
     return found

@@ -7,7 +7,8 @@ A body, little-endian, for n matches with c columns and f events in all, t disti
     i32[n] events of each match; i32[f] letters of the events
     i32[n c] codes of the terms, row by row: 0 unbound, else the term, counted from 1
     i32[t] lengths of the terms' texts; the texts, N-Triples in UTF-8
-    the heading, JSON: {"variables": [...], "letters": [[[GPM, stream], ...], ...], "more": true if so}
+    the heading, JSON: {"variables": [...], "letters": [[[GPM, stream], ...], ...], "more": true if so, "decided": true
+    if so}; then, if so, i64[n] when each is decided, where that is not its end for all
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, Final
@@ -41,12 +43,13 @@ class Heading:
     """What the matches of one query have in common.
 
     variables: the columns; letters: for each letter of the automaton its GPMs as (name, stream IRI); more: what belongs
-    together continues in the next batch.
+    together continues in the next batch; decided: whether times behind the heading say when each is decided.
     """
 
     variables: tuple[str, ...]
     letters: tuple[tuple[tuple[str, str], ...], ...] = ()
     more: bool = False
+    decided: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +58,7 @@ class StoredMatches:
 
     time: i64[n] µs, their ends; codes: i32[n, c] into `terms`, whose number 0 is None (unbound), the others N-Triples
     texts; ends: i64[n + 1], event_letter i32[f], event_time i64[f] as in `MatchBatch`. For a CONSTRUCT query the
-    columns are what its template is made from.
+    columns are what its template is made from. at: i64[n] µs, when each is decided.
     """
 
     first: int
@@ -66,9 +69,17 @@ class StoredMatches:
     ends: NDArray[np.int64]
     event_letter: NDArray[np.int32]
     event_time: NDArray[np.int64]
+    at: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def span(self, index: int) -> tuple[int | None, int]:
+        """When a match begins, if it has events, and ends, in µs."""
+        low, high = self.ends[index : index + 2].tolist()
+        if low == high:
+            return None, int(self.time[index])
+        return int(self.event_time[low]), int(self.event_time[high - 1])
 
     @property
     def last(self) -> int:
@@ -107,6 +118,7 @@ class StoredMatches:
             self.ends[start : stop + 1] - low,
             self.event_letter[low:high],
             self.event_time[low:high],
+            self.at[start:stop],
         )
 
 
@@ -132,6 +144,7 @@ def join_matches(parts: Sequence[StoredMatches]) -> StoredMatches:
         np.array(ends, np.int64),
         np.concatenate(letters),
         np.concatenate([part.event_time for part in parts]),
+        np.concatenate([part.at for part in parts]),
     )
 
 
@@ -170,6 +183,8 @@ def _numbered(values: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np
 
 def pack_rows(batch: MatchBatch, heading: Heading, codes: NDArray[Any], texts: Sequence[bytes]) -> bytes:
     """The blob of rows that are codes into `texts` (N-Triples, counted from 1); of the batch all but its values."""
+    if decided := batch.decided is not None:
+        heading = replace(heading, decided=True)
     head = _heading_text(heading)
     text = b"".join(texts)
     body = [
@@ -182,6 +197,7 @@ def pack_rows(batch: MatchBatch, heading: Heading, codes: NDArray[Any], texts: S
         np.array([len(each) for each in texts], "<i4").tobytes(),
         text,
         head,
+        batch.at.astype("<i8").tobytes() if decided else b"",
     ]
     return seal(KIND, batch.time, b"".join(body))
 
@@ -197,6 +213,7 @@ def unpack_matches(blob: bytes, first: int) -> StoredMatches:
     sizes, letters = cut.array("<i4", count), cut.array("<i4", events)
     codes, lengths = cut.array("<i4", count * columns), cut.array("<i4", distinct)
     data, heading = cut.bytes(text), _heading(cut.bytes(head))
+    at = cut.array("<i8", count) if heading.decided else time
     cut.end()
     within = not len(codes) or (codes.min() >= 0 and codes.max() <= distinct)
     known = not len(letters) or (letters.min() >= 0 and letters.max() < len(heading.letters))
@@ -216,13 +233,15 @@ def unpack_matches(blob: bytes, first: int) -> StoredMatches:
         event_ends,
         letters.view(np.int32),
         event_time,
+        at,
     )
 
 
 @lru_cache(256)
 def _heading_text(heading: Heading) -> bytes:
     values: dict[str, Any] = {"variables": heading.variables, "letters": heading.letters}
-    return json.dumps(values | ({"more": True} if heading.more else {}), ensure_ascii=False).encode()
+    said = {name: True for name, so in (("more", heading.more), ("decided", heading.decided)) if so}
+    return json.dumps(values | said, ensure_ascii=False).encode()
 
 
 @lru_cache(256)
@@ -230,6 +249,7 @@ def _heading(data: bytes) -> Heading:
     try:
         values = json.loads(data)
         letters = tuple(tuple((gpm, stream) for gpm, stream in letter) for letter in values["letters"])
-        return Heading(tuple(values["variables"]), letters, bool(values.get("more", False)))
+        more, decided = bool(values.get("more", False)), bool(values.get("decided", False))
+        return Heading(tuple(values["variables"]), letters, more, decided)
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError("a damaged blob: its heading cannot be read") from error

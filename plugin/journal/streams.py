@@ -13,13 +13,14 @@ from oxiseq.journal.retention import Retention
 from oxiseq.journal.schema import Writing
 from oxiseq.journal.writer import Need, Writer
 
-_COLUMNS = "iri, first, next, keep_time, keep_count, created, mapping"
+_COLUMNS = "iri, first, next, keep_time, keep_count, created, mapping, punctuated"
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
-    """A stream: offsets `first` to `next` - 1 are kept; `created` in µs since 1970; `mapping`: what rows that
-    are pushed to it mean, as JSON text; empty: it takes none."""
+    """A stream: offsets `first` to `next` - 1 are kept; `created` in µs since 1970; `mapping`: what rows that are
+    pushed to it mean, as JSON text; empty: it takes none; `punctuated`: the largest punctuation (µs), None: there was
+    none."""
 
     iri: str
     first: int
@@ -27,6 +28,7 @@ class StreamRecord:
     keep: Retention
     created: int
     mapping: str = ""
+    punctuated: int | None = None
 
 
 class Streams:
@@ -88,5 +90,5 @@ class Streams:
 
 
 def _record(row: Row) -> StreamRecord:
-    iri, first, following, keep_time, keep_count, created, mapping = row
-    return StreamRecord(iri, first, following, Retention(keep_time, keep_count), created, mapping)
+    iri, first, following, keep_time, keep_count, created, mapping, punctuated = row
+    return StreamRecord(iri, first, following, Retention(keep_time, keep_count), created, mapping, punctuated)

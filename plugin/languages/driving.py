@@ -94,7 +94,7 @@ class Driver:
     def matches(self, progress: Callable[[], None] | None = None) -> Matches:
         """All matches, in the order of `at`. Warns of events that are left out, of late ones unless those are to be
         ignored, and of `notes`. Raises EventError where late events are errors."""
-        block = self.shape.block(list(self.batches(progress))).ordered()
+        block = self.shape.block(list(self.batches(progress)))
         faults = self.run.faults
         warn_of(faults)
         if self.late_note and self._options.late == "warn":

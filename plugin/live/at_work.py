@@ -12,12 +12,11 @@ from oxiseq.live.live_query import LiveQuery
 
 
 class Readers(NamedTuple):
-    """Queries that read a stream. `lateness`: the largest that one of them allows (µs); `feeds`: whether one feeds a
-    stream; `fits`: those of which one may not take every event, by what they take."""
+    """Queries that read a stream. `lateness`: the largest that one of them allows (µs); `fits`: those of which one may
+    not take every event, by what they take."""
 
     queries: tuple[LiveQuery, ...]
     lateness: int
-    feeds: bool
     fits: Mapping[Hashable, Sequence[LiveQuery]]
 
     @classmethod
@@ -28,7 +27,7 @@ class Readers(NamedTuple):
             if query.run.fits is not None:
                 fits.setdefault(query.run.fits, []).append(query)
         lateness = max((query.run.lateness for query in queries), default=0)
-        return cls(queries, lateness, any(query.shape.feeds is not None for query in queries), fits)
+        return cls(queries, lateness, fits)
 
 
 class AtWork:
@@ -42,6 +41,8 @@ class AtWork:
         """Those with matches that are not packed yet."""
         self.omitted: dict[str, int] = {}
         """How many instants were left out for queries since the last emission, by name."""
+        self.writers: dict[LiveQuery, None] = {}
+        """Those whose results go to streams."""
         self._queries: dict[Run, LiveQuery] = {}
         self._readers: dict[str, tuple[LiveQuery, ...]] = {}
         self._known: dict[str, Readers] = {}
@@ -55,6 +56,8 @@ class AtWork:
         self.runs.add(query.run, query.origin, bounds=None if budget.records is None else budget)
         for stream in query.shape.reads:
             self._readers[stream] = (*self._readers.get(stream, ()), query)
+        if query.shape.feeds is not None:
+            self.writers[query] = None
         if query.run.reads_kb:
             self._kb_readers[query] = None
 
@@ -64,6 +67,7 @@ class AtWork:
             return False
         self.runs.remove(query.run)
         self._kb_readers.pop(query, None)
+        self.writers.pop(query, None)
         for stream in query.shape.reads:
             self._readers[stream] = tuple(each for each in self._readers[stream] if each is not query)
             if not self._readers[stream]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from pyoxigraph import Triple
 
 from oxiseq.engine.bounds import SERVED
 from oxiseq.engine.errors import KbError, SnapshotError
@@ -16,7 +17,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import KnowledgeBase, expect
 from oxiseq.engine.omissions import InstantError
-from oxiseq.engine.order.watermarks import Passed
+from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL, Passed
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.snapshot.saving import save
@@ -33,26 +34,29 @@ from oxiseq.live.live_query import LiveQuery, Seen
 from oxiseq.live.options import options_of
 from oxiseq.live.reading import UnworkableError, reason_of
 from oxiseq.matches.match import result_event
+from oxiseq.matches.results import ResultQueue
 
 LOG = logging.getLogger("oxiseq.live")
 
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """The results of entries: matches to store and emit, and events of other streams made of them."""
+    """The results of entries: matches to store and emit, events of other streams made of them, and up to when (µs)
+    these streams are complete now."""
 
     found: tuple[Found, ...] = ()
     events: tuple[tuple[str, bytes], ...] = ()
+    complete: tuple[tuple[str, int], ...] = ()
     failed: tuple[LiveQuery, ...] = ()
     broken: tuple[LiveQuery, ...] = ()
     """Queries that an entry cannot be processed for: they are no longer at work."""
     omitted: tuple[tuple[str, int], ...] = ()
-    """Names of queries for which instants were left out (engine/bounds.py), and how many."""
+    """Names of queries for which instants were left out (engine/omissions.py), and how many."""
     finders: tuple[LiveQuery, ...] = ()
     """Whose each of `found` is."""
 
     def __bool__(self) -> bool:
-        return bool(self.found or self.events or self.failed or self.broken)
+        return bool(self.found or self.events or self.complete or self.failed or self.broken)
 
     def living(self) -> Emission:
         """Without what is of queries that have been deleted or replaced meanwhile."""
@@ -62,6 +66,7 @@ class Emission:
         return Emission(
             tuple(found for found, _ in kept),
             self.events,
+            self.complete,
             tuple(query for query in self.failed if not query.retired),
             tuple(query for query in self.broken if not query.retired),
             self.omitted,
@@ -70,13 +75,22 @@ class Emission:
 
 
 class Engine:
-    """Compiled queries, fed together. Its dictionary is its own. `budget` is for queries that have none."""
+    """Compiled queries, fed together. Its dictionary is its own. `budget` is for queries that have none;
+    `complete_in_log`: up to when (µs) the log says that a stream is complete, AFTER_ALL where it has all results and
+    does not say so."""
 
-    def __init__(self, kb: KnowledgeBase, budget: Budget) -> None:
+    def __init__(
+        self, kb: KnowledgeBase, budget: Budget, complete_in_log: Callable[[str], int] = lambda stream: BEFORE_ALL
+    ) -> None:
         self.terms = TermDictionary()
         self.terms.bounds = SERVED
         self._kb, self._budget = kb, budget
         self._at_work = AtWork(self.terms)
+        self._results = ResultQueue[str, tuple[Triple, ...]]()
+        """By the names of queries."""
+        self._complete_in_log = complete_in_log
+        self._complete: dict[str, int] = {}
+        """Up to when streams are complete that queries write, as far as the log knows or is to be told."""
         self._scope = f"r{secrets.token_hex(4)}x"
 
     # --- queries ------------------------------------------------------------------------------------
@@ -108,6 +122,8 @@ class Engine:
         """Entries go to it from now on."""
         expect(self._kb, query.run.kb_texts)
         self._at_work.add(query)
+        if query.shape.feeds is not None and not query.count:
+            self._results.forget(query.name)
 
     def remove(self, query: LiveQuery) -> None:
         """They do no longer."""
@@ -175,6 +191,8 @@ class Engine:
     def clear(self) -> tuple[LiveQuery, ...]:
         """Release all queries, whatever state they are in; those."""
         gone, self._at_work = self._at_work, AtWork(self.terms)
+        self._results = ResultQueue()
+        self._complete = {}
         return (*gone.queries, *gone.failed, *gone.broken)
 
     @contextmanager
@@ -203,52 +221,112 @@ class Engine:
         """Let a query that is not at work yet continue from a state. Raises SnapshotError, KbError."""
         query.run = query.language.resume(state, query.run, self.terms, self._kb)
         query.omitted = query.run.omitted.count
+        self._results.forget(query.name)
 
     # --- entries ------------------------------------------------------------------------------------
-
-    def one_by_one(self, stream: str) -> bool:
-        """Whether how entries are put together could be seen: results that feed streams are put in order of time entry
-        by entry."""
-        return self.readers(stream).feeds
 
     def unpack(self, blobs: Sequence[bytes]) -> EventBatch:
         """Events as the log has them."""
         return unpack_events(blobs, self.terms)
 
-    def push(self, stream: str, batch: EventBatch) -> list[tuple[str, bytes]]:
-        """Events of a stream, in order of arrival; the events that its queries make of them for other streams."""
-        return self._take(self._at_work.runs.push(stream, batch))
+    def push(self, stream: str, batch: EventBatch) -> None:
+        """Events of a stream, in order of arrival."""
+        if len(batch):
+            for query in self._at_work.writers:
+                query.progress.came(stream, int(batch.time.max()))
+        self._take(self._at_work.runs.push(stream, batch))
 
-    def punctuate(self, stream: str, time: int) -> list[tuple[str, bytes]]:
+    def punctuate(self, stream: str, time: int) -> None:
         """No event of `stream` before `time` (µs) will come."""
-        return self._take(self._at_work.runs.punctuate(stream, time))
+        for query in self._at_work.writers:
+            query.progress.told(stream, time)
+        self._take(self._at_work.runs.punctuate(stream, time))
 
-    def feed(self, query: LiveQuery, entry: Entry, events: EventBatch) -> list[tuple[str, bytes]]:
-        """Hand one entry, whose events these are, to a query that is alone; what `push` and `punctuate` answer.
+    def feed(self, query: LiveQuery, entry: Entry, events: EventBatch) -> None:
+        """Hand one entry, whose events these are, to a query that is alone.
 
         Raises UnworkableError where the query cannot take it.
         """
         try:
             stream = entry.stream
-            made = self.push(stream, events) if entry.count else self.punctuate(stream, entry.time)
-            made += self._take(self._at_work.runs.catch_up(query.run))  # an error is raised at its own entry
+            if entry.count:
+                self.push(stream, events)
+            else:
+                self.punctuate(stream, entry.time)
+            self._take(self._at_work.runs.catch_up(query.run))  # an error is raised at its own entry
         except Exception as error:
             LOG.exception("query %s cannot work", query.name, extra={"query": query.name})
             raise UnworkableError(query.name, entry, reason_of(error)) from error
         if query in self._at_work.broken:
             raise UnworkableError(query.name, entry, query.error)
-        return made
 
-    def collected(self, events: Iterable[tuple[str, bytes]] = ()) -> Emission:
-        """All matches found since the last call."""
+    def collected(self, away: Iterable[str] | None = None) -> Emission:
+        """All matches found since the last call, and the events that are made of them as far as their streams are
+        complete. `away`: the streams of queries that are not at work yet; None: nothing is written."""
         at_work = self._at_work
         failed, broken, with_matches = tuple(at_work.failed), tuple(at_work.broken), tuple(at_work.found)
         omitted = tuple(at_work.omitted.items())
         at_work.failed, at_work.broken, at_work.found, at_work.omitted = [], [], {}, {}
         packed = [(found, query) for query in with_matches if (found := self._packed(query)) is not None]
+        events, complete = ((), ()) if away is None or broken else self._written(away)
         self.terms.collect_if_due()
         finders = tuple(query for _, query in packed)
-        return Emission(tuple(found for found, _ in packed), tuple(events), failed, broken, omitted, finders)
+        return Emission(tuple(found for found, _ in packed), events, complete, failed, broken, omitted, finders)
+
+    @property
+    def writes(self) -> bool:
+        """Whether results go, or are to go, to streams."""
+        return bool(self._at_work.writers) or bool(self._results)
+
+    def forget_stream(self, stream: str) -> None:
+        """A stream has been deleted: the log knows nothing of it any more."""
+        self._complete.pop(stream, None)
+
+    def sources(self, streams: Iterable[str]) -> tuple[str, ...]:
+        """The streams on which all that is in these depends: of one that queries at work write, those that they
+        read."""
+        writers = [query for query in self._at_work.writers if query.shape.feeds is not None]
+        found, left = dict[str, None](), list(streams)
+        if not writers:
+            return tuple(left)
+        seen: set[str] = set()
+        while left:
+            stream = left.pop(0)
+            if stream in seen:
+                continue
+            seen.add(stream)
+            written = [iri for query in writers if query.shape.feeds == stream for iri in query.shape.reads]
+            left += written
+            if not written:
+                found[stream] = None
+        return tuple(found)
+
+    def holds_results(self, query: LiveQuery) -> bool:
+        """Whether results of a query wait for other queries that write its stream: they are not in the log."""
+        return bool(self._results) and self._results.holds(query.name)
+
+    def _written(self, away: Iterable[str]) -> tuple[tuple[tuple[str, bytes], ...], tuple[tuple[str, int], ...]]:
+        """The results that may be written, as events of their streams, and up to when these are complete."""
+        complete = dict.fromkeys(away, BEFORE_ALL)
+        for query in self._at_work.writers:
+            if (stream := query.shape.feeds) is not None:
+                passed = query.progress.passed
+                complete[stream] = min(passed, complete.get(stream, passed))
+        events: dict[str, list[tuple[int, tuple[Triple, ...]]]] = {}
+        while (result := self._results.next(complete)) is not None:
+            events.setdefault(result[0], []).append(result[1:])
+        later = {stream: time for stream, time in complete.items() if self._known(stream) < time < AFTER_ALL}
+        told = {s: time for s, time in later.items() if s in events or self.readers(s).queries}
+        self._complete |= told
+        packed = [(s, pack_events(encode_events(each, self.terms), self.terms)) for s, each in events.items()]
+        return tuple(packed), tuple(told.items())
+
+    def _known(self, stream: str) -> int:
+        """Up to when a stream is complete that queries write."""
+        if stream not in self._complete:
+            known = self._complete_in_log(stream)
+            self._complete[stream] = known if known < AFTER_ALL else BEFORE_ALL
+        return self._complete[stream]
 
     @property
     def upset(self) -> bool:
@@ -262,8 +340,7 @@ class Engine:
         first = query.count - sum(len(batch) for batch in batches) + 1
         return Found(query.name, first, pack_block(query.shape.block(batches), self._scope))
 
-    def _take(self, outcomes: Sequence[Outcome]) -> list[tuple[str, bytes]]:
-        made: list[tuple[int, str, Any]] = []
+    def _take(self, outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes:
             query = self._at_work.of(outcome.run)
             error = outcome.error
@@ -271,33 +348,31 @@ class Engine:
                 self._fail(query, error)
                 continue
             for batch in outcome.matches:
-                self._found(query, batch, made)
+                self._found(query, batch)
             if error is not None:
                 self._leave_out(query, error)
-        return self._results(made)
 
-    def _found(self, query: LiveQuery, batch: Any, made: list[tuple[int, str, Any]]) -> None:
+    def _found(self, query: LiveQuery, batch: Any) -> None:
         known = min(len(batch), max(0, query.stored - query.count))  # stored before a restart
         query.count += len(batch)
+        if query.shape.feeds is not None:
+            self._queue(query, query.shape.feeds, batch, known)
         if known == len(batch):
             return
         if known:
             batch = batch.take(np.arange(known, len(batch)))
         query.batches.append(batch)
         self._at_work.found[query] = None
-        if query.shape.feeds is not None:
-            block = query.shape.block([batch])
-            matches = (block.match(i) for i in range(len(block)))
-            made += [(match.at_us, query.shape.feeds, match) for match in matches]
 
-    def _results(self, made: list[tuple[int, str, Any]]) -> list[tuple[str, bytes]]:
-        """Graphs as events of the streams that they feed, in order of time."""
-        by_stream: dict[str, list[tuple[int, Any]]] = {}
-        for time, stream, match in sorted(made, key=lambda each: each[0]):
-            by_stream.setdefault(stream, []).append((time, result_event(match)))
-        return [
-            (stream, pack_events(encode_events(events, self.terms), self.terms)) for stream, events in by_stream.items()
-        ]
+    def _queue(self, query: LiveQuery, stream: str, batch: Any, known: int) -> None:
+        """Matches as results for a stream. Of those stored before a restart, `known`, the log has the ones before the
+        time up to which it says that the stream is complete."""
+        block = query.shape.block([batch])
+        written = self._complete_in_log(stream) if known else BEFORE_ALL
+        for i in range(len(block)):
+            match = block.match(i)
+            if i >= known or match.at_us >= written:
+                self._results.add(stream, match.at_us, query.name, result_event(match))
 
     def _leave_out(self, query: LiveQuery, error: InstantError) -> None:
         """Instants were left out for a query, which has what was found at the others; one too many sets it aside."""

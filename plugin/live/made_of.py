@@ -34,11 +34,13 @@ MATCH: Final = "urn:oxiseq:match:"
 
 @dataclass(frozen=True, slots=True)
 class MadeOf:
-    """A match and what it was made of; `facts_known`: whether facts are known at all (not in all languages)."""
+    """A match, when (µs) it was decided, and what it was made of; `facts_known`: whether facts are known at all (not in
+    all languages)."""
 
     query: str
     number: int
     match: Provenance
+    at: int
     facts_known: bool
 
     def to_json(self) -> dict[str, Any]:
@@ -47,7 +49,8 @@ class MadeOf:
         return {
             "id": self.number,
             "query": self.query,
-            "at": to_text(self.match.time),
+            "at": to_text(self.at),
+            "end": to_text(self.match.time),
             "bindings": {v: json_term(t) for v, t in self.match.bindings.items() if t is not None},
             "events": [
                 {
@@ -96,8 +99,8 @@ def made_of(
         Source(gpm, iri, time, graph_of(history, iri, time), matched=matched.get((gpm, time)))
         for gpm, iri, time in sorted(places, key=lambda place: place[2])
     )
-    told = Provenance(int(match.time[0]), row, events, () if evidence is None else evidence.facts)
-    return MadeOf(name, number, told, evidence is not None)
+    told = Provenance(match.span(0)[1], row, events, () if evidence is None else evidence.facts)
+    return MadeOf(name, number, told, int(match.at[0]), evidence is not None)
 
 
 def _stored(service: LiveService, name: str, number: int) -> StoredMatches:

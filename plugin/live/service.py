@@ -15,7 +15,8 @@ from prometheus_client.core import Metric
 from oxiseq.api.store import Store
 from oxiseq.engine.background import Background
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.journal import FILE_NAME, Durability, FullError, Journal, JournalError
+from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
+from oxiseq.journal import FILE_NAME, Durability, FullError, Journal, JournalError, UnknownError
 from oxiseq.journal.restoring import resumed
 from oxiseq.live.bridges import Bridges
 from oxiseq.live.changes import KbChanges
@@ -64,7 +65,7 @@ class LiveService:
             raise
         if isinstance(store, RemoteKnowledge):
             store.begin(self.journal.kb_answers)
-        self._engine = Engine(store.kb, self.settings.budget)
+        self._engine = Engine(store.kb, self.settings.budget, self._complete_in_log)
         self.topics = Topics(self.settings.recent)
         self.worker = Worker(self.journal, self._engine, self.topics, self.settings, self.metrics, store.lock)
         self.streams = Streams(self.journal, self.worker, self.settings, self.metrics)
@@ -103,6 +104,15 @@ class LiveService:
         if isinstance(store, RemoteKnowledge):
             fresh = Background("oxiseq-refresh", self._keep_fresh, wake=store.due.set)
             self._threads.append(self.threads.add(fresh))
+
+    def _complete_in_log(self, stream: str) -> int:
+        try:
+            known = self.journal.streams.get(stream)
+        except UnknownError:
+            return BEFORE_ALL
+        if known.punctuated is None:  # earlier versions wrote each result at once, and no punctuation
+            return AFTER_ALL if known.next else BEFORE_ALL
+        return known.punctuated
 
     def start(self) -> None:
         """Restores the queries and reads on at their positions."""

@@ -239,16 +239,16 @@ class Worker:
             self._join(self.position)
             if not entries:
                 self._tell_upset()
+                self._write_results()
                 self._store_if_due()
                 return False
             begun = time.perf_counter()
             self._at_hand = entries
             with self._store_lock:
-                made: list[tuple[str, bytes]] = []
                 read = self._read(entries)
                 for group in self._groups(entries):
-                    made += self._work(group, read)
-                emission = self._engine.collected(made)
+                    self._work(group, read)
+                emission = self._engine.collected(self._away)
             self._at_hand = ()
             self._metrics.worked.inc(sum(entry.count for entry in entries))
             self._metrics.turn_seconds.observe(time.perf_counter() - begun)
@@ -266,6 +266,18 @@ class Worker:
                 emission = self._engine.collected()
             self._lost += [query.name for query in emission.broken]
             self._emit(emission)
+
+    def _write_results(self) -> None:
+        """What no entry of the log lets be written: a query has gone, or come, that writes the same stream."""
+        if self._engine.writes:
+            with self._store_lock:
+                emission = self._engine.collected(self._away)
+            self._emit(emission)
+
+    @property
+    def _away(self) -> set[str] | None:
+        """The streams that queries write which are not at work yet; None: it is not known which."""
+        return None if self._lost else {query.shape.feeds for query in self._joining if query.shape.feeds is not None}
 
     def _stopped(self, error: BaseException) -> None:
         """Release all that is in memory, as a kill would: its state is not known. All queries are to be restored,
@@ -307,7 +319,6 @@ class Worker:
                 last is not None
                 and last.stream == entry.stream
                 and events + entry.count <= GROUP
-                and not self._engine.one_by_one(entry.stream)
                 and (punctuation == BEFORE_ALL or entry.count == 0 or (entry.count == 1 and entry.time >= punctuation))
                 and not any(last.position <= position < entry.position for position in joins)
             )
@@ -326,21 +337,21 @@ class Worker:
         wanted = self._engine.streams.union(*(query.shape.reads for query in self._joining))
         return read_entries([entry for entry in entries if entry.stream in wanted], self._engine.unpack)
 
-    def _work(self, group: Sequence[Entry], read: ReadEntries) -> list[tuple[str, bytes]]:
+    def _work(self, group: Sequence[Entry], read: ReadEntries) -> None:
         self._join(group[0].position - 1)
         stream = group[0].stream
         if read.unreadable:
             group = [entry for entry in group if not self._pass_over(entry, read)]
         mine = [read.places[entry.position] for entry in group if entry.position in read.places]  # one after the other
-        made = self._engine.push(stream, read.events.slice(mine[0][0], mine[-1][1])) if mine else []
+        if mine:
+            self._engine.push(stream, read.events.slice(mine[0][0], mine[-1][1]))
         self._passed(group)
         if marks := [entry.time for entry in group if not entry.count]:
-            made += self._engine.punctuate(stream, max(marks))
+            self._engine.punctuate(stream, max(marks))
             self._complete[stream] = max(*marks, self._complete.get(stream, BEFORE_ALL))
             self._silences.changed((stream,))
         if group:
             self.position = self._positions[stream] = group[-1].position
-        return made
 
     def _passed(self, group: Sequence[Entry]) -> None:
         """What is to be known of entries of a stream whose events have been passed on."""
@@ -416,7 +427,9 @@ class Worker:
                 return
             done = [emission.living() for emission in self._unstored]
             found = [each for emission in done for each in emission.found]
-            self._store(found, [each for emission in done for each in emission.events])
+            events = [each for emission in done for each in emission.events]
+            complete = {stream: time for emission in done for stream, time in emission.complete}
+            self._store(found, events, complete)
             self.on_stored(each.query for each in found)
             self._unstored = []
             for emission in done:
@@ -424,15 +437,18 @@ class Worker:
                     self._fails(query)
                 self._tell(emission)
 
-    def _store(self, found: Sequence[Found], events: Sequence[tuple[str, bytes]]) -> None:
-        """Matches and events; what is of a query or a stream that has been deleted meanwhile is nobody's any more."""
+    def _store(self, found: Sequence[Found], events: Sequence[tuple[str, bytes]], complete: Mapping[str, int]) -> None:
+        """Matches, events, and up to when streams are complete; what is of a query or a stream that has been deleted
+        meanwhile is nobody's any more."""
         try:
-            self._journal.emit(found, events)
+            self._journal.emit(found, events, complete)
         except UnknownError:
             queries = {record.name for record in self._journal.queries.all()}
             streams = {record.iri for record in self._journal.streams.all()}
             self._journal.emit(
-                [each for each in found if each.query in queries], [each for each in events if each[0] in streams]
+                [each for each in found if each.query in queries],
+                [each for each in events if each[0] in streams],
+                {stream: time for stream, time in complete.items() if stream in streams},
             )
 
     def _fails(self, query: LiveQuery) -> None:
@@ -613,6 +629,7 @@ class Worker:
         """A stream has been deleted: if it comes again, its events are counted from the beginning."""
         for known in (self._offsets, self._complete, self._positions):
             known.pop(stream, None)
+        self._engine.forget_stream(stream)
         self._silences.forget(stream)
 
     def find(self, name: str) -> LiveQuery | None:
@@ -660,18 +677,17 @@ class Worker:
             and query in self._engine.queries
             and (entries := self._journal.log.follow(at, PAGE))
         ):
-            made: list[tuple[str, bytes]] = []
             with self._store_lock:
                 for entry in entries:
                     at = min(entry.position, until)  # what is before it may be deleted
                     if entry.position > until:
                         break
                     if entry.stream in query.shape.reads:
-                        made += self._see(query, entry)
+                        self._see(query, entry)
                         offsets[entry.stream] = entry.first + entry.count
                     if at in query.passed_over:
                         break
-                emission = self._engine.collected(made)
+                emission = self._engine.collected()
             self._emit(emission)
             if at in query.passed_over:  # one that is restored again begins behind it
                 self._save_at((query,), at, offsets)
@@ -683,15 +699,15 @@ class Worker:
     def _goes_on(self, query: LiveQuery) -> bool:
         return query in self._engine.queries and not query.retired
 
-    def _see(self, query: LiveQuery, entry: Entry) -> list[tuple[str, bytes]]:
+    def _see(self, query: LiveQuery, entry: Entry) -> None:
         """Hand an entry to a query that is alone. Raises UnworkableError."""
         if entry.position in query.passed_over:
-            return []
+            return
         read = read_entries([entry], self._engine.unpack)
         if reason := read.unreadable.get(entry.position):
             self._set_aside(query, entry, reason)
-            return []
-        return self._engine.feed(query, entry, read.events)
+            return
+        self._engine.feed(query, entry, read.events)
 
     # --- between turns ------------------------------------------------------------------------------
 
@@ -717,14 +733,14 @@ class Worker:
 
     def _targets(self, silent: Sequence[str], now: float) -> dict[str, int]:
         """Up to which times silent streams are complete, for their readers that are awake: time alone completes
-        nothing for the others."""
+        nothing for the others. A stream that queries write is complete when they say so: time goes on in what they
+        read."""
         targets: dict[str, int] = {}
         readers = {stream: self._engine.readers(stream) for stream in silent}
-        patient = {stream for stream, each in readers.items() if each.lateness}
         for query in dict.fromkeys(query for each in readers.values() for query in each.queries):
             if query.run.lateness or self._engine.sleeps(query):
                 continue
-            run, reads = query.run, query.shape.reads
+            run, reads = query.run, self._engine.sources(query.shape.reads)
             due = self._silences.since(reads) + self._silences.idle
             target = None if now < due or not run.open else 1 + run.order.newest_waiting
             if (silence := run.silence) is not None:
@@ -732,13 +748,13 @@ class Worker:
                 if due <= now:
                     target = max(run.newest + silence, BEFORE_ALL if target is None else target)
                 else:
-                    self._silences.later(reads, due)
+                    self._silences.later(query.shape.reads, due)
             if target is not None:
                 targets |= {stream: max(target, targets.get(stream, target)) for stream in reads}
         return {
             stream: target
             for stream, target in targets.items()
-            if stream not in patient and target > self._complete.get(stream, BEFORE_ALL)
+            if not self._engine.readers(stream).lateness and target > self._complete.get(stream, BEFORE_ALL)
         }
 
     def _checkpoint_some(self) -> bool:
@@ -769,7 +785,10 @@ class Worker:
         return [query for query in queries if query.saved < self.position and self._is_worth_it(query)]
 
     def _is_worth_it(self, query: LiveQuery) -> bool:
-        """Not while a restart has little to read of what has not concerned it."""
+        """Not while a restart has little to read of what has not concerned it, nor while results of it are nowhere but
+        in memory."""
+        if self._engine.holds_results(query):
+            return False
         if self._thread.ending or query in self._touched or not self._engine.tells_steps(query):
             return True
         return query.saved < 0 or self._events - query.passed > _PASSED

@@ -23,10 +23,12 @@ def arrow_table(block: Block) -> pa.Table:
     some, and a list of event times for each name that holds events."""
     rows, shape = block.rows, block.shape
     moment = pa.timestamp("us", tz="UTC")
-    columns: dict[str, pa.Array] = {"at": pa.array(rows.time, moment)}
+    columns: dict[str, pa.Array] = {"at": pa.array(rows.at, moment)}
+    start, end, none = block.spans()
     if shape.spans:
-        start, end, none = block.spans()
-        columns |= {"start": pa.array(start, moment, mask=none), "end": pa.array(end, moment, mask=none)}
+        columns["start"] = pa.array(start, moment, mask=none)
+    if shape.spans or shape.later:
+        columns["end"] = pa.array(end, moment)
     for name, i in shape.index.items():
         columns[_free(name, columns)] = _terms(np.ascontiguousarray(rows.values[:, i]), shape.terms)
     held = {lane: _held(block, lane) for lane in shape.lanes}

@@ -49,7 +49,7 @@ class Source(Protocol):
 
     def at(self, index: int, /) -> int: ...
 
-    def span(self, index: int, /) -> tuple[int, int] | None: ...
+    def span(self, index: int, /) -> tuple[int | None, int]: ...
 
     def term(self, index: int, column: int, /) -> Term | None: ...
 
@@ -100,8 +100,9 @@ class Match(Mapping[str, Term]):
 
     @property
     def at(self) -> datetime:
-        """When it is answered, in UTC: the time of its last event, or the instant that a query over windows or groups
-        is answered at."""
+        """When it is decided, in UTC: with its last event, at the latest deadline of its trailing negations, or at the
+        instant that a query over windows or groups is answered at. Nothing later can change that it is a match, and it
+        is reported when all events of that time are there."""
         return to_datetime(self.at_us)
 
     @property
@@ -119,20 +120,18 @@ class Match(Mapping[str, Term]):
     @property
     def start_us(self) -> int | None:
         """`start` in microseconds since 1970 UTC."""
-        span = self._source.span(self._index)
-        return None if span is None else span[0]
+        return self._source.span(self._index)[0]
 
     @property
-    def end(self) -> datetime | None:
-        """When its last event ends, in UTC; None where it has no events."""
-        end = self.end_us
-        return None if end is None else to_datetime(end)
+    def end(self) -> datetime:
+        """When its last event ends, in UTC; where it has no events, the time of the row: the instant, the close or the
+        tick that it is about."""
+        return to_datetime(self.end_us)
 
     @property
-    def end_us(self) -> int | None:
+    def end_us(self) -> int:
         """`end` in microseconds since 1970 UTC."""
-        span = self._source.span(self._index)
-        return None if span is None else span[1]
+        return self._source.span(self._index)[1]
 
     # --- what it is made of -------------------------------------------------------------------------
 
@@ -228,8 +227,10 @@ class Match(Mapping[str, Term]):
     def _repr_html_(self) -> str:
         """A table: when, what each variable is bound to, and the times of the events."""
         rows = [("at", to_text(self.at_us))]
-        if self.start_us is not None and self.end_us is not None:
+        if self.start_us is not None:
             rows.append(("from, to", f"{to_text(self.start_us)}, {to_text(self.end_us)}"))
+        elif self.end_us != self.at_us:
+            rows.append(("of", to_text(self.end_us)))
         rows += [(f"?{name}", short(term)) for name, term in self.items()]
         rows += [(name, ", ".join(to_text(time) for _, time in held)) for name, held in self.events.items()]
         rows += [("triple", f"{t.subject} {t.predicate} {t.object}") for t in self.graph]
@@ -248,7 +249,7 @@ class Kept:
 
     index: Mapping[str, int]
     time: int
-    times: tuple[int, int] | None
+    times: tuple[int | None, int]
     terms: dict[str, Term]
     held: dict[str, tuple[Event, ...]]
     where: Positions | None
@@ -262,7 +263,7 @@ class Kept:
     def at(self, _: int, /) -> int:
         return self.time
 
-    def span(self, _: int, /) -> tuple[int, int] | None:
+    def span(self, _: int, /) -> tuple[int | None, int]:
         return self.times
 
     def term(self, _: int, column: int, /) -> Term | None:

@@ -149,7 +149,7 @@ class Matches(_Sequence):
 
     def sorted(self) -> Self:
         """The same matches, those of one instant by their events."""
-        return self._with(self._block.ordered(ties=True))
+        return self._with(self._block.by_events())
 
     def _with(self, block: Block) -> Self:
         total = self.total if self.total > len(self) else None
@@ -158,9 +158,10 @@ class Matches(_Sequence):
     # --- tables and files ---------------------------------------------------------------------------
 
     def to_arrow(self) -> pa.Table:
-        """An Arrow table: `at`, and `start` and `end` where matches have them (timestamps, UTC); a column per variable;
-        a list of event times `events_NAME` for each GPM or variable that holds events. Of CEQL also the positions
-        `first`, `last`, `positions` (the set D) and, under its name, those that each variable holds.
+        """An Arrow table: `at`, and `start` and `end` where matches have a start (timestamps, UTC), or `end` alone
+        where rows may be decided later than they end; a column per variable; a list of event times `events_NAME` for
+        each GPM or variable that holds events. Of CEQL also the positions `first`, `last`, `positions` (the set D) and,
+        under its name, those that each variable holds.
 
         A column of numbers of one kind is numeric; IRIs are their text, literals their lexical form.
         """
@@ -225,9 +226,11 @@ class Matches(_Sequence):
 
 
 def moments(match: Match) -> dict[str, list[int]]:
-    """The times (µs) of a match's events by lane; where it has none, of its span and of its instant."""
+    """The times (µs) of a match's events by lane, and when it is decided, if that is later; where it has none, of its
+    span and of its instant."""
     if events := match.events:
-        return {name: [time for _, time in of] for name, of in events.items()}
+        decided = {"decided": [match.at_us]} if match.at_us > match.end_us else {}
+        return {**{name: [time for _, time in of] for name, of in events.items()}, **decided}
     return {"answers": [t for t in (match.start_us, match.end_us) if t is not None] + [match.at_us]}
 
 

@@ -39,8 +39,10 @@ def row_of(match: Match) -> dict[str, Cell]:
     span; `first` and `last` where it has positions."""
     events = match.events
     row: dict[str, Cell] = {"at": Times((match.at_us,))}
-    if not events and match.start_us is not None and match.end_us is not None:
+    if not events and match.start_us is not None:
         row |= {"start": Times((match.start_us,)), "end": Times((match.end_us,))}
+    elif match.end_us != match.at_us:
+        row["end"] = Times((match.end_us,))
     if match.positions is not None:
         row |= {"first": match.positions.first, "last": match.positions.last}
     return {**row, **match, **{EVENTS + name: Times(tuple(time for _, time in of)) for name, of in events.items()}}
@@ -49,6 +51,8 @@ def row_of(match: Match) -> dict[str, Cell]:
 def columns_of(shape: Shape) -> dict[str, Kind]:
     """The columns that rows may have, and what their cells hold."""
     times: tuple[str, ...] = ("at", "start", "end") if shape.spans and not shape.lanes else ("at",)
+    if shape.later and "end" not in times:
+        times = (*times, "end")
     columns: dict[str, Kind] = dict.fromkeys(times, "times")
     if shape.form == "EVENTS":
         columns |= {"first": "number", "last": "number"}

@@ -39,7 +39,7 @@ class Shape:
 
     variables: what it answers, without `?`; reads, feeds: IRIs of streams; prefixes: of its text; template: of
     CONSTRUCT; lanes: the names that hold events; letters: the variables that hold an event, by the number beside it;
-    spans: whether matches have a start and an end; in_order: whether they come in the order of `at`; ended: whether
+    spans: whether matches have a start; later: whether they may be decided after their ends; ended: whether
     they are rows that are gone (DSTREAM); vocab: the namespace of names in tables; stamp: the triple that says when a
     result begins, in the stream that it goes to; gather: batches of the run as one block.
     """
@@ -54,7 +54,7 @@ class Shape:
     lanes: tuple[str, ...] = ()
     letters: Letters = SPAN
     spans: bool = True
-    in_order: bool = True
+    later: bool = False
     ended: bool = False
     vocab: str = ""
     stamp: Callable[[int], Triple] | None = None
@@ -113,31 +113,27 @@ class Block:
         rows = replace(numbered, event_letter=self.rows.event_letter[flat])
         return replace(self, rows=rows, positions=positions, numbers=numbers)
 
-    def ordered(self, *, ties: bool = False) -> Block:
-        """In the order of `at`; with `ties` those of one instant by their events."""
-        if ties:
-            return self.take(np.array(sorted(range(len(self)), key=self._place), np.int64))
-        times = self.rows.time
-        if self.shape.in_order or (times[1:] >= times[:-1]).all():
-            return self
-        return self.take(np.argsort(times, kind="stable"))  # a match whose negation waits completes later than it ends
+    def by_events(self) -> Block:
+        """In the order of `at`, then of `end`; those of one instant by their events."""
+        return self.take(np.array(sorted(range(len(self)), key=self._place), np.int64))
 
     def _place(self, index: int) -> tuple[Any, ...]:
-        events = self._events_at(index)
+        events, at, time = self._events_at(index), int(self.rows.at[index]), int(self.rows.time[index])
         if self.positions is None:
-            return int(self.rows.time[index]), self.rows.event_time[events].tolist()
-        return int(self.rows.time[index]), int(self.positions.last[index]), self.positions.of[events].tolist()
+            return at, time, self.rows.event_time[events].tolist()
+        return at, time, int(self.positions.last[index]), self.positions.of[events].tolist()
 
     # --- columns ------------------------------------------------------------------------------------
 
     def spans(self) -> tuple[I64, I64, NDArray[np.bool_]]:
-        """When each begins and ends (i64[n] µs), and which have no such times."""
+        """When each begins and ends (i64[n] µs), and which have no beginning: these end at the time of their rows."""
         first, last = self.rows.ends[:-1], self.rows.ends[1:] - 1
         none = last < first
         if not none.any():
             return self.rows.event_time[first], self.rows.event_time[last], none
         times = self.rows.event_time if len(self.rows.event_time) else np.zeros(1, np.int64)
-        return times[np.where(none, 0, first)], times[np.where(none, 0, last)], none
+        ends = np.where(none, self.rows.time, times[np.where(none, 0, last)])
+        return times[np.where(none, 0, first)], ends, none
 
     def holding(self, lane: str) -> NDArray[np.bool_]:
         """Which events a name holds."""
@@ -150,7 +146,7 @@ class Block:
         if self.positions is None:
             return self.rows
         first, last, of = self.positions
-        columns = [[f'"{to_text(t)}"^^<{XSD}dateTime>' for t in self.rows.time.tolist()]]
+        columns = [[f'"{to_text(t)}"^^<{XSD}dateTime>' for t in self.rows.at.tolist()]]
         columns += [[f'"{n}"^^<{XSD}integer>' for n in numbers.tolist()] for numbers in (first, last)]
         everything = np.ones(len(of), np.bool_)
         for mine in (everything, *map(self.holding, self.shape.variables)):
@@ -176,14 +172,14 @@ class Block:
         return None if self.numbers is None else int(self.numbers[index])
 
     def at(self, index: int) -> int:
-        """When it is answered, in µs."""
-        return int(self.rows.time[index])
+        """When it is decided, in µs."""
+        return int(self.rows.at[index])
 
-    def span(self, index: int) -> tuple[int, int] | None:
-        """When it begins and ends, in µs."""
+    def span(self, index: int) -> tuple[int | None, int]:
+        """When it begins, if it has events, and ends, in µs."""
         low, high = self.rows.ends[index : index + 2].tolist()
         if low == high or not self.shape.spans:
-            return None
+            return None, int(self.rows.time[index])
         return int(self.rows.event_time[low]), int(self.rows.event_time[high - 1])
 
     def term(self, index: int, column: int) -> Term | None:
@@ -231,10 +227,10 @@ class Block:
 
     def stamps(self, index: int) -> tuple[Triple, ...]:
         """What a result has beside its graph in the stream that it goes to."""
-        span = self.span(index)
-        if self.shape.stamp is None or span is None or span[0] == span[1]:
+        start, end = self.span(index)
+        if self.shape.stamp is None or start is None or start == end:
             return ()
-        return (self.shape.stamp(span[0]),)
+        return (self.shape.stamp(start),)
 
     def _events_at(self, index: int) -> slice:
         low, high = self.rows.ends[index : index + 2].tolist()

@@ -5,7 +5,8 @@ In the flow: blocks → **pieces of text**, block by block, each distinct term o
 the query runs; a table needs all matches in one block, because widths depend on them.
 
 CSV, TSV and JSON follow the W3C's SPARQL 1.1 results formats, which have no column for a match's time: select
-`(ENDTIME() AS ?time)` to have it. For ASK all text formats give `true` or `false` (JSON in its boolean form).
+`(ENDTIME() AS ?time)` or `(DETECTTIME() AS ?known)` to have it. For ASK all text formats give `true` or `false` (JSON
+in its boolean form).
 """
 
 from __future__ import annotations
@@ -162,16 +163,19 @@ def _boolean(blocks: Blocks, format: TextFormat) -> str:
 
 def table_of(block: Block) -> Table:
     """Times in UTC, IRIs shortened by the query's prefixes, control characters escaped; a span where no events show
-    it."""
+    it; an end where that may lie before."""
     shape, told = block.shape, block.told()
     writer = SparqlWriter(dict(shape.prefixes))
 
     def text(term: Term) -> str:
         return _visible(writer.iri(term) if isinstance(term, NamedNode) else _plain(term))
 
-    times = {} if shape.form == "EVENTS" else {"at": block.rows.time}
+    times = {} if shape.form == "EVENTS" else {"at": block.rows.at}
+    start, end, _ = block.spans()
     if shape.spans and not shape.lanes:
-        times["start"], times["end"], _ = block.spans()
+        times["start"] = start
+    if shape.later or "start" in times:
+        times["end"] = end
     columns = [list(map(to_text, of.tolist())) for of in times.values()]
     rows = [[*(of[i] for of in columns), *row] for i, row in enumerate(TermTexts(shape.terms, text).rows(told))]
     names = (f"?{name}" if name in shape.index else name for name in shape.told)

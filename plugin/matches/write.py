@@ -75,8 +75,9 @@ def check_format(shape: Shape, format: str) -> ResultFormat:
 def blocks_of(shape: Shape, batches: Iterable[Any], format: ResultFormat, *, ties: bool = False) -> Iterator[Block]:
     """Batches of a run as blocks to be written, in the order of `at`: as they come where that and the format allow it.
     `ties`: those of one instant by their events."""
-    if ties or format in _WHOLE or not shape.in_order:
-        return iter([shape.block(list(batches)).ordered(ties=ties)])
+    if ties or format in _WHOLE:
+        whole = shape.block(list(batches))
+        return iter([whole.by_events() if ties else whole])
     return (shape.block([batch]) for batch in batches)
 
 

@@ -142,7 +142,7 @@ class ServedQuery(Registered):
         told: list[Mapping[str, Any]] = []
         for page in self._pages(cursor, limit, {}):
             told += page
-        return Matches(self._decoder.block(told).ordered(), int(status["events"]))
+        return Matches(self._decoder.block(told), int(status["events"]))
 
     def _pages(self, cursor: int, limit: int | None, how: Mapping[str, Any]) -> Iterator[list[Mapping[str, Any]]]:
         """Matches that the server keeps behind a cursor, at most `limit` in all. `how`: the request's other

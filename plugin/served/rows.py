@@ -22,7 +22,7 @@ from oxiseq.options.query_text import QueryText
 
 _DATE_TIME = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 Told = Mapping[str, Any]
-"""One match: `id`, `at`, `bindings` (SPARQL JSON) and, by name, `events`."""
+"""One match: `id`, `at`, `end`, `bindings` (SPARQL JSON) and, by name, `events`. An older server has no `end`."""
 
 
 class Decoder:
@@ -51,7 +51,9 @@ def block_of(shape: Shape, told: Sequence[Told]) -> Block:
                 f"match {each['id']} answers ?{', ?'.join(sorted(other))}: it is of another text, which "
                 f"the query had before; read on with since={each['id']}"
             )
-    times = np.array([_micros(each["at"]) for each in told], np.int64)
+    decided = np.array([_micros(each["at"]) for each in told], np.int64)
+    ends = np.array([_micros(each.get("end", each["at"])) for each in told], np.int64)
+    times = ends if shape.later else decided
     numbers = np.array([each["id"] for each in told], np.int64)
     if shape.form == "EVENTS":
         return _complex(shape, told, times, numbers)
@@ -72,7 +74,12 @@ def block_of(shape: Shape, told: Sequence[Told]) -> Block:
             if name in each["bindings"]:
                 values[i, j] = _id(shape.terms, each["bindings"][name])
     rows = MatchBatch(
-        times, values, offsets(np.array(sizes, np.int64)), np.array(letter, np.int32), np.array(at, np.int64)
+        times,
+        values,
+        offsets(np.array(sizes, np.int64)),
+        np.array(letter, np.int32),
+        np.array(at, np.int64),
+        decided if shape.later else None,
     )
     return Block(shape, rows, tuple((name,) for name in letters), numbers=numbers)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import StoredMatches
 from oxiseq.journal.lines import match_lines
 from oxiseq.sinks.templates import Json, filled, filled_text
+
+_TOLD: Final = ("query", "id", "at", "start", "end", "bindings", "events")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Item:
         """The template with its values; without one all that live readers get, and the query's name. Raises
         SinkError for a variable that the query has no longer."""
         if template is None:
-            return {name: self.facts[name] for name in ("query", "id", "at", "bindings", "events")}
+            return {name: self.facts[name] for name in _TOLD if self.facts.get(name) is not None}
         return filled(template, self.facts, self.terms)
 
     def text(self, template: str, clean: Callable[[str], str] = str) -> str:
@@ -55,5 +57,5 @@ class Delivery:
         for i, (line, row) in enumerate(zip(match_lines(matches), matches.rows(), strict=True)):
             number = matches.first + i
             key = f"{self.query}/{number}"
-            facts = {**json.loads(line), "query": self.query, "key": key}
+            facts = {"start": None, **json.loads(line), "query": self.query, "key": key}
             yield Item(number, key, facts, dict(zip(names, row, strict=True)))

@@ -32,7 +32,6 @@ else:
 
 _LINES: Final = "jsonl"
 _PARQUET: Final = "parquet"
-_TIME: Final = "at"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,11 +174,12 @@ class _Parts:
 
 
 def table_of(delivery: Delivery) -> pa.Table:
-    """`id`, `at`, and the terms of each variable as text: columns have the same type in every file."""
-    matches = delivery.matches
+    """`id`, `at`, `end`, and the terms of each variable as text: columns have the same type in every file."""
+    matches, moment = delivery.matches, pa.timestamp("us", tz="UTC")
     columns: dict[str, Any] = {
         "id": pa.array(range(matches.first, matches.last + 1), pa.int64()),
-        _TIME: pa.array(matches.time, pa.timestamp("us", tz="UTC")),
+        "at": pa.array(matches.at, moment),
+        "end": pa.array([matches.span(i)[1] for i in range(len(matches))], moment),
     }
     texts = [_text(term) for term in matches.terms]
     for i, variable in enumerate(matches.heading.variables):

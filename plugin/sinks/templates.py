@@ -2,9 +2,10 @@
 
     {"text": "{?machine} is at {?heat}°", "heat": "{?heat}", "id": "{key}"}
 
-`{?x}` is a variable of the query. `{id}`, `{at}`, `{query}`, `{key}`, `{bindings}` and `{events}` are of the match. A
-text that is one of these and nothing else becomes the value itself: a number, true or false, null where a variable is
-unbound, an object for `{bindings}` and `{events}`. `{{` and `}}` are braces.
+`{?x}` is a variable of the query. `{id}`, `{at}`, `{start}`, `{end}`, `{query}`, `{key}`, `{bindings}` and `{events}`
+are of the match. A text that is one of these and nothing else becomes the value itself: a number, true or false, null
+where a variable is unbound, or a match without events has no `{start}`; an object for `{bindings}` and `{events}`. `{{`
+and `}}` are braces.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from oxiseq.journal.lines import term_of
 from oxiseq.sinks.errors import SinkError
 
 Json: TypeAlias = Any
-FACTS: Final = ("id", "at", "query", "key", "bindings", "events")
+FACTS: Final = ("id", "at", "start", "end", "query", "key", "bindings", "events")
 """What a match has beside its variables."""
 _PLACE: Final = re.compile(r"\{\{|\}\}|\{(\?[^\s{}?]+|[a-z]+)\}|[{}]")
 _LARGEST: Final = 65_536

@@ -52,8 +52,11 @@ def event_columns(shape: Shape) -> dict[str, str]:
 
 
 def span_columns(shape: Shape) -> tuple[str, ...]:
-    """The columns of the times of matches that have no events: of MATCH."""
-    return SPAN if shape.spans and not shape.lanes else ()
+    """The columns of the times of matches that have no events, of MATCH; where matches may be decided later than they
+    end, `end` alone, if no variable is called so."""
+    if shape.spans and not shape.lanes:
+        return SPAN
+    return SPAN[1:] if shape.later and SPAN[1] not in map(str.lower, shape.variables) else ()
 
 
 def decided_after(plan: AnyPlan) -> int | None:
@@ -97,19 +100,18 @@ def tables(work: Work, outcome: Outcome, form: Form, late: bool, mark: int = 0) 
     found = outcome.matches
     if len(found):
         columns = _match_columns(work, found, form)
-        columns[TIME] = pa.array(event_time(work.plan, found.rows.time, mark)).cast(pa.timestamp("us", "UTC"))
+        columns[TIME] = pa.array(event_time(work.plan, found.rows.at, mark)).cast(pa.timestamp("us", "UTC"))
         yield _table(kinds, columns, len(found))
     for stream, events in outcome.late:
         yield _table(kinds, _late_columns(work, stream, events, late), len(events))
 
 
 def event_time(plan: AnyPlan, at: NDArray[np.int64], mark: int) -> NDArray[np.int64]:
-    """When each match that is emitted under the watermark `mark` (ms) is certain (µs).
+    """The event time of matches that are decided `at` these times (µs), and emitted under the watermark `mark` (ms).
 
     It does not depend on how events come in micro-batches, but where only a window of events decides.
     """
-    wait = decided_after(plan)
-    return np.maximum(at, max(mark * 1000, _FIRST)) if wait is None else np.maximum(at + wait, _FIRST)
+    return np.maximum(at, max(mark * 1000, _FIRST) if decided_after(plan) is None else _FIRST)
 
 
 def frame(table: pa.Table) -> pd.DataFrame:
@@ -124,7 +126,7 @@ def _table(kinds: pa.Schema, columns: dict[str, pa.Array], rows: int) -> pa.Tabl
 
 def _match_columns(work: Work, found: Block, form: Form) -> dict[str, pa.Array]:
     rows = found.rows
-    columns: dict[str, pa.Array] = {AT: pa.array(rows.time)}
+    columns: dict[str, pa.Array] = {AT: pa.array(rows.at)}
     if work.shape.form == "CONSTRUCT":
         graphs = [_n_triples(found.graph(i)) for i in range(len(found))]
         columns["value_0"] = pa.array(graphs, pa.string())
@@ -133,7 +135,8 @@ def _match_columns(work: Work, found: Block, form: Form) -> dict[str, pa.Array]:
             columns |= zip(value_parts(i, form), _values(work, rows.values[:, i], form), strict=True)
     if span := span_columns(work.shape):
         start, end, none = found.spans()
-        columns |= zip(span, (pa.array(times, mask=none) for times in (start, end)), strict=True)
+        times = {SPAN[0]: pa.array(start, mask=none), SPAN[1]: pa.array(end)}
+        columns |= {name: times[name] for name in span}
     for name, lane in event_columns(work.shape).items():
         mine = found.holding(lane)
         counts = np.concatenate([[0], np.cumsum(mine)])

@@ -77,7 +77,7 @@ class Bucket:
                 self._run.push(self._work.plan.streams[stream], batch)
         for iri in self._work.order.given:
             self._run.punctuate(iri, AFTER_ALL if close else watermark)
-        matches = self._own(self._work.shape.block(self._run.advance())).ordered()
+        matches = self._own(self._work.shape.block(self._run.advance()))
         return Outcome(matches, late, self._waits_for(watermark))
 
     def _complete_before(self, stream: int, watermark: int) -> int:

@@ -31,10 +31,11 @@ from oxiseq.engine.kernels.matches.records import (
     PROGRESS,
     THE_PARTITION,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.ages import pass_lapses, pass_time
-from oxiseq.engine.kernels.sequence.closings import close_waits
+from oxiseq.engine.kernels.sequence.closings import add_final, close_waits
 from oxiseq.engine.kernels.sequence.groups import expire
 from oxiseq.engine.kernels.sequence.joining import measured, order_kind
 from oxiseq.engine.kernels.sequence.partitions import close_waits_of, enter_partition
@@ -55,16 +56,20 @@ from oxiseq.engine.kernels.sequence.records import (
     HEAP_TIME,
     INSTANT,
     LIMIT,
+    LISTS_REACHED,
     MOVING,
+    NEED_FINALS,
     NOTES,
     NUMBERED,
     OPENED,
     PARTITIONED,
     PENDING,
     PHASE,
+    REACHES,
     READ,
     TAU,
     WAVE,
+    WINDOW_END,
     WRITE,
     Memory,
     Rows,
@@ -126,6 +131,8 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
             scalars[PHASE] = WRITE
         if scalars[PHASE] == WRITE:
             need = write(T, S, C, v.instant(R)[k], clock, v.time(R)[k], scalars[TAU])
+            if need == DONE and v.sizes(T)[CHOICE] >= REACHES:
+                need = _reach(T, S, R, k)
             if need != DONE:
                 return need
             scalars[PENDING] = 0
@@ -155,23 +162,54 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
 @inner
 def _pass(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, clock: int, passed: int) -> int:
     """What waited for time becomes matches: those of one moment, or of windows that have closed, then the caller emits
-    them and calls again. The order must not depend on how events are batched: a window that counts instants is full
-    when its last one is done, one of a partition is known to be when the partition's next one comes.
+    them and calls again. A window that counts instants is full when its last one is done, in a partition its own last
+    one: then all instants are here, whether they have rows or not.
     """
     sizes, scalars, at = v.sizes(T), v.scalars(S), k < v.clock(R).shape[0]
     rows = at and _has_rows(R, k)
     need = DONE
+    if sizes[COUNTED] and k > 0:  # the partition of the instant before may have had the last one of a window
+        need = close_waits_of(T, S, v.partition(R)[k - 1], v.clock(R)[k - 1] + 1)
+        if need != DONE:
+            return need
     if sizes[NUMBERED] and not sizes[COUNTED]:
         need = close_waits(T, S, clock)
     if need == DONE and sizes[AGEING] > 0:  # also again, for the rest of the moment in work
         need = pass_time(T, S, C, v.time(R)[k] if at else passed, clock, rows)
     if need != DONE or (scalars[FINALS] > 0 and sizes[MOVING] < sizes[AGEING]):
         return need  # without such bounds they are of windows, for which there was no room before: the others follow
-    if sizes[COUNTED] and rows:
-        return close_waits_of(T, S, v.partition(R)[k], clock)
-    if sizes[COUNTED] or (not sizes[NUMBERED] and sizes[MOVING] == sizes[AGEING]):
+    if sizes[COUNTED] == 1 and at:
+        return need
+    if sizes[COUNTED] == 1 or (not sizes[NUMBERED] and sizes[MOVING] == sizes[AGEING]):
         return close_waits(T, S, clock)
     return need  # `pass_time` has closed windows in between
+
+
+@inner
+def _reach(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> int:
+    """Sequences end at instant `k`, and wait for time to decide them: how late the latest of them starts. Where they
+    are to be listed, they are finals of the instant, too."""
+    scalars, pending = v.scalars(S), v.pending(S)
+    ending = i64(0)
+    for i in range(scalars[PENDING]):
+        if _begins_to_wait(T, S, i):
+            v.reach(R)[k] = max(v.reach(R)[k], v.nodes(S)[pending[i, 1]].maxs)
+            ending += 1
+    if v.sizes(T)[CHOICE] == LISTS_REACHED:
+        if scalars[FINALS] + ending > v.finals(S).shape[0]:
+            return NEED_FINALS
+        for i in range(scalars[PENDING]):
+            if _begins_to_wait(T, S, i):
+                add_final(S, i64(pending[i, 1]), scalars[TAU])
+    return i64(DONE)
+
+
+@inner
+def _begins_to_wait(T: Ptr[Tables], S: Ptr[Memory], i: int) -> bool:
+    """Whether a pending prefix is a sequence that ends, and waits: not one that goes on, nor one that has ended before
+    and takes a step of a negated group."""
+    edge = i64(v.pending(S)[i, 0])
+    return edge >= 0 and v.edges(T)[edge].waits == WINDOW_END and v.pending(S)[i, 2] < 0
 
 
 @inner

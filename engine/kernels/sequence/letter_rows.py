@@ -94,6 +94,7 @@ def _open(R: Ptr[Rows], settings: Array, times: Array, here: int, count: int, k:
         i64s(R, 5)[k] = now
         i64s(R, 6)[k] = _window_start(settings, now)
     i64s(R, 11)[k] = times[moment]
+    i64s(R, 12)[k] = BEFORE_ALL
 
 
 @inner
@@ -106,14 +107,15 @@ def _value(found: Array, row: int, column: int, partition: int) -> int:
 
 @inner
 def _set_lengths(R: Ptr[Rows], rows: int, instants: int) -> None:
-    """Of the arrays of sequence Rows: four by row, three by instant, `first`, which has one more, and the times."""
-    lengths = i64_at(R, 36)
+    """Of the arrays of sequence Rows: four by row, three by instant, `first`, which has one more, times and reach."""
+    lengths = i64_at(R, 39)
     for array in range(4):
         lengths[3 * array + 1] = rows
     for array in range(4, 7):
         lengths[3 * array + 1] = instants
     lengths[3 * 7 + 1] = instants + 1
     lengths[3 * 11 + 1] = instants
+    lengths[3 * 12 + 1] = instants
 
 
 @kernel

@@ -280,12 +280,13 @@ class Tables(NamedTuple):
     STRICTS,
 ) = range(15)
 """LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: CHOOSES if a strategy chooses among an
-instant's finals, NOTES if these are written as they are (matches/weighing.py); CONSUMES: what an instant with matches
-makes forgotten. PARTITIONED: 1 if instants are those of partitions; COUNTED: 1 if their clocks are their numbers in the
-partition, not to be compared between partitions. MOVING: how many of the aged edges make no matches by themselves;
-AGEING: how many there are. NUMBERED: 1 if the window counts instants, so that its clocks are no times. STRICTS: 1 if
-some edge is a `,`."""
-CHOOSES, NOTES = 1, 2
+instant's finals, NOTES if these are written as they are (matches/weighing.py), REACHES if `reach` is to be told of the
+sequences that begin to wait for time to decide them, LISTS_REACHED if they are emitted then, too; CONSUMES: what an
+instant with matches makes forgotten. PARTITIONED: 1 if instants are those of partitions; COUNTED: 1 if their clocks are
+their numbers in the partition, not to be compared between partitions. MOVING: how many of the aged edges make no
+matches by themselves; AGEING: how many there are. NUMBERED: 1 if the window counts instants, so that its clocks are no
+times. STRICTS: 1 if some edge is a `,`."""
+CHOOSES, NOTES, REACHES, LISTS_REACHED = 1, 2, 3, 4
 NO_AGE = -1
 NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)
@@ -361,3 +362,6 @@ class Rows(NamedTuple):
     partition: Array  # i64[k]: whose instant it is
     moment: Array  # i64[k]: number of the instant among all of them
     time: Array  # i64[k]: of the instant, in µs
+    reach: (
+        Array  # i64[k]: the latest start (clock) of the sequences that end there; BEFORE_ALL: none does, or none waits
+    )

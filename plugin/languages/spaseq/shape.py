@@ -9,8 +9,8 @@ from oxiseq.matches.shape import Shape
 
 
 def spaseq_shape(plan: QueryPlan, terms: TermDictionary) -> Shape:
-    """Rows with the events of each GPM; a row of a group has no events. A trailing negation makes matches wait, so
-    that they come in another order than that of their ends."""
+    """Rows with the events of each GPM; a row of a group has no events. With a trailing negation matches are decided
+    after their ends."""
     answer, graphs = plan.runner.answer, isinstance(plan.query.form, Construct)
     listed = plan.summary is None
     positive = {gpm for letter in plan.letters if letter.positive for gpm in letter.letter}
@@ -26,6 +26,6 @@ def spaseq_shape(plan: QueryPlan, terms: TermDictionary) -> Shape:
         lanes=tuple(gpm for gpm in plan.runner.gpms if gpm in positive) if listed else (),
         letters=tuple(tuple((gpm, streams[gpm]) for gpm in letter.letter) for letter in plan.letters),
         spans=listed,
-        in_order=not any(ending.guards for ending in plan.runner.automaton.endings),
+        later=any(ending.guards for ending in plan.runner.automaton.endings),
         vocab=dict(plan.query.prefixes).get("", ""),
     )

@@ -317,10 +317,11 @@ SCHEMAS: Final[dict[str, Any]] = {
         },
     ),
     "MadeOf": _object(
-        ("id", "query", "at", "bindings", "events", "facts"),
+        ("id", "query", "at", "end", "bindings", "events", "facts"),
         id=_COUNT,
         query=_TEXT,
         at=_TEXT,
+        end=_TEXT,
         bindings={"type": "object"},
         events={
             "type": "array",

@@ -1,5 +1,5 @@
 // The timeline of matches: a lane per GPM with a bar per match from its first event there to its last, and below them the
-// matches themselves, packed into rows. Bars are options of a list box: arrows move, Enter chooses. Where there are too
+// matches themselves, packed into rows, with a line to the time at which they were decided, where that is later. Bars are options of a list box: arrows move, Enter chooses. Where there are too
 // many to draw apart it shows how many there are at each time instead; dragging over a stretch zooms into it.
 
 import { s } from "../dom.js";
@@ -48,7 +48,7 @@ export function padded(spans) {
   let from = Infinity, to = -Infinity;
   for (const each of spans) {
     from = Math.min(from, each.from);
-    to = Math.max(to, each.to);
+    to = Math.max(to, each.known);
   }
   const pad = (to - from || 1000) * 0.02;
   return { from: from - pad, to: to + pad };
@@ -56,7 +56,8 @@ export function padded(spans) {
 
 const known = new WeakMap(); // a match → its span: ten thousand are drawn again at each new one
 
-/** Where a match's events are: { match, from, to, of: GPM → [first, last] }, or null without events. */
+/** Where a match's events are, and when it was known: { match, from, to, known, of: GPM → [first, last] }, or null without
+ * events. */
 function span(match) {
   if (known.has(match)) return known.get(match);
   const of = new Map();
@@ -69,7 +70,7 @@ function span(match) {
     from = Math.min(from, ends[0]);
     to = Math.max(to, ends[1]);
   }
-  const found = of.size ? { match, of, from, to, row: 0 } : null;
+  const found = of.size ? { match, of, from, to, known: Math.max(to, millis(match.at)), row: 0 } : null;
   known.set(match, found);
   return found;
 }
@@ -80,7 +81,7 @@ function packed(spans, x) {
   for (const each of [...spans].sort((a, b) => a.from - b.from)) {
     let row = ends.findIndex((end) => end + 4 < x(each.from));
     if (row < 0) row = ends.length < MOST_ROWS ? ends.length : ends.indexOf(Math.min(...ends));
-    ends[row] = x(each.to);
+    ends[row] = x(each.known);
     each.row = row;
   }
   return ends.length;
@@ -105,9 +106,10 @@ const clip = (left, width, bottom) => s("clipPath", { id: "timeline-clip" },
   s("rect", { x: left - 6, y: 0, width: width - RIGHT - left + 12, height: bottom + 4 }));
 
 function bars(each, lanes, x, below, chosen, choose) {
-  const { match, from, to, row } = each;
+  const { match, from, to, known, row } = each;
   const here = match.id === chosen;
-  const words = `Match ${match.id}, ${shortTime(new Date(from).toISOString())} to ${shortTime(match.at)}`;
+  const decided = known > to ? `, decided at ${shortTime(match.at)}` : "";
+  const words = `Match ${match.id}, ${shortTime(new Date(from).toISOString())} to ${shortTime(new Date(to).toISOString())}${decided}`;
   const group = s("g", { class: here ? "bar chosen" : "bar", role: "option", "aria-selected": String(here), "aria-label": words,
     tabindex: here ? "0" : "-1", "data-match": match.id, onclick: () => choose(match.id) });
   group.append(s("title", {}, words));
@@ -119,6 +121,7 @@ function bars(each, lanes, x, below, chosen, choose) {
     group.append(s("rect", { x: begin, y: TOP + i * LANE + 8, width: wide, height: LANE - 16, rx: 3, class: `event gpm-${i % 8}` }));
   });
   group.append(s("rect", { x: x(from), y: below + row * ROW + 1, width: Math.max(x(to) - x(from), 4), height: ROW - 4, rx: 3, class: "whole" }));
+  if (decided) group.append(s("rect", { x: x(to), y: below + row * ROW + ROW / 2 - 1, width: Math.max(x(known) - x(to), 1), height: 1, class: "whole" }));
   return group;
 }
 
