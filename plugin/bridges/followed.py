@@ -82,8 +82,8 @@ class FollowedFile:
         try:
             if value is None or isinstance(value, list):
                 return (Place(int(value[0]), int(value[1])) if value else None), {}
-            numbers = [int(value[name]) for name in _MEMBERS[:3]]
-            place = Place(*numbers, tail=str(value["tail"]), life=str(value["life"]))
+            inode, behind, length = (int(value[name]) for name in _MEMBERS[:3])
+            place = Place(inode, behind, length, str(value["tail"]), str(value["life"]))
             return place, {str(name): int(count) for name, count in value["lives"]}
         except (ValueError, TypeError, IndexError, KeyError) as error:
             raise BridgeError(f"the position of {self._path} is none of a file: {error}") from error
