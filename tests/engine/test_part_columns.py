@@ -56,6 +56,7 @@ def test_aggregates_of_all_matches_are_those_of_each(kind: str) -> None:
         np.array(ends, np.int64),
         np.array(letter, np.int32),
         np.arange(len(letter)),
+        np.array(ends[1:], np.int64) - 1,
     )
     made = PartColumns(plan, {V: 0}, terms)
     for part in parts:
