@@ -170,12 +170,12 @@ def extents(query: Query, matches: Sequence[Match], sequences: Sequence[Match], 
 
 
 def _ticks(clock: Clock, period: int) -> Iterator[int]:
-    """t0 + k·d from the first instant on: before the watermark of open streams, else until all that has happened has
-    been reported, with the window in which it did."""
+    """t0 + k·d from the first instant on: before the watermark of open streams, else until all that the streams have
+    reached has been reported, with the last window in which something happened."""
     tumbles = clock.window is not None and not clock.window.sliding
-    final = clock.closing(clock.times[-1]) if tumbles else max(clock.ends, clock.begin + 1)
+    final = max(clock.ends, clock.begin + 1, clock.closing(clock.times[-1]) if tumbles else -math.inf)
     tick = clock.begin + period
-    while tick < (final + period if math.isinf(clock.until) else clock.until):
+    while tick < (final + period if clock.until == math.inf else clock.until):
         if tick >= clock.times[0]:
             yield tick
         tick += period

@@ -165,6 +165,14 @@ def test_reports_wait_for_what_is_not_decided() -> None:
     assert rows("a@10 b@12 n@17", "", window="WITHIN 3 EVENTS") == [(17, 17, "1")]
 
 
+def test_ticks_go_as_far_as_the_streams_have_come() -> None:
+    text = query_text("A", select="SELECT (COUNT(*) AS ?n)", window=within(8, False)) + " REPORT EVERY PT0.000005S"
+    for punctuation, ends in (("", [15, 20]), (" ^@24 2:^@24", [15, 20, 25]), (" ^@26 2:^@26", [15, 20, 25, 30])):
+        assert [row.end for row in answer(text, "a@10 a@12" + punctuation).rows] == ends
+        told = [row.end for row in answer(text, "a@10 a@12" + punctuation, open_end=True).rows]
+        assert told == [end for end in ends if punctuation and end < int(punctuation[-2:])]
+
+
 def test_a_window_of_instants_that_the_end_closes() -> None:
     """Its time is its last instant; it is told behind the punctuation that has been passed on before."""
     text = query_text("A", select="SELECT (COUNT(*) AS ?n)", window="WITHIN 3 EVENTS")
