@@ -15,7 +15,7 @@ from oxiseq.engine.errors import OxiseqError
 _GONE: Final[ContextVar[Callable[[], bool] | None]] = ContextVar("oxiseq_gone", default=None)
 
 
-class GoneError(OxiseqError):
+class AbandonedError(OxiseqError):
     """The client has gone before its request was read."""
 
 
@@ -35,7 +35,7 @@ def is_attended() -> bool:
 
 
 def check() -> None:
-    """Raise GoneError if nobody waits any more."""
+    """Raise AbandonedError if nobody waits any more."""
     gone = _GONE.get()
     if gone is not None and gone():
-        raise GoneError("the client has gone")
+        raise AbandonedError("the client has gone")

@@ -12,7 +12,7 @@ from oxiseq.engine.order.watermarks import AFTER_ALL, Watermark
 from oxiseq.engine.run.run import Run
 
 
-class Progress:
+class ReadProgress:
     """Of one query, as far as its streams have told since it has been made. `run()`: its run, which may be another when
     it is restored; `reads`: the IRIs of its streams."""
 

@@ -19,7 +19,7 @@ from oxiseq.engine.events.time import Time
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matches.paging import PAGE
 from oxiseq.engine.order.watermarks import BEFORE_ALL
-from oxiseq.engine.run.progress import Progress
+from oxiseq.engine.run.progress import ReadProgress
 from oxiseq.engine.run.run import Run
 from oxiseq.grammar.arguments import internal, public
 from oxiseq.languages.language import Language
@@ -110,7 +110,7 @@ class ContinuousQuery:
         self._shape = shape
         self._arrived = feed.arrived
         self._feeders = feeders
-        self._progress = Progress(lambda: run, shape.reads)
+        self._progress = ReadProgress(lambda: run, shape.reads)
         self._found = FoundMatches(shape, keep)
         self._callbacks: tuple[Callable[[Match], object], ...] = ()
         self._late: list[tuple[str, EventBatch]] = []
@@ -368,7 +368,7 @@ class ContinuousQuery:
 
     @property
     @internal
-    def progress(self) -> Progress:
+    def progress(self) -> ReadProgress:
         """How far the streams have come that it reads."""
         return self._progress
 

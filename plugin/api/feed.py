@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class _Clock:
+class _StreamClock:
     """How far a stream has come (µs); see `Passed`."""
 
     largest: int = BEFORE_ALL
@@ -66,7 +66,7 @@ class Feed:
         """The queries whose results go to streams."""
         self._queries: dict[Run, AnyQuery] = {}
         self._last_push: dict[str, float] = {}
-        self._clocks: dict[str, _Clock] = {}
+        self._clocks: dict[str, _StreamClock] = {}
         self._kept: dict[str, Kept] = {}
         self._terms = terms
         self._closed = False
@@ -108,9 +108,9 @@ class Feed:
                     query.progress.came(stream, int(batch.time.max()))
             self._hand_on(self._runs.push(stream, batch), stream)
 
-    def _clock(self, stream: str) -> _Clock:
+    def _clock(self, stream: str) -> _StreamClock:
         if (clock := self._clocks.get(stream)) is None:
-            clock = self._clocks[stream] = _Clock()
+            clock = self._clocks[stream] = _StreamClock()
         return clock
 
     def keep(self, stream: str, most: int) -> None:

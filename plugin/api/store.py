@@ -41,7 +41,7 @@ from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.language import Language
 from oxiseq.languages.registry import language_named
-from oxiseq.languages.result_streams import Reader, refuse_own_results
+from oxiseq.languages.result_streams import StreamUse, refuse_own_results
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.matches.match import result_event
 from oxiseq.options import QUERY, said
@@ -334,7 +334,9 @@ class Store:
             self._feed.check_open()
             run, shape = spoken.compile(algebra, self._terms, self._kb, chosen)
             name = self._named(name)
-            refuse_own_results(Reader.of(name, shape), (Reader(q.name, q.reads, q.feeds) for q in self._feed.queries))
+            refuse_own_results(
+                StreamUse.of(name, shape), (StreamUse(q.name, q.reads, q.feeds) for q in self._feed.queries)
+            )
             registered = ContinuousQuery(
                 text,
                 spoken,

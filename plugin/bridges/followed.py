@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from oxiseq.bridges.lines import Cutter, is_quads
-from oxiseq.bridges.position import Position
+from oxiseq.bridges.lines import LineCutter, is_quads
+from oxiseq.bridges.position import SourcePosition
 from oxiseq.bridges.settings import BridgeError, BridgeSettings
 from oxiseq.bridges.source import Message, digest
 from oxiseq.grammar.records import dataclass
@@ -36,7 +36,7 @@ _LIVES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileOffset:
     """`behind`: the bytes of the file with this `inode` that are confirmed; `length`, `tail`: number and digest of the
     last of them (0: not known). `life`: inode and first line, and how many files had these before; empty: no message
     of the file is known yet."""
@@ -63,11 +63,11 @@ class FollowedFile:
     """A file that grows, also before it exists and when another takes its name. A message's key is path, inode, offset
     and the file's first line; it says how often there was such a file before, too."""
 
-    def __init__(self, settings: BridgeSettings, path: Path, position: Position) -> None:
+    def __init__(self, settings: BridgeSettings, path: Path, position: SourcePosition) -> None:
         self._path, self._position = path, position
         self._name, self._quads = digest(os.fsencode(path)), is_quads(settings.media_type)
         self._file: BinaryIO | None = None
-        self._cutter = Cutter(0, self._quads)
+        self._cutter = LineCutter(0, self._quads)
         self._at, self._tail = 0, b""
         """How far the open file is read, and the last bytes before that."""
         self._came = time.monotonic()
@@ -78,12 +78,12 @@ class FollowedFile:
         self._known, self._lives = self._read_position(value)
         self._inode, self._life = 0, ""
 
-    def _read_position(self, value: Any) -> tuple[Place | None, dict[str, int]]:
+    def _read_position(self, value: Any) -> tuple[FileOffset | None, dict[str, int]]:
         try:
             if value is None or isinstance(value, list):
-                return (Place(int(value[0]), int(value[1])) if value else None), {}
+                return (FileOffset(int(value[0]), int(value[1])) if value else None), {}
             inode, behind, length = (int(value[name]) for name in _MEMBERS[:3])
-            place = Place(inode, behind, length, str(value["tail"]), str(value["life"]))
+            place = FileOffset(inode, behind, length, str(value["tail"]), str(value["life"]))
             return place, {str(name): int(count) for name, count in value["lives"]}
         except (ValueError, TypeError, IndexError, KeyError) as error:
             raise BridgeError(f"the position of {self._path} is none of a file: {error}") from error
@@ -105,7 +105,7 @@ class FollowedFile:
         """See Source."""
         self._save(messages[-1].position)
 
-    def _save(self, place: Place) -> None:
+    def _save(self, place: FileOffset) -> None:
         self._known = place
         lives = [*self._lives.items()][-_LIVES:]
         self._position.save({name: getattr(place, name) for name in _MEMBERS} | {"lives": lives})
@@ -145,7 +145,7 @@ class FollowedFile:
         if not self._life:
             self._life = self._new_life(inode)
         last = (body[-_TAIL:] + b"\n")[-_TAIL:]
-        place = Place(inode, behind, len(last), digest(last), self._life)
+        place = FileOffset(inode, behind, len(last), digest(last), self._life)
         former = f"file/{self._name}/{inode}/{behind}" if self._former else ""
         return Message(body, f"file/{self._name}/{self._life}/{behind}", place, former_key=former)
 
@@ -177,12 +177,12 @@ class FollowedFile:
             self._former = False
         start = 0 if self._begin or known is not None else _line_end(file, found.st_size)
         last = os.pread(file.fileno(), min(start, _TAIL), start - min(start, _TAIL))
-        place = Place(found.st_ino, start, len(last), digest(last) if last else "")
+        place = FileOffset(found.st_ino, start, len(last), digest(last) if last else "")
         self._go_on(file, place)
         self._save(place)
         return True
 
-    def _go_on(self, file: BinaryIO, place: Place) -> None:
+    def _go_on(self, file: BinaryIO, place: FileOffset) -> None:
         """Read `file` from a place on, which may be of the file that it is a copy of."""
         size = os.fstat(file.fileno()).st_size
         self._file, self._begin = file, True
@@ -190,7 +190,7 @@ class FollowedFile:
         self._at = min(place.behind, size)
         before = min(self._at, _TAIL)
         self._tail = os.pread(file.fileno(), before, self._at - before)
-        self._cutter = Cutter(self._at, self._quads)
+        self._cutter = LineCutter(self._at, self._quads)
 
     def _follow(self) -> None:
         """Go over to a file that has taken the name, once the open one is at its end."""
@@ -210,7 +210,7 @@ class FollowedFile:
         """Read another file, from its beginning."""
         assert self._file is not None
         self._file.close()
-        place = Place(os.fstat(file.fileno()).st_ino)
+        place = FileOffset(os.fstat(file.fileno()).st_ino)
         self._go_on(file, place)
         self._former = False
         if not self._ahead:  # all that was before is confirmed
@@ -219,7 +219,7 @@ class FollowedFile:
     def _cut_off(self) -> None:
         """The open file does not hold what was read of it: it was cut off. Its rest may be in a copy."""
         assert self._file is not None
-        place = Place(self._inode, self._at, len(self._tail), digest(self._tail), self._life)
+        place = FileOffset(self._inode, self._at, len(self._tail), digest(self._tail), self._life)
         copy = self._copy(place)
         if copy is not None:
             self._file.close()
@@ -238,7 +238,7 @@ class FollowedFile:
             self._ahead += map(self._message, self._cutter.cut(b"\n"))
         self._ahead += map(self._message, self._cutter.complete())
 
-    def _found(self, place: Place) -> BinaryIO | None:
+    def _found(self, place: FileOffset) -> BinaryIO | None:
         """The file that was being read, wherever it is now; else a copy of it, if it was cut off."""
         paths = [path for path in (self._path, *self._beside()) if _inode(path) == place.inode]
         for path in paths:
@@ -248,7 +248,7 @@ class FollowedFile:
             file.close()
         return self._copy(place)
 
-    def _copy(self, place: Place) -> BinaryIO | None:
+    def _copy(self, place: FileOffset) -> BinaryIO | None:
         """A file beside the path, named after it, that holds what was read and more."""
         for path in self._beside():
             if place.length and path.name.startswith(self._path.name) and _inode(path) != place.inode:

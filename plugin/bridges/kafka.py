@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from oxiseq.bridges.position import Position
+from oxiseq.bridges.position import SourcePosition
 from oxiseq.bridges.settings import BridgeError, BridgeSettings
 from oxiseq.bridges.source import Message, digest
 from oxiseq.engine.extras import needed
@@ -27,7 +27,7 @@ class KafkaSource:
     """kafka://HOST:PORT,HOST:PORT; the topic is `topic`. A message's key is cluster, topic, partition, offset and time
     there: the offsets of a topic that is deleted and made again begin with 0. `position`: that the group has begun."""
 
-    def __init__(self, settings: BridgeSettings, position: Position) -> None:
+    def __init__(self, settings: BridgeSettings, position: SourcePosition) -> None:
         brokers = urlsplit(settings.url).netloc
         if not brokers or not settings.topic:
             raise BridgeError("kafka: write kafka://HOST:PORT and a topic")

@@ -14,14 +14,14 @@ from oxiseq.bridges.ldes import LdesSource, State
 from oxiseq.bridges.lines import Stdin
 from oxiseq.bridges.mqtt import MqttSource
 from oxiseq.bridges.nats import NatsSource
-from oxiseq.bridges.position import Position
+from oxiseq.bridges.position import SourcePosition
 from oxiseq.bridges.redis import RedisSource
 from oxiseq.bridges.settings import STDIN, BridgeError, BridgeSettings
 from oxiseq.bridges.source import Source, digest
 from oxiseq.bridges.websocket import WebSocket
 from oxiseq.engine.extras import loaded
 
-_Opened: TypeAlias = Callable[[BridgeSettings, Position], Source]
+_Opened: TypeAlias = Callable[[BridgeSettings, SourcePosition], Source]
 _KINDS: Final[Mapping[str, tuple[str, _Opened]]] = {
     "mqtt": ("paho.mqtt.client", lambda settings, _: MqttSource(settings)),
     "mqtts": ("paho.mqtt.client", lambda settings, _: MqttSource(settings)),
@@ -47,7 +47,7 @@ def opener_of(settings: BridgeSettings) -> Callable[[], Source]:
     if separator and scheme.lower() in _KINDS:
         package, opened = _KINDS[scheme.lower()]
         loaded(package)
-        position = Position(settings.position, digest(settings.shown, settings.topic, settings.group))
+        position = SourcePosition(settings.position, digest(settings.shown, settings.topic, settings.group))
         return partial(opened, settings, position)
     if separator and scheme not in ("file", *_LDES):
         known = ", ".join((*_KINDS, *_LDES))
@@ -57,4 +57,4 @@ def opener_of(settings: BridgeSettings) -> Callable[[], Source]:
         state = State.of(settings.position, settings.url)
         return lambda: LdesSource(settings, state)
     path = settings.followed or Path(settings.url)
-    return partial(FollowedFile, settings, path, Position(settings.position, digest(os.fsencode(path))))
+    return partial(FollowedFile, settings, path, SourcePosition(settings.position, digest(os.fsencode(path))))

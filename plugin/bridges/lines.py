@@ -28,7 +28,7 @@ def is_quads(media_type: str) -> bool:
     return media_type in _QUADS
 
 
-class Cutter:
+class LineCutter:
     """Bytes into messages with the offset behind each."""
 
     def __init__(self, offset: int, quads: bool) -> None:
@@ -85,7 +85,7 @@ class Stdin:
             self._number = self._file.fileno()
         except (AttributeError, OSError, ValueError) as error:
             raise BridgeError(f"stdin cannot be read: {error if sys.stdin is not None else 'it is closed'}") from None
-        self._cutter = Cutter(0, is_quads(settings.media_type))
+        self._cutter = LineCutter(0, is_quads(settings.media_type))
         self._run = os.urandom(8).hex()
         self._ahead: list[Message] = []
         self._ended = self._failed = False

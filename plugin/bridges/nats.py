@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from oxiseq.bridges.position import Position
+from oxiseq.bridges.position import SourcePosition
 from oxiseq.bridges.settings import BridgeError, BridgeSettings
 from oxiseq.bridges.source import Message, digest
 from oxiseq.engine.extras import needed
@@ -48,7 +48,7 @@ class NatsSource:
     messages. A message's key is the stream, its number and its time there, to the microsecond: no other stream, of this
     or another server, has these. `position`: the stream, and the last number that is confirmed."""
 
-    def __init__(self, settings: BridgeSettings, position: Position) -> None:
+    def __init__(self, settings: BridgeSettings, position: SourcePosition) -> None:
         parts = urlsplit(settings.url)
         if not parts.hostname or not settings.topic:
             raise BridgeError("nats: write nats://HOST:PORT and a subject as the topic, as plant.>")

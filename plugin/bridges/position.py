@@ -18,7 +18,7 @@ _PAUSE: Final = 1.0
 """Seconds between two writings that need not be at once."""
 
 
-class Position:
+class SourcePosition:
     """A JSON value that outlives the source, which is opened again and again. `of`: what the value is about; that of
     another source does not count."""
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from oxiseq.bridges.position import Position
+from oxiseq.bridges.position import SourcePosition
 from oxiseq.bridges.settings import BridgeError, BridgeSettings
 from oxiseq.bridges.source import Message, digest
 from oxiseq.engine.extras import needed
@@ -25,7 +25,7 @@ class RedisSource:
     of them as a JSON object. Its key says server, database, stream, group and field, the entry's id, and its content:
     a stream that is deleted and made again may give its ids again. `position`: the newest entry that is confirmed."""
 
-    def __init__(self, settings: BridgeSettings, position: Position) -> None:
+    def __init__(self, settings: BridgeSettings, position: SourcePosition) -> None:
         if not settings.topic:
             raise BridgeError("redis: the topic is the name of the stream")
         self._stream, self._group, self._field = settings.topic, settings.group, settings.field

@@ -25,7 +25,7 @@ from oxiseq.grammar.algebra import GraphPattern, Span
 from oxiseq.grammar.languages import AnyQuery, Syntax
 from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Driver, Opener
-from oxiseq.languages.result_streams import Reader, refuse_own_results
+from oxiseq.languages.result_streams import StreamUse, refuse_own_results
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
@@ -120,7 +120,7 @@ class Language(ABC, Generic[Q]):
     def driver(self, query: Q, kb: Kb, options: Options) -> Driver:
         """The query over streams that are to be attached. Raises QueryError, OxiseqError, KbError."""
         run, shape = self.compile(query, TermDictionary(), knowledge_of(kb), options)
-        refuse_own_results(Reader.of("query", shape))
+        refuse_own_results(StreamUse.of("query", shape))
         return Driver(run, shape, self.names(query, run.plan), self.opener(query, options), options)
 
     def names(self, query: Q, plan: Any) -> Mapping[str, str]:

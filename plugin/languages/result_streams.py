@@ -17,7 +17,7 @@ _HINT = "SUPPRESS drops repeated matches, and rules of EP-SPARQL may derive from
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class StreamUse:
     """A query, the streams that it reads, and the one that its results go to."""
 
     name: str
@@ -25,12 +25,12 @@ class Reader:
     feeds: str | None
 
     @classmethod
-    def of(cls, name: str, shape: Shape) -> Reader:
+    def of(cls, name: str, shape: Shape) -> StreamUse:
         """A compiled query."""
         return cls(name, shape.reads, shape.feeds)
 
 
-def refuse_own_results(query: Reader, others: Iterable[Reader] = ()) -> None:
+def refuse_own_results(query: StreamUse, others: Iterable[StreamUse] = ()) -> None:
     """Raise QueryError if results of a query reach it through streams and the other queries."""
     path = _way_back(query, tuple(others))
     if path is not None:
@@ -38,9 +38,9 @@ def refuse_own_results(query: Reader, others: Iterable[Reader] = ()) -> None:
         raise QueryError(message, NOWHERE, hint=_HINT, code="own-results")
 
 
-def _way_back(query: Reader, others: tuple[Reader, ...]) -> tuple[str, ...] | None:
+def _way_back(query: StreamUse, others: tuple[StreamUse, ...]) -> tuple[str, ...] | None:
     """The shortest way from a query through streams and queries to itself."""
-    ways: list[tuple[Reader, tuple[str, ...]]] = [(query, (query.name,))]
+    ways: list[tuple[StreamUse, tuple[str, ...]]] = [(query, (query.name,))]
     seen = set[str]()
     for reader, way in ways:  # which grows
         stream = reader.feeds

@@ -8,7 +8,7 @@ from typing import Any
 
 from oxiseq.engine.events.faults import NO_FAULTS, Faults
 from oxiseq.engine.omissions import NO_OMISSIONS, Omissions
-from oxiseq.engine.run.progress import Progress
+from oxiseq.engine.run.progress import ReadProgress
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.run import Run
 from oxiseq.grammar.records import dataclass
@@ -57,7 +57,7 @@ class LiveQuery:
     """Found, and not packed yet."""
     omitted: int = 0
     """Of the instants that were left out for it those that have been reported."""
-    progress: Progress = field(init=False)
+    progress: ReadProgress = field(init=False)
     """How far the streams have come that it reads."""
     passed_over: frozenset[int] = frozenset()
     """The log's entries that are set aside for it: it does not see them."""
@@ -66,7 +66,7 @@ class LiveQuery:
     seen: Seen = field(default_factory=Seen)
 
     def __post_init__(self) -> None:
-        self.progress = Progress(lambda: self.run, self.shape.reads)
+        self.progress = ReadProgress(lambda: self.run, self.shape.reads)
 
     @property
     def faults(self) -> Faults:

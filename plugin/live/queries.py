@@ -30,7 +30,7 @@ from oxiseq.journal import (
     Retention,
 )
 from oxiseq.languages.registry import language_named
-from oxiseq.languages.result_streams import Reader, refuse_own_results
+from oxiseq.languages.result_streams import StreamUse, refuse_own_results
 from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine
 from oxiseq.live.errors import BoundError
@@ -389,9 +389,9 @@ class Queries:
         looked at when they are resumed."""
         failed = {record.name for record in self._journal.queries.all() if record.state == "failed"}
         refuse_own_results(
-            Reader.of(query.name, query.shape),
+            StreamUse.of(query.name, query.shape),
             (
-                Reader(name, facts.reads, facts.feeds)
+                StreamUse(name, facts.reads, facts.feeds)
                 for name, facts in self._known.items()
                 if name != query.name and name not in failed
             ),

@@ -81,7 +81,7 @@ class Short(Protocol):
         ...
 
 
-class Counted(Protocol):
+class CountedConnection(Protocol):
     """An open connection, whatever it speaks; times are monotonic."""
 
     client: object
@@ -110,7 +110,7 @@ class Connections:
 
     def __init__(self, most: int, slow: float, stall: float, rest: float = 120.0) -> None:
         self._most, self._slow, self.stall, self._rest = most, slow, stall, rest
-        self._open: dict[object, Counted] = {}
+        self._open: dict[object, CountedConnection] = {}
         self._told = -_LOG_EVERY
 
     def of(self, client: object) -> Connection | None:
@@ -118,14 +118,14 @@ class Connections:
         found = self._open.get(client)
         return found if isinstance(found, Connection) else None
 
-    def admit(self, connection: Counted) -> bool:
+    def admit(self, connection: CountedConnection) -> bool:
         """Take a new one in, in the place of a handshake of its client; False where all others are at work."""
         if connection.client not in self._open and len(self._open) >= self._most and not self._make_room():
             return False
         self._open[connection.client] = connection
         return True
 
-    def lost(self, connection: Counted) -> None:
+    def lost(self, connection: CountedConnection) -> None:
         """One has ended."""
         if self._open.get(connection.client) is connection:
             del self._open[connection.client]

@@ -22,7 +22,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.languages.language import Language
 from oxiseq.languages.registry import language_named
-from oxiseq.languages.result_streams import Reader, refuse_own_results
+from oxiseq.languages.result_streams import StreamUse, refuse_own_results
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
@@ -76,7 +76,7 @@ class Work:
     def _compiled(self, query: Any) -> tuple[Run, Shape]:
         options = Options(origin=self.order.origin, lateness=_NEVER)
         run, shape = self._language.compile(query, self.terms, self.kb, options)
-        refuse_own_results(Reader.of("query", shape))
+        refuse_own_results(StreamUse.of("query", shape))
         return run, shape
 
 

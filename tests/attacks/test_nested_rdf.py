@@ -12,7 +12,7 @@ import pytest
 from pyoxigraph import RdfFormat, Store
 
 from oxiseq.engine import jsonld
-from oxiseq.engine.attended import GoneError, attended
+from oxiseq.engine.attended import AbandonedError, attended
 from oxiseq.engine.events.contexts import Contexts
 from oxiseq.engine.rdf import Guarded, load, parse, rewritten
 from oxiseq.kb_loader.files import load_file
@@ -194,7 +194,7 @@ def test_parsing_ends_with_its_client(read: Callable[[bytes], Callable[[], Any]]
         return asked > 2
 
     text = json.dumps(nodes(20_000, **{"http://e/p": "x" * 30})).encode()
-    with attended(gone), pytest.raises(GoneError):
+    with attended(gone), pytest.raises(AbandonedError):
         work = read(text)
         while True:
             work()

@@ -23,7 +23,7 @@ from oxiseq.bridges.followed import FollowedFile
 from oxiseq.bridges.intake import key_headers
 from oxiseq.bridges.mqtt import MqttSource
 from oxiseq.bridges.nats import NatsSource
-from oxiseq.bridges.position import Position
+from oxiseq.bridges.position import SourcePosition
 from oxiseq.bridges.source import digest
 from oxiseq.live.api import LiveRoutes
 from oxiseq.rights import EVERYTHING
@@ -72,7 +72,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- files ----------------------------------------------------------------------------------------------
 
 
-def followed(log: Path, position: Position, **given: Any) -> FollowedFile:
+def followed(log: Path, position: SourcePosition, **given: Any) -> FollowedFile:
     return FollowedFile(BridgeSettings(url=str(log), into=S, **{"start": "all", **given}), log, position)
 
 
@@ -108,7 +108,7 @@ def test_a_file_that_was_rotated_while_nobody_read_is_read_to_its_end_and_those_
     log = tmp_path / "log.nq"
     log.write_bytes(lines(1, 4))
     position = tmp_path / "position"
-    source = followed(log, Position(position))
+    source = followed(log, SourcePosition(position))
     assert len(read_all(source, 3)) == 3
     source.close()
     with log.open("ab") as file:
@@ -120,10 +120,10 @@ def test_a_file_that_was_rotated_while_nobody_read_is_read_to_its_end_and_those_
         time.sleep(0.01)
         log.write_bytes(lines(low, high))
     (tmp_path / "log.nq.bak").write_bytes(lines(90, 99))  # nothing that logrotate has named
-    source = followed(log, Position(position))
+    source = followed(log, SourcePosition(position))
     assert bodies(read_all(source, 10)) == [event(i) for i in range(4, 14)]
     source.close()
-    source = followed(log, Position(position))
+    source = followed(log, SourcePosition(position))
     assert not source.read(10, 0.3)
     source.close()
 
@@ -131,14 +131,14 @@ def test_a_file_that_was_rotated_while_nobody_read_is_read_to_its_end_and_those_
 def test_a_file_that_was_copied_and_cut_off_while_nobody_read_is_read_from_the_copy(tmp_path: Path) -> None:
     log, position = tmp_path / "log.nq", tmp_path / "position"
     log.write_bytes(lines(1, 4))
-    source = followed(log, Position(position))
+    source = followed(log, SourcePosition(position))
     read_all(source, 3)
     source.close()
     with log.open("ab") as file:
         file.write(lines(4, 6))
     shutil.copy(log, tmp_path / "log.nq-20240501")
     log.write_bytes(lines(6, 20))
-    source = followed(log, Position(position))
+    source = followed(log, SourcePosition(position))
     found = read_all(source, 16)
     assert bodies(found) == [event(i) for i in range(4, 20)] and len({each.key for each in found}) == 16
     source.close()
@@ -147,12 +147,12 @@ def test_a_file_that_was_copied_and_cut_off_while_nobody_read_is_read_from_the_c
 def test_what_a_new_bridge_finds_at_its_start_is_where_it_begins_after_a_kill_too(tmp_path: Path) -> None:
     log, position = tmp_path / "log.nq", tmp_path / "position"
     log.write_bytes(lines(1, 4))
-    source = followed(log, Position(position), start="new")
+    source = followed(log, SourcePosition(position), start="new")
     assert not source.read(10, 0.2)
     source.close()  # nothing was confirmed
     with log.open("ab") as file:
         file.write(lines(4, 6))
-    source = followed(log, Position(position), start="new")
+    source = followed(log, SourcePosition(position), start="new")
     assert bodies(read_all(source, 2)) == [event(4), event(5)]
     source.close()
 
@@ -160,12 +160,12 @@ def test_what_a_new_bridge_finds_at_its_start_is_where_it_begins_after_a_kill_to
 def test_keys_are_the_same_for_what_was_not_confirmed(tmp_path: Path) -> None:
     log, position = tmp_path / "log.nq", tmp_path / "position"
     log.write_bytes((event(1) + b"\n") * 2 + lines(2, 4))
-    source = followed(log, Position(position))
+    source = followed(log, SourcePosition(position))
     read_all(source, 3)
     log.write_bytes(event(1) + b"\n" + lines(7, 9))
     found = read_all(source, 3, confirm=False)
     source.close()
-    source = followed(log, Position(position))
+    source = followed(log, SourcePosition(position))
     assert [each.key for each in read_all(source, 3)] == [each.key for each in found]
     source.close()
 
@@ -363,11 +363,11 @@ def test_nats_messages_of_a_killed_bridge_come_again_in_their_order(
         asyncio.run(nats_publish(url, 1, 41, anew=True))
         settings = BridgeSettings(url=url, into=S, topic="plant.*", start="all")
         for _ in range(3):  # each kill leaves messages that are not confirmed
-            source = NatsSource(settings, Position(None))
+            source = NatsSource(settings, SourcePosition(None))
             assert bodies(read_all(source, 20, confirm=False))[:20] == [event(i) for i in range(1, 21)]
             killed(source)
         asyncio.run(nats_publish(url, 41, 51))
-        source = NatsSource(settings, Position(None))
+        source = NatsSource(settings, SourcePosition(None))
         found = read_all(source, 50, confirm=False)
         assert bodies(found) == [event(i) for i in range(1, 51)]
         time.sleep(1.6)  # the intake is busy for longer than the server waits
@@ -375,7 +375,7 @@ def test_nats_messages_of_a_killed_bridge_come_again_in_their_order(
         source.confirm(found[:30])
         source.close()
         begun = time.monotonic()
-        source = NatsSource(settings, Position(None))
+        source = NatsSource(settings, SourcePosition(None))
         assert bodies(read_all(source, 20)) == [event(i) for i in range(31, 51)]
         assert time.monotonic() - begun < 0.9  # what was closed in order gives them back at once
         source.close()
@@ -386,17 +386,17 @@ def test_a_nats_consumer_that_is_gone_begins_where_the_bridge_was(tmp_path: Path
         asyncio.run(nats_publish(url, 1, 4, anew=True))
         position = tmp_path / "position"
         settings = BridgeSettings(url=url, into=S, topic="plant.*")
-        source = NatsSource(settings, Position(position))
+        source = NatsSource(settings, SourcePosition(position))
         asyncio.run(nats_publish(url, 4, 6))
         assert bodies(read_all(source, 2)) == [event(4), event(5)]
         source.close()
         group = f"oxiseq-{digest('plant.*', size=6)}"
         asyncio.run(nats_publish(url, 6, 8, forget=group))
-        source = NatsSource(settings, Position(position))
+        source = NatsSource(settings, SourcePosition(position))
         assert bodies(read_all(source, 2)) == [event(6), event(7)]
         source.close()
         asyncio.run(nats_publish(url, 8, 10, anew=True))
-        source = NatsSource(settings, Position(position))
+        source = NatsSource(settings, SourcePosition(position))
         assert bodies(read_all(source, 2)) == [event(8), event(9)]
         source.close()
 
@@ -423,7 +423,7 @@ def test_a_nats_consumer_of_an_earlier_version_is_waited_for_as_those_of_this_on
         asyncio.run(nats_publish(url, 1, 3, anew=True))
         asyncio.run(consumer(url, make=True))
         asyncio.run(nats_publish(url, 3, 5))
-        source = NatsSource(BridgeSettings(url=url, into=S, topic="plant.*"), Position(None))
+        source = NatsSource(BridgeSettings(url=url, into=S, topic="plant.*"), SourcePosition(None))
         assert bodies(read_all(source, 2)) == [event(3), event(4)]
         source.close()
         assert asyncio.run(consumer(url, make=False)).config.ack_wait == 30

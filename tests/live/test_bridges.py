@@ -25,7 +25,7 @@ from oxiseq.bridges.intake import Intake
 from oxiseq.bridges.lines import Stdin
 from oxiseq.bridges.mqtt import MqttSource
 from oxiseq.bridges.nats import NatsSource
-from oxiseq.bridges.position import Position
+from oxiseq.bridges.position import SourcePosition
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.bridges import Bridges, Door, Inside
 from oxiseq.sparql.evaluation import Evaluations
@@ -382,7 +382,7 @@ def test_nats_messages_are_acknowledged_once_they_are_durable(tmp_path: Path, mo
             asyncio.run(send(1, 31, anew=True))
             eventually(lambda: events(doors) == 30)
             eventually(lambda: asyncio.run(send(0, 0)) == 0)
-        source = NatsSource(BridgeSettings(into=S, **given), Position(None))
+        source = NatsSource(BridgeSettings(into=S, **given), SourcePosition(None))
         asyncio.run(send(31, 34))
         found: list[Message] = []
         eventually(lambda: found.extend(source.read(1, 0.1)) or len(found) == 3)
@@ -505,7 +505,7 @@ def test_a_message_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("oxiseq.bridges.lines._LONGEST", 1000)
     log = tmp_path / "log"
     log.write_bytes(b"x" * 5000)
-    source = FollowedFile(BridgeSettings(url=str(log), into=S, start="all"), log, Position(None))
+    source = FollowedFile(BridgeSettings(url=str(log), into=S, start="all"), log, SourcePosition(None))
     with pytest.raises(BridgeError, match="more than 1000"):
         source.read(10, 1)
     source.close()

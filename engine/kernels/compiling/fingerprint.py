@@ -31,7 +31,7 @@ _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), np.generic, 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 
 
-class _Files(CompileResultCacheImpl):
+class _CacheNames(CompileResultCacheImpl):
     """The names of a kernel's files: without its line, so that it takes the place of what it was before."""
 
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
@@ -45,7 +45,7 @@ class KernelCache(FunctionCache):
     The fingerprint is computed when the kernel is first looked up: by then its module is complete.
     """
 
-    _impl_class = _Files
+    _impl_class = _CacheNames
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel, None where there is none."""

@@ -137,7 +137,7 @@ class Fetching:
     def _body(self, answer: httpx.Response, url: str) -> IO[bytes]:
         if (packed := answer.headers.get("content-encoding", _PACKED).lower()) not in (_PACKED, "identity"):
             raise BridgeError(f"{_shown(url)}: packed by {packed[:40]}; {_PACKED} is known")
-        return io.BufferedReader(_Body(answer.iter_bytes(), _shown(url)), _BLOCK)
+        return io.BufferedReader(_PageBody(answer.iter_bytes(), _shown(url)), _BLOCK)
 
     def _refused(self, answer: httpx.Response, url: str) -> None:
         status, asked = answer.status_code, answer.headers.get("retry-after", "")
@@ -184,7 +184,7 @@ def _shown(url: str) -> str:
     return without_user(url)
 
 
-class _Body(io.RawIOBase):
+class _PageBody(io.RawIOBase):
     """The bytes of a page as a file, while they come; `shown`: its address, for errors."""
 
     def __init__(self, pieces: Iterator[bytes], shown: str) -> None:
