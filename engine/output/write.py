@@ -223,7 +223,7 @@ class AnswerWriter:
         values = state["known"]
         rows = [b""] * len(state["ends"]) if values is None else [row.tobytes() for row in terms.ids(values)]
         self._seen = {}
-        decided = state.get("decided", state["ends"])  # earlier versions did not know
+        decided = state["decided"] if "decided" in state else state["ends"]  # earlier versions did not know
         for end, at, row in zip(state["ends"].tolist(), decided.tolist(), rows, strict=True):
             self._seen.setdefault((end, at), set()).add(row)
         patterns = {gpm.name: gpm.kb for gpm in self._late if gpm.kb is not None}

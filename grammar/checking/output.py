@@ -86,7 +86,7 @@ def _detect_time(seen: Overview) -> Iterator[Finding]:
     ]
     for place, expression, span in where:
         for part in subexpressions(expression):
-            if part == DETECTTIME:
+            if isinstance(part, MatchFunction) and part == DETECTTIME:
                 hint = "it can be used in SELECT and CONSTRUCT; ENDTIME() is the time of a match's last event"
                 message = f"DETECTTIME() cannot be used in {place}: it is known after that has been applied"
                 yield error("function", message, part.span, hint)
