@@ -58,7 +58,7 @@ def _case(name: str, language: str, data: dict[str, Any]) -> RspCase:
         data.get("kb", ""),
         data.get("instants"),
         data.get("report"),
-        Counter(rows) if rows else None,
+        Counter(rows) if "rows" in data else None,
         any(times is not None for _, times, _ in rows),
         data.get("items"),
         data.get("graph"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeAlias
 
@@ -19,20 +19,14 @@ from oxiseq.grammar.algebra import (
     Aggregate,
     Bind,
     Call,
-    Choice,
-    EventName,
-    EventPattern,
     Every,
     Exists,
     Expression,
     Filter,
-    FirstOf,
-    Following,
     FunctionCall,
     Gpm,
     GraphPattern,
     Group,
-    LastOf,
     MatchPattern,
     Minus,
     OnClose,
@@ -55,7 +49,8 @@ from oxiseq.grammar.rsp_algebra import (
     RspQuery,
     WindowOperator,
 )
-from reference.patterns import Mu, Omega, answer_kb, join, match_event, take_apart
+from reference.event_patterns import Basic, Event, event_mappings, first, last
+from reference.patterns import Mu, Omega, answer_kb, match_event, take_apart
 from reference.scopes import inside, shown
 from reference.sparql_text import select_text
 from reference.values import normal_term, normal_triple
@@ -77,16 +72,6 @@ class Item:
     position: int
     instant: int
     graph: tuple[Triple, ...]
-
-
-@dataclass(frozen=True)
-class Event:
-    """An event mapping (µ, t1, t2) and the items that justify it."""
-
-    mu: Mu
-    start: Time
-    end: Time
-    items: frozenset[tuple[str, int]]
 
 
 @dataclass(frozen=True)
@@ -218,82 +203,24 @@ def _inside(query: RspQuery, operator: WindowOperator, item: Item, at: Time, see
 # --- events ---------------------------------------------------------------------------------------
 
 
-def event_mappings(
-    query: RspQuery,
-    pattern: EventPattern,
-    items: Mapping[str, Sequence[Item]],
-    kb: Store,
-    at: Time,
-    used: Iterable[tuple[str, int]] = (),
-    before: Time | None = None,
-) -> set[Event]:
-    """⟦E⟧ at an instant (Eq. 4 to 11), without the items that were consumed; `before`: on W*, the items before it."""
-
-    def inside(inner: EventPattern, before: Time | None = before) -> set[Event]:
-        return event_mappings(query, inner, items, kb, at, used, before)
-
-    match pattern:
-        case EventName(name):
-            (definition,) = (e for e in query.events if e.name == name)
-            (window,) = (w for w in query.windows if w.name == definition.window)
-            parts = take_apart(Gpm(name, "", definition.pattern))
-            from_kb = answer_kb(parts, kb)
-            found = {
-                Event(mu, i.time, i.time, frozenset([(i.stream, i.position)]))
-                for i in window_items(query, window, items, at)
-                if (i.stream, i.position) not in used and (before is None or i.time < before)
-                for mu in match_event(parts, i.graph, from_kb, kb)
-            }
-            return {"": found, "FIRST": _first(found), "LAST": _last(found)}[definition.choice]
-        case FirstOf(inner):
-            return _first(inside(inner))
-        case LastOf(inner):
-            return _last(inside(inner))
-        case Following(left, right, choice):
-            shared = set(_variables(query, left)) & set(_variables(query, right))
-            return _sequence(lambda start: inside(left, start), inside(right), choice, shared)
-
-
-def _variables(query: RspQuery, pattern: EventPattern) -> list[Variable]:
-    match pattern:
-        case EventName(name):
-            return [v for e in query.events if e.name == name for v in shown(e.pattern)]
-        case FirstOf(inner) | LastOf(inner):
-            return _variables(query, inner)
-        case Following(left, right):
-            return _variables(query, left) + _variables(query, right)
-
-
-def _first(events: set[Event]) -> set[Event]:
-    return {e for e in events if not any(o.end < e.end for o in events)}
-
-
-def _last(events: set[Event]) -> set[Event]:
-    return {e for e in events if not any(o.end > e.end for o in events)}
-
-
-def _sequence(
-    first_before: Callable[[Time], set[Event]], second: set[Event], choice: Choice, shared: set[Variable]
-) -> set[Event]:
-    """Eq. 7 and 9 to 11: for each (µ2, t3, t4) what ⟦E1⟧ on W*, the items before t3, has that agrees. SEQ^n takes the
-    last E2, and the last E1 on W*, before they are compared; SEQ^c and SEQ^r the first and the last E2 of those that
-    are equal on the shared variables and have an E1, and for each of them FIRST µ2(E1) and LAST µ2(E1) on W*."""
-    if choice is Choice.NAIVE:
-        second = _last(second)
-    first = {start: first_before(start) for start in {b.start for b in second}}
-    if choice is Choice.NAIVE:
-        first = {start: _last(each) for start, each in first.items()}
-    partners = {b: {a for a in first[b.start] if join(a.mu, b.mu) is not None} for b in second}
-    if choice in (Choice.CHRONOLOGICAL, Choice.RECENT):
-        best = _first if choice is Choice.CHRONOLOGICAL else _last
-        able = {b for b in second if partners[b]}
-
-        def equals(b: Event) -> set[Event]:
-            mine = {(v, t) for v, t in b.mu if v in shared}
-            return {o for o in able if {(v, t) for v, t in o.mu if v in shared} == mine}
-
-        partners = {b: best(partners[b]) for b in able if b in best(equals(b))}
-    return {Event(a.mu | b.mu, a.start, b.end, a.items | b.items) for b, each in partners.items() for a in each}
+def definitions(
+    query: RspQuery, items: Mapping[str, Sequence[Item]], kb: Store, at: Time, used: Collection[tuple[str, int]]
+) -> dict[str, Basic]:
+    """What each EVENT ON finds at an instant (Eq. 4), without the items that were consumed."""
+    found = {}
+    for definition in query.events:
+        (window,) = (w for w in query.windows if w.name == definition.window)
+        parts = take_apart(Gpm(definition.name, "", definition.pattern))
+        from_kb = answer_kb(parts, kb)
+        events = frozenset(
+            Event(mu, i.time, i.time, frozenset([(i.stream, i.position)]))
+            for i in window_items(query, window, items, at)
+            if (i.stream, i.position) not in used
+            for mu in match_event(parts, i.graph, from_kb, kb)
+        )
+        choice = {"": None, "FIRST": first, "LAST": last}[definition.choice]
+        found[definition.name] = Basic(events, frozenset(shown(definition.pattern)), choice)
+    return found
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -318,10 +245,11 @@ def _answers(
     justified: set[tuple[str, int]],
 ) -> Iterator[_Full]:
     store = _dataset(query, items, kb, at)
-    found: dict[MatchPattern, set[Event]] = {}
+    found: dict[MatchPattern, frozenset[Event]] = {}
+    defined = definitions(query, items, kb, at, used)
     for element in _all(Group((query.body,))):
         if isinstance(element, MatchPattern):
-            found[element] = event_mappings(query, element.events, items, kb, at, used)
+            found[element] = event_mappings(element.events, defined)
             justified.update(i for e in found[element] for i in e.items)
     mappings: dict[MatchPattern, Omega] = {m: frozenset(e.mu for e in events) for m, events in found.items()}
     timed = [e for e in query.body.where.elements if isinstance(e, MatchPattern)]
