@@ -2,23 +2,26 @@
 
 In the flow: an event pattern, rows of its events → **operators of its mappings**.
 
-The left operand of SEQ is evaluated on the items before each second mapping starts (Eq. 7). All that this part depends
-on is that moment, so a pattern is compiled *before moments*: a row for each mapping and each moment before which it
-holds. Two things spare that:
+The left operand of SEQ is evaluated as µ2(E1): with the values of each second mapping, on the items before that starts
+(Eq. 7). All that it depends on is these values and that moment, so a pattern is compiled *with substitutions*: a row
+for each mapping and each substitution that it agrees with and ends before. Two things spare that:
 
-- Before a moment a *stable* pattern holds the same mappings as ever, less those that end too late. An event is stable,
-  and so are FIRST of what is stable (the first of all is the first before a moment, if it lies before it at all), and
-  SEQ and SEQ^c with a stable second operand (the first operand covers what lies before the second in any case).
-- LAST of what is stable is the last that lies before each moment: one step in a timeline (plan.Follow).
+- A *steady* pattern has with any substitution the mappings that it has without, less those that do not agree or end
+  too late. An event is steady. So are, where nothing is put in that they choose among, FIRST of what is steady (the
+  first of all is the first before a moment, if it lies before it at all), and SEQ and SEQ^c with a steady second
+  operand (the first operand covers what lies before the second in any case).
+- FIRST and LAST of what is steady are the first and last by the values, before each moment: one step in a timeline
+  (plan.Follow).
 
-What is left, for instance `(A SEQ^r B) SEQ C`, is computed for each moment at which a C starts.
+What is left, for instance `(A SEQ^r B) SEQ C`, is computed for each substitution that a C makes. SEQ^n substitutes
+nothing (Eq. 9): the last of both operands are paired.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from pyoxigraph import Variable
 
@@ -28,7 +31,8 @@ from oxiseq.grammar.algebra import Choice, EventName, EventPattern, FirstOf, Fol
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import event_names
 
-_EDGE: Final[Mapping[Choice, Literal["EARLIEST", "LATEST"]]] = {
+_Choice: TypeAlias = Literal["ALL", "EARLIEST", "LATEST"]
+_EDGE: Final[Mapping[Choice, _Choice]] = {
     Choice.CHRONOLOGICAL: "EARLIEST",
     Choice.RECENT: "LATEST",
 }
@@ -50,9 +54,37 @@ class EventRows:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a variable: the columns that may hold its value, and whether one surely does."""
+
+    places: tuple[int, ...]
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Substitutions:
+    """An operator of what second mappings put into their first operand: a column for each variable, then the moment
+    before which the operand is evaluated, as two raw columns. Each row once."""
+
+    node: int
+    variables: tuple[Variable, ...]
+    certain: frozenset[Variable]
+
+    @property
+    def width(self) -> int:
+        """How many columns it has."""
+        return len(self.variables) + 2
+
+    def known(self, first: int = 0) -> dict[Variable, Known]:
+        """Its values, behind so many other columns."""
+        return {v: Known((first + place,), v in self.certain) for place, v in enumerate(self.variables)}
+
+
+@dataclass(frozen=True, slots=True)
 class Mappings:
-    """An operator of event mappings. start, end, items, moment: columns of upper halves; items: of each event, in the
-    order of the text; moment: of that before which the mapping holds. Variables come first."""
+    """An operator of event mappings. start, end, items: columns of upper halves; items: of each event, in the order of
+    the text; those of the substitution with which a mapping holds, if it is evaluated with any, begin `at` a column.
+    Variables come first."""
 
     node: int
     variables: tuple[Variable, ...]
@@ -60,11 +92,27 @@ class Mappings:
     start: int
     end: int
     items: tuple[int, ...]
-    moment: int | None = None
+    within: Substitutions | None = None
+    at: int = 0
 
     def places(self, variables: Sequence[Variable], first: int = 0) -> tuple[int, ...]:
         """The places of variables behind so many other columns."""
         return tuple(first + self.variables.index(v) for v in variables)
+
+    def substitution(self, first: int = 0) -> tuple[int, ...]:
+        """All columns of the substitution, behind so many others."""
+        return () if self.within is None else tuple(range(first + self.at, first + self.at + self.within.width))
+
+    def known(self, first: int = 0) -> dict[Variable, Known]:
+        """Its own values and those of its substitution, which agree; behind so many other columns."""
+        found = {} if self.within is None else self.within.known(first + self.at)
+        for place, v in enumerate(self.variables, first):
+            outer = found.get(v)
+            if outer is None or v in self.certain:
+                found[v] = Known((place,), v in self.certain)
+            elif not outer.sure:
+                found[v] = Known((*outer.places, place), False)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +122,6 @@ class Used:
 
     node: int
     events: tuple[str, ...]
-
-
-def is_stable(pattern: EventPattern) -> bool:
-    """Whether its mappings before a moment are those of all that end before it."""
-    match pattern:
-        case EventName():
-            return True
-        case FirstOf(inner):
-            return is_stable(inner)
-        case Following(_, second, Choice.UNRESTRICTED | Choice.CHRONOLOGICAL):
-            return is_stable(second)
-        case _:
-            return False
 
 
 class Events:
@@ -121,83 +156,138 @@ class Events:
 
     # --- patterns -----------------------------------------------------------------------------------
 
-    def mappings(self, pattern: EventPattern) -> Mappings:
-        """All that a pattern has."""
+    def mappings(self, pattern: EventPattern, within: Substitutions | None = None) -> Mappings:
+        """All that a pattern has, or, with substitutions, what it has with each."""
+        if within is not None and self._is_steady(pattern, frozenset(within.variables)):
+            return self._cut(self.mappings(pattern), within)
         match pattern:
             case EventName(name):
                 return self._event(self._rows[name])
             case FirstOf(inner) | LastOf(inner):
-                return self._first_or_last(self.mappings(inner), isinstance(pattern, LastOf))
+                return self._first_or_last(inner, within, latest=isinstance(pattern, LastOf))
             case Following(left, right, Choice.NAIVE):
-                return self.mappings(Following(LastOf(left), LastOf(right)))
+                return self._naive(self.mappings(LastOf(left), within), self.mappings(LastOf(right), within))
+            case Following(left, right, Choice.RECENT) if within is not None and self._waits(left, right, within):
+                return self._recent_before(left, self.mappings(right), within)
             case Following(left, right, choice):
-                return self._sequence(left, self.mappings(right), choice)
-
-    def _before(self, pattern: EventPattern, moments: int) -> Mappings:
-        """A pattern's rows before each of some moments: an operator of two raw columns, each row once."""
-        times = p.Timed(moments, 0)
-        match pattern:
-            case _ if is_stable(pattern):
-                return self._cut(self.mappings(pattern), times)
-            case LastOf(inner) if is_stable(inner):
-                return self._cut(self.mappings(inner), times, "LATEST")
-            case FirstOf(inner) | LastOf(inner):
-                return self._first_or_last(self._before(inner, moments), isinstance(pattern, LastOf))
-            case Following(left, right, Choice.NAIVE):
-                return self._before(Following(LastOf(left), LastOf(right)), moments)
-            case Following(left, right, Choice.RECENT) if is_stable(right):
-                return self._recent_before(left, self.mappings(right), times)
-            case Following(left, right, choice):
-                return self._sequence(left, self._before(right, moments), choice)
-        raise AssertionError(pattern)  # an event is stable
+                return self._sequence(left, self.mappings(right, within), choice)
 
     def _event(self, rows: EventRows) -> Mappings:
         node, time = self._sheet.add(rows.given(items=self._items)), len(rows.variables)
         return Mappings(node, rows.variables, rows.certain, time, time, (time + 2,) if self._items else ())
 
-    def _cut(self, found: Mappings, moments: p.Timed, choice: Literal["ALL", "LATEST"] = "ALL") -> Mappings:
-        """Mappings and the moments that they end before."""
-        node = self._sheet.add(p.Follow(p.Timed(found.node, found.end), moments, choice))
-        return replace(found, node=node, moment=self._sheet.width(found.node))
+    def _variables(self, pattern: EventPattern) -> frozenset[Variable]:
+        return frozenset(v for name in event_names(pattern) for v in self._rows[name.name].variables)
 
-    def _first_or_last(self, found: Mappings, latest: bool) -> Mappings:
-        """FIRST, LAST: of each moment, if there are moments."""
-        return replace(found, node=self._sheet.add(p.Extreme(found.node, _halves(found.moment), found.end, latest)))
+    def _certain(self, pattern: EventPattern) -> frozenset[Variable]:
+        return frozenset[Variable]().union(*(self._rows[name.name].certain for name in event_names(pattern)))
+
+    def _is_steady(self, pattern: EventPattern, values: frozenset[Variable]) -> bool:
+        """Whether with values for some variables, before a moment, it has those of its mappings that agree and end
+        before it."""
+        match pattern:
+            case EventName():
+                return True
+            case FirstOf(inner):
+                return values.isdisjoint(self._variables(inner)) and self._is_steady(inner, values)
+            case Following(left, right, Choice.UNRESTRICTED):
+                return self._is_steady(right, values) and self._is_steady(left, values - self._certain(right))
+            case Following(left, right, Choice.CHRONOLOGICAL):
+                grouping = self._certain(right) & self._variables(left)
+                return values & self._variables(pattern) <= grouping and self._is_steady(right, values)
+            case _:
+                return False
+
+    def _cut(self, found: Mappings, within: Substitutions, choice: _Choice = "ALL") -> Mappings:
+        """Mappings and the substitutions that they agree with and end before."""
+        shared = _Shared.of(found, within.known())
+        moments = p.Timed(within.node, len(within.variables), shared.sure_right, shared.loose_right)
+        node = self._sheet.add(p.Follow(p.Timed(found.node, found.end, shared.sure, shared.loose), moments, choice))
+        return replace(found, node=node, within=within, at=self._sheet.width(found.node))
+
+    def _first_or_last(self, inner: EventPattern, within: Substitutions | None, *, latest: bool) -> Mappings:
+        """FIRST, LAST: with each substitution, if there are any."""
+        if within is not None and self._is_steady(inner, frozenset(within.variables)):
+            found = self.mappings(inner)
+            if not _Shared.of(found, within.known()).loose:
+                return self._cut(found, within, "LATEST" if latest else "EARLIEST")
+        found = self.mappings(inner, within)
+        node = self._sheet.add(p.Extreme(found.node, found.substitution(), found.end, latest))
+        return replace(found, node=node)
 
     # --- SEQ ----------------------------------------------------------------------------------------
 
+    def _naive(self, first: Mappings, second: Mappings) -> Mappings:
+        """SEQ^n of the last of both operands, which have the same substitutions, if any."""
+        shared = _Shared.of(first, replace(second, within=None).known())
+        ends = p.Timed(first.node, first.end, (*first.substitution(), *shared.sure), shared.loose)
+        starts = p.Timed(second.node, second.start, (*second.substitution(), *shared.sure_right), shared.loose_right)
+        return self._joined(self._sheet.add(p.Follow(ends, starts)), first, second)
+
     def _sequence(self, left: EventPattern, right: Mappings, choice: Choice) -> Mappings:
-        """SEQ, SEQ^c, SEQ^r with second mappings, which may have moments."""
+        """SEQ, SEQ^c, SEQ^r with second mappings, which may have substitutions."""
         node, first = self._pairs(left, right, choice)
         if choice is not Choice.UNRESTRICTED:
             # of the second mappings that are equal on what is shared, and have a first one: the first, or the last
             width = self._sheet.width(first.node)
-            key = (*_halves(right.moment, width), *right.places(_shared(first, right), width))
+            node, shared = self._merged(node, self._rivals(first, right, width))
+            key = (*right.substitution(width), *shared)
             node = self._sheet.add(p.Extreme(node, key, width + right.end, choice is Choice.RECENT))
         return self._joined(node, first, right)
 
-    def _recent_before(self, left: EventPattern, right: Mappings, moments: p.Timed) -> Mappings:
-        """SEQ^r before moments, with stable second mappings: their partners do not depend on the moment."""
+    @staticmethod
+    def _rivals(first: Mappings, right: Mappings, width: int) -> list[tuple[int, ...]]:
+        """What is shared, where no value was surely put in: second mappings with a substitution compete by it. width:
+        of the columns before theirs."""
+        outer = frozenset[Variable]() if right.within is None else right.within.certain
+        known = right.known(width)
+        return [known[v].places for v in right.variables if v in first.variables and v not in outer]
+
+    def _merged(self, node: int, values: Sequence[tuple[int, ...]]) -> tuple[int, tuple[int, ...]]:
+        """The columns of values that may be in several: of an operator that has a further one for each of these."""
+        width, more, found = self._sheet.width(node), list[tuple[int, ...]](), list[int]()
+        for places in values:
+            found.append(places[0] if len(places) == 1 else width + len(more))
+            more += [places] if len(places) > 1 else []
+        if not more:
+            return node, tuple(found)
+        return self._sheet.pick(node, (*((place,) for place in range(width)), *more)), tuple(found)
+
+    def _waits(self, left: EventPattern, right: EventPattern, within: Substitutions) -> bool:
+        """Whether substitutions only choose among the pairs that SEQ^r has without them."""
+        values = frozenset(within.variables)
+        first = values & self._variables(left)
+        return first <= self._certain(right) and self._is_steady(right, values)
+
+    def _recent_before(self, left: EventPattern, right: Mappings, within: Substitutions) -> Mappings:
+        """SEQ^r with substitutions, of which the partners of second mappings do not depend."""
         node, first = self._pairs(left, right, Choice.RECENT)
-        width, moment = self._sheet.width(first.node), self._sheet.width(node)
-        shared = right.places(_shared(first, right), width)
-        pairs = p.Timed(node, width + right.end)
-        found = self._sheet.add(p.Follow(pairs, moments, "ALL" if shared else "LATEST"))
-        if shared:
-            found = self._sheet.add(p.Extreme(found, (*_halves(moment), *shared), pairs.time, latest=True))
-        return self._joined(found, first, replace(right, moment=moment - width))
+        width, at = self._sheet.width(first.node), self._sheet.width(node)
+        shared = _Shared.of(right, within.known(), width)
+        pairs = p.Timed(node, width + right.end, shared.sure, shared.loose)
+        moments = p.Timed(within.node, len(within.variables), shared.sure_right, shared.loose_right)
+        right = replace(right, within=within, at=at - width)
+        rivals = self._rivals(first, right, width)
+        if not rivals and not shared.loose:
+            return self._joined(self._sheet.add(p.Follow(pairs, moments, "LATEST")), first, right)
+        found, key = self._merged(self._sheet.add(p.Follow(pairs, moments)), rivals)
+        key = (*right.substitution(width), *key)
+        found = self._sheet.add(p.Extreme(found, key, pairs.time, latest=True))
+        return self._joined(found, first, right)
 
     def _pairs(self, left: EventPattern, right: Mappings, choice: Choice) -> tuple[int, Mappings]:
         """Each second mapping with those of the left operand on what lies before it that agree; of these the first for
         SEQ^c, the last for SEQ^r. Columns: of the left, then of the right."""
-        if isinstance(left, LastOf) and is_stable(left.events):
-            return self._with_last(left.events, right)
-        if not is_stable(left):
-            first, node = self._at_moments(left, right)
+        known = right.known()
+        if not self._is_steady(left, frozenset(known)):
+            edge = self._with_edge(left, right)
+            if edge is not None:
+                return edge
+            first, node = self._substituted(left, right)
         else:
             first = self.mappings(left)
-            shared = _Shared.of(first, right)
-            sides = self._timed(first, right, shared)
+            shared = _Shared.of(first, known)
+            sides = shared.timed(first, right)
             if choice is not Choice.UNRESTRICTED and not shared.loose:
                 return self._sheet.add(p.Follow(*sides, _EDGE[choice])), first
             node = self._sheet.add(p.Follow(*sides))
@@ -207,30 +297,33 @@ class Events:
         second = tuple(range(width, width + self._sheet.width(right.node)))
         return self._sheet.add(p.Extreme(node, second, first.end, choice is Choice.RECENT)), first
 
-    def _with_last(self, left: EventPattern, right: Mappings) -> tuple[int, Mappings]:
-        """LAST(stable) SEQ: the last before each second mapping, if it agrees. All that are last end at one time: SEQ^c
-        and SEQ^r choose nothing."""
-        first = self.mappings(left)
-        both = _Shared.of(first, right)
-        ends = p.Timed(first.node, first.end, (), (*both.sure, *both.loose))
-        starts = p.Timed(right.node, right.start, (), (*both.sure_right, *both.loose_right))
-        return self._sheet.add(p.Follow(ends, starts, "LATEST")), first
+    def _with_edge(self, left: EventPattern, right: Mappings) -> tuple[int, Mappings] | None:
+        """FIRST(steady) SEQ, LAST(steady) SEQ: the first or last that agrees before each second mapping. All these end
+        at one time: SEQ^c and SEQ^r choose nothing. None: of another operand."""
+        known = right.known()
+        if not isinstance(left, FirstOf | LastOf) or not self._is_steady(left.events, frozenset(known)):
+            return None
+        first = self.mappings(left.events)
+        shared = _Shared.of(first, known)
+        if shared.loose:
+            return None
+        edge = _EDGE[Choice.RECENT if isinstance(left, LastOf) else Choice.CHRONOLOGICAL]
+        return self._sheet.add(p.Follow(*shared.timed(first, right), edge)), first
 
-    @staticmethod
-    def _timed(first: Mappings, second: Mappings, shared: _Shared) -> tuple[p.Timed, p.Timed]:
-        ends = p.Timed(first.node, first.end, shared.sure, shared.loose)
-        return ends, p.Timed(second.node, second.start, shared.sure_right, shared.loose_right)
-
-    def _at_moments(self, left: EventPattern, right: Mappings) -> tuple[Mappings, int]:
-        """A left operand before each moment at which a second mapping starts, and its pairs with these."""
-        first = self._before(left, self._sheet.add(p.Distinct(self._pick(right.node, _halves(right.start)))))
-        shared = _Shared.of(first, right)
-        one = p.Arrange(first.node, (*_halves(first.moment), *shared.sure), shared.loose)
-        other = p.Arrange(right.node, (*_halves(right.start), *shared.sure_right), shared.loose_right)
+    def _substituted(self, left: EventPattern, right: Mappings) -> tuple[Mappings, int]:
+        """A left operand with the substitution that each second mapping makes, and its pairs with these."""
+        here = self._variables(left)
+        known = {v: each for v, each in right.known().items() if v in here}
+        node, places = self._merged(right.node, [each.places for each in known.values()])
+        key = (*places, *_halves(right.start))
+        distinct = self._sheet.add(p.Distinct(self._pick(node, key)))
+        certain = frozenset(v for v, each in known.items() if each.sure)
+        first = self.mappings(left, Substitutions(distinct, tuple(known), certain))
+        one, other = p.Arrange(first.node, first.substitution()), p.Arrange(node, key)
         return first, self._sheet.add(p.Join(self._sheet.add(one), self._sheet.add(other)))
 
     def _joined(self, node: int, first: Mappings, second: Mappings) -> Mappings:
-        """What pairs make: both sides' variables, the start of the first, the end of the second, its moment."""
+        """What pairs make: both sides' variables, the start of the first, the end of the second, its substitution."""
         width, columns = self._sheet.width(first.node), list[tuple[int, ...]]()
         variables = tuple(dict.fromkeys([*first.variables, *second.variables]))
         for v in variables:
@@ -238,9 +331,9 @@ class Events:
             other = second.places([v], width) if v in second.variables else ()
             columns.append(one if v in first.certain else other if v in second.certain else one + other)
         times = [first.start, width + second.end, *first.items, *(width + place for place in second.items)]
-        times += [] if second.moment is None else [width + second.moment]
         columns += [(place,) for first_half in times for place in _halves(first_half)]
-        start, items = len(variables), len(first.items) + len(second.items)
+        start, items, at = len(variables), len(first.items) + len(second.items), len(columns)
+        columns += [(place,) for place in second.substitution(width)]
         return Mappings(
             self._sheet.pick(node, tuple(columns)),
             variables,
@@ -248,7 +341,8 @@ class Events:
             start,
             start + 2,
             tuple(start + 4 + 2 * i for i in range(items)),
-            None if second.moment is None else start + 4 + 2 * items,
+            second.within,
+            at,
         )
 
     def _pick(self, node: int, places: Sequence[int]) -> int:
@@ -257,7 +351,8 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """The places of the variables that two mappings share: those that both surely bind, and the others."""
+    """The places of the variables that mappings share with what is known: those that both surely bind, and the others,
+    each with every place where it may be known."""
 
     sure: tuple[int, ...]
     sure_right: tuple[int, ...]
@@ -265,17 +360,22 @@ class _Shared:
     loose_right: tuple[int, ...]
 
     @classmethod
-    def of(cls, first: Mappings, second: Mappings) -> _Shared:
-        every = _shared(first, second)
-        sure = [v for v in every if v in first.certain and v in second.certain]
-        loose = [v for v in every if v not in sure]
-        return cls(first.places(sure), second.places(sure), first.places(loose), second.places(loose))
+    def of(cls, first: Mappings, known: Mapping[Variable, Known], width: int = 0) -> _Shared:
+        """width: of the columns before those of the mappings."""
+        sure, loose = list[tuple[int, int]](), list[tuple[int, int]]()
+        for place, v in enumerate(first.variables, width):
+            if v in known:
+                both = known[v].sure and v in first.certain
+                (sure if both else loose).extend((place, other) for other in known[v].places)
+        columns = [tuple(pair[side] for pair in pairs) for pairs in (sure, loose) for side in (0, 1)]
+        return cls(*columns)
+
+    def timed(self, first: Mappings, second: Mappings) -> tuple[p.Timed, p.Timed]:
+        """Both sides of a sequence."""
+        ends = p.Timed(first.node, first.end, self.sure, self.loose)
+        return ends, p.Timed(second.node, second.start, self.sure_right, self.loose_right)
 
 
-def _shared(first: Mappings, second: Mappings) -> list[Variable]:
-    return [v for v in first.variables if v in second.variables]
-
-
-def _halves(upper: int | None, first: int = 0) -> tuple[int, ...]:
-    """The columns of a number behind so many others; of None: none."""
-    return () if upper is None else (first + upper, first + upper + 1)
+def _halves(upper: int) -> tuple[int, int]:
+    """The columns of a number."""
+    return upper, upper + 1

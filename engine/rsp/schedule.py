@@ -2,7 +2,7 @@
 
 Instants given by the caller; every instant of the streams (content change); the multiples of periods (window close,
 periodic). Of the last kind those are left out at which no window holds anything and none did at the one before. When
-the streams have ended the clock runs on as long as a window that closes holds an event.
+the streams have ended the clock runs on to the first of these at which no window that closes holds an event.
 
 A window may hold the same events at millions of ticks. So ticks come as **stretches**: a tick, and until when the
 windows hold the same as there. Only the first tick of a stretch needs an answer of its own.
@@ -138,11 +138,11 @@ class Schedule:
         return Stretches(ticks[told], until[told], last, bool(filled[-1]) if len(filled) else self._filled)
 
     def _last(self, newest: int, windows: Windows) -> int:
-        """The last tick of streams that have ended. Windows that never close are answered again after the last
-        event."""
+        """The last tick of streams that have ended: the first at which windows that close are empty. Windows that never
+        close are answered again after the last event."""
         closed = windows.closed
         after = max(-(-newest // p) * p for p in self.rhythm.periods)
-        return after if closed is None else max(after, closed)
+        return after if closed is None else max(after, min((closed // p + 1) * p for p in self.rhythm.periods))
 
     def check(self, stretches: Stretches) -> None:
         """Raise LimitError if one of them has too many ticks to answer each."""

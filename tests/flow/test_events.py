@@ -50,16 +50,19 @@ Atoms: TypeAlias = Mapping[str, Sequence[Event]]
 """By name the mappings on the items of a window."""
 
 
-def evaluate(pattern: EventPattern, atoms: Atoms) -> set[Event]:
+def evaluate(pattern: EventPattern, atoms: Atoms, values: Mu = frozenset()) -> set[Event]:
+    """µ(E): the values are put in at the events, before anything above them chooses."""
     match pattern:
         case EventName(name):
-            return set(atoms[name])
+            return {e for e in atoms[name] if compatible(e.mu, values)}
         case FirstOf(inner):
-            return first_of(evaluate(inner, atoms))
+            return first_of(evaluate(inner, atoms, values))
         case LastOf(inner):
-            return last_of(evaluate(inner, atoms))
+            return last_of(evaluate(inner, atoms, values))
+        case Following(left, right, Choice.NAIVE):
+            return naive(left, right, atoms, values)
         case Following(left, right, choice):
-            return sequence(left, right, choice, atoms)
+            return sequence(left, right, choice, atoms, values)
     raise AssertionError(pattern)
 
 
@@ -90,23 +93,27 @@ def names_of(pattern: EventPattern) -> Iterator[str]:
             yield from names_of(right)
 
 
-def sequence(left: EventPattern, right: EventPattern, choice: Choice, atoms: Atoms) -> set[Event]:
-    """For each second mapping the first ones on what lies before it (Eq. 7). SEQ^n: the last of both, before they are
-    compared. SEQ^c, SEQ^r: of the second ones that have a first one and are equal on what is shared the first (last),
-    and of their first ones the first (last)."""
-    seconds = evaluate(right, atoms)
-    if choice is Choice.NAIVE:
-        seconds = last_of(seconds)
+def naive(left: EventPattern, right: EventPattern, atoms: Atoms, values: Mu) -> set[Event]:
+    """SEQ^n: the last of both, each on its own (Eq. 9)."""
+    return {
+        pair(first, second)
+        for first in last_of(evaluate(left, atoms, values))
+        for second in last_of(evaluate(right, atoms, values))
+        if first.end < second.start and compatible(first.mu, second.mu)
+    }
+
+
+def sequence(left: EventPattern, right: EventPattern, choice: Choice, atoms: Atoms, values: Mu) -> set[Event]:
+    """For each second mapping the first ones with its values on what lies before it (Eq. 7). SEQ^c, SEQ^r: of the
+    second ones that have a first one and are equal on what is shared and has no value the first (last), and of their
+    first ones the first (last)."""
     partners: dict[Event, set[Event]] = {}
-    for second in seconds:
+    for second in evaluate(right, atoms, values):
         before = {name: [e for e in events if e.end < second.start] for name, events in atoms.items()}
-        firsts = evaluate(left, before)
-        if choice is Choice.NAIVE:
-            firsts = last_of(firsts)
-        partners[second] = {first for first in firsts if compatible(first.mu, second.mu)}
+        partners[second] = evaluate(left, before, values | second.mu)
     if choice in (Choice.CHRONOLOGICAL, Choice.RECENT):
         best = first_of if choice is Choice.CHRONOLOGICAL else last_of
-        shared = set(variables_of(left)) & set(variables_of(right))
+        shared = (set(variables_of(left)) & set(variables_of(right))) - {v for v, _ in values}
         able = {second for second, firsts in partners.items() if firsts}
 
         def equals(second: Event) -> set[Event]:
@@ -114,11 +121,11 @@ def sequence(left: EventPattern, right: EventPattern, choice: Choice, atoms: Ato
             return {o for o in able if {(v, value) for v, value in o.mu if v in shared} == mine}
 
         partners = {second: best(partners[second]) for second in able if second in best(equals(second))}
-    return {
-        Event(first.mu | second.mu, first.start, second.end, first.items + second.items)
-        for second, firsts in partners.items()
-        for first in firsts
-    }
+    return {pair(first, second) for second, firsts in partners.items() for first in firsts}
+
+
+def pair(first: Event, second: Event) -> Event:
+    return Event(first.mu | second.mu, first.start, second.end, first.items + second.items)
 
 
 # --- what is drawn -----------------------------------------------------------------------------------

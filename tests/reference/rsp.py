@@ -7,7 +7,6 @@ of streams can only be in windows, not in events' mappings.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -141,7 +140,8 @@ def evaluation_instants(
     query: RspQuery, items: Mapping[str, Sequence[Item]], instants: Sequence[Time] | None
 ) -> list[Time]:
     """The instants, in order. Ticks at which no window has anything, and none had before, are left out. When the
-    streams have ended the clock goes on while a window with a RANGE of time, which alone closes, holds an event."""
+    streams have ended the clock goes on until no window with a RANGE of time, which alone closes, holds an event: the
+    tick at which the last of them is empty is reported, as a live store reports it."""
     times = sorted({i.time for each in items.values() for i in each})
     if query.when is None and instants is not None:
         return sorted(set(instants))
@@ -156,19 +156,30 @@ def evaluation_instants(
     )
     closing = [w for w in query.windows if any(isinstance(o, RangeWindow) and not o.events for o in w.operators)]
     closing = [w for w in closing if not any(isinstance(o, RangeWindow) and o.events for o in w.operators)]
-    reach = times[-1] + max(
-        (o.size + o.slide for w in closing for o in w.operators if isinstance(o, RangeWindow)), default=0
-    )
-    end = max(-(-times[-1] // p) * p for p in periods)
-    ticks = sorted({k * p for p in periods for k in range(-(-times[0] // p), max(reach, end) // p + 1)})
-    held = [tick for tick in ticks if any(window_items(query, w, items, tick) for w in closing)]
+    ends = [max(-(-times[-1] // p) * p for p in periods)]
+    if held := [at for at in _closes(closing, times) if any(window_items(query, w, items, at) for w in closing)]:
+        ends.append(min((max(held) // p + 1) * p for p in periods))
+    ticks = sorted({k * p for p in periods for k in range(-(-times[0] // p), max(ends) // p + 1)})
     out, filled = [], False
-    for tick in ticks[: bisect_right(ticks, max([end, *held]))]:
+    for tick in ticks:
         now = any(window_items(query, w, items, tick) for w in query.windows)
         if now or filled:
             out.append(tick)
         filled = now
     return out
+
+
+def _closes(windows: Sequence[NamedWindow], times: Sequence[Time]) -> list[Time]:
+    """Among these is the last time at which a window that closes holds something: the last before a multiple of the
+    slide, or that, at which an event is as old as the window is long."""
+    ranges = {o for w in windows for o in w.operators if isinstance(o, RangeWindow)}
+    return [
+        ((time + o.size) // o.slide + turn) * o.slide + least
+        for o in ranges
+        for time in times
+        for turn in (-1, 0, 1)
+        for least in (-1, 0)
+    ]
 
 
 # --- windows --------------------------------------------------------------------------------------

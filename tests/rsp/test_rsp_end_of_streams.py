@@ -1,4 +1,5 @@
-"""When the streams of a replay end, every window that holds an event still closes (semantics.md 4)."""
+"""When the streams of a replay end, every window that holds an event still closes, and the tick at which the last of
+them has become empty is reported, as a live store reports it (semantics.md 4)."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ import oxiseq
 from oxiseq.testing import run_file
 
 S = "http://e/S"
+SECOND = 1_000_000
 EVENTS = [(1, "<http://e/a> <http://e/p> 1 ."), (4, "<http://e/a> <http://e/p> 4 .")]
 P = "PREFIX : <http://e/> SELECT ?o "
 WINDOWS = {
@@ -58,7 +60,7 @@ def test_each_close_of_a_window_that_holds_an_event_is_reported(language: str) -
         (8, "4"),
     ]
     assert answers(text, language, "ISTREAM") == [(2, "1"), (4, "4")]
-    assert answers(text, language, "DSTREAM") == [(8, "1")]
+    assert answers(text, language, "DSTREAM") == [(8, "1"), (10, "4")]
 
 
 def test_closes_of_event_patterns() -> None:
@@ -90,10 +92,31 @@ def test_a_landmark_within_a_range_closes() -> None:
     assert answers(text, "rsepql", "RSTREAM") == [(4, "4"), (6, "4"), (8, "4")]
 
 
-def test_an_empty_window_after_the_last_close_is_not_reported() -> None:
+@pytest.mark.parametrize("language", [*WINDOWS])
+def test_what_the_last_window_held_ends_at_the_tick_at_which_it_is_empty(language: str) -> None:
+    """s1@0, s1@5, s2@20 and ten seconds: DSTREAM takes s2 back at 30."""
+    text = WINDOWS[language].format("[RANGE 10 SECONDS SLIDE 1 SECONDS]").replace("?o", "?s", 1)
+    events = [(at * SECOND, f"<http://e/s{name}> <http://e/p> 1 .") for at, name in [(0, 1), (5, 1), (20, 2)]]
+    found = oxiseq.run(text + " REPORT EVERY 1 SECONDS", {S: events}, language=language, report="DSTREAM")  # type: ignore[call-overload]
+    told = [(a.at_us // SECOND, a["s"].value) for a in found]
+    assert told == [(15, "http://e/s1"), (30, "http://e/s2")]
+
+
+def test_mappings_end_at_the_tick_at_which_their_window_is_empty() -> None:
+    text = MATCHES.format("[RANGE 6 SLIDE 2]") + " REPORT EVERY 1"
+    assert answers(text, "rsepql", "DSTREAM") == [(8, "1"), (10, "4")] == lived(text, "rsepql", "DSTREAM", [1, 4])
+
+
+@pytest.mark.parametrize("report", ["RSTREAM", "ISTREAM", "DSTREAM"])
+def test_a_window_that_has_become_empty_is_counted_once(report: str) -> None:
     text = "SELECT (COUNT(*) AS ?o) FROM STREAM <http://e/S> [RANGE 4 SLIDE 2] WHERE { ?s ?p ?x }"
     text += " REPORT ON WINDOW CLOSE"
-    assert answers(text, "rspql", "RSTREAM") == [(2, "1"), (4, "2"), (6, "1")]
+    expected = {
+        "RSTREAM": [(2, "1"), (4, "2"), (6, "1"), (8, "0")],
+        "ISTREAM": [(2, "1"), (4, "2"), (6, "1"), (8, "0")],
+        "DSTREAM": [(4, "1"), (6, "2"), (8, "1")],
+    }[report]
+    assert answers(text, "rspql", report) == expected == lived(text, "rspql", report, [1, 4])
 
 
 def lived(text: str, language: str, report: str, times: Iterable[int]) -> list[tuple[int, str]]:
@@ -113,7 +136,7 @@ def lived(text: str, language: str, report: str, times: Iterable[int]) -> list[t
     st.integers(1, 20),
     st.integers(1, 8),
     st.sampled_from(["ON WINDOW CLOSE", "EVERY 3", "EVERY 7"]),
-    st.sampled_from(["RSTREAM", "ISTREAM"]),
+    st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]),
 )
 def test_a_replay_reports_what_a_store_does_whose_clock_goes_on(
     language: str, times: list[int], size: int, slide: int, when: str, report: str
