@@ -2,7 +2,7 @@
 
 In the flow: summary plan, where a run cannot carry what groups need → **folded or listed** → run. What can be
 folded is known of each event by itself: keys that one event of a match has, and aggregates that add over events
-(answers.md, tier D). Extents are those that matches never leave.
+(answers.md 1.6, tier D). Extents are those that matches never leave.
 """
 
 from __future__ import annotations

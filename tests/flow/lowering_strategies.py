@@ -142,7 +142,7 @@ class Drawing:
 
     def exists(self, part: Part, depth: int) -> str:
         """Variables of its own have names of their own: where a group is joined with another, Oxigraph lets bindings of
-        that in (operators.md 12.11)."""
+        that in (operators.md 9)."""
         outer = tuple(sorted(part.sure & {*_VARIABLES}))
         own = self.fresh(), self.fresh()
         names = (*outer, *own)

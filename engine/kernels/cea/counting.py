@@ -1,4 +1,4 @@
-"""How many complex events end at an event, by visiting what is alive below its finals (answers.md, tier D).
+"""How many complex events end at an event, by visiting what is alive below its finals (answers.md 1.6, tier D).
 
 A node remembers how many prefixes it represents and the oldest start among them: as long as that is in the window the
 number holds, so usually only new nodes are visited, and those below which something has left the window.

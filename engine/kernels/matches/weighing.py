@@ -1,7 +1,7 @@
 """The weights of all that is below nodes, where these leave the window together: each new node's is made once, of its
 children's, in the order in which nodes were made.
 
-Where prefixes leave one by one a node's weight would not stand; see kernels/cea/composed.py, and tier D in answers.md.
+Where prefixes leave one by one a node's weight would not stand; see composed.py, and tier D in answers.md 1.6.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 In the flow: event batch + tables → **rows** by GPM (event, undecided flag, term ids). Per event: put the
 triples into slots; instances whose slots are all filled are joined depth first over the slots' hits, filters
 run as soon as their variables are bound. One function on purpose: arrays in local variables are what makes it
-fast (pitfall 1 there); in parts it took 2 to 17 % longer.
+fast; in parts it took 2 to 17 % longer.
 
 Complexity: O(triples + hits) per event, and the visited hits of the joins; a bound subject or object in a slot of
 `hash_from` hits and more is looked up by a hash chain. Comparisons of one variable with many numbers are one search.
