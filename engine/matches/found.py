@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.kernels.matches.ordering import arrange
 from oxiseq.grammar.records import dataclass
 
 I64 = NDArray[np.int64]
@@ -32,6 +33,15 @@ class Found:
         ends = np.concatenate([[0], np.cumsum(count)])
         places = np.arange(ends[-1]) + np.repeat(low - ends[:-1], count)
         return Found(self.rows[places], ends, self.marks[order], None if self.at is None else self.at[order])
+
+    def arranged(self) -> Found:
+        """The same in the order that their rows fix (kernels/matches/ordering.py), whatever else was found with
+        them."""
+        count = len(self)
+        if count < 2:
+            return self
+        order = np.arange(count)
+        return self.take(order) if arrange(self.rows, self.ends, order, np.empty(count, np.int64)) else self
 
     def only(self, shown: NDArray[np.bool_]) -> Found:
         """The same matches without some rows."""

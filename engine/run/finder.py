@@ -37,7 +37,7 @@ from oxiseq.engine.plan.thresholds import member_of
 from oxiseq.engine.run.answers import KbAnswers
 from oxiseq.engine.run.counted_part import CountedPart, JointRows
 from oxiseq.engine.run.letters import LetterRows, Source
-from oxiseq.engine.run.narrowed import Cuts
+from oxiseq.engine.run.narrowed import Cuts, finds_for_others
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.ranks import Ranks
 from oxiseq.engine.sequence.counts import ANY_LENGTH, WHOLE, Case
@@ -110,6 +110,7 @@ class Finder:
         self._letters = LetterRows(plan, terms, self.answers.exists)
         self._ranks = None if plan.runner.family is None else Ranks(plan, plan.runner.family, terms)
         requests = [request for request in plan.runner.requests if request is not None]
+        self._arranges = finds_for_others(plan)
         self._partly_native = not all(request.all_native for request in requests)
         self.asks_every_event = any(request.asks_every_event for request in requests)
         self._part: Part | None = None
@@ -379,6 +380,8 @@ class Finder:
             found = self.sequence.feed(self._letters.buffer if written else None, until, self.rows.times, passed)
             if plan.ranking is not None and plan.ranking.page is not None:
                 found = self._of_end(found, plan.ranking.page.at)
+            if self._arranges:
+                found = found.arranged()
             if self._deadlines is not None:
                 seen = self._seen(part, written=written)
                 if self._deferred is None:

@@ -16,6 +16,7 @@ from oxiseq.engine.kernels.matches.records import NO_LIMIT, NOTHING, PLACE_BITS
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.plan.thresholds import thresholds
 
 
 def why_not_narrowed(plan: QueryPlan) -> str | None:
@@ -40,6 +41,16 @@ def why_not_cut(plan: QueryPlan, *, counted: bool = False) -> str | None:
     if any(edge.waits for edge in graph.edges) or any(state.negated for state in graph.states):
         return "a negation at an end of the sequence reads the whole window"
     return None
+
+
+def finds_for_others(plan: QueryPlan) -> bool:
+    """Whether a query's matches may be listed among those of a longer window or of more lenient thresholds, or were
+    once. How such matches lie in memory depends on the others; so they come in an order that each one's rows fix, also
+    while the query is alone."""
+    if plan.runner.family is not None:
+        return not plan.runner.sequence.counted
+    cuts = plan.ranking is None and why_not_cut(plan) is None
+    return cuts and ((plan.window is not None and plan.window.sliding) or bool(thresholds(plan)))
 
 
 class Cuts:
