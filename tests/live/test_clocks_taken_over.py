@@ -218,8 +218,8 @@ def test_all_tell_at_which_tick_windows_become_empty_and_so_does_a_replay(tmp_pa
     ((_, found),) = everywhere([("register", "ended", 0), *(("push", "ad", at) for at in times)], tmp_path)
     text, language, _ = QUERIES["ended"]
     events = [(at * 1_000_000, f"<http://ex/a{number}> <http://ex/a> 1 .") for number, at in enumerate(times)]
-    replayed = sorted(told(match) for match in oxiseq.run(text, {D: events}, language))  # type: ignore[call-overload]
-    assert found == replayed
+    replayed = oxiseq.run(text, {D: events}, language=language)  # type: ignore[call-overload]
+    assert sorted(map(told, replayed)) == found
     assert [each.split()[1] for each in found] == ["00:00:05+00:00", "00:00:07+00:00", "00:00:13+00:00"]
 
 
