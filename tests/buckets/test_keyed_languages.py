@@ -78,6 +78,7 @@ KEYED = {
     "gone": f"REGISTER DSTREAM <http://e/o> AS SELECT ?k {WINDOW} WHERE {{ ?k :p ?x }}",
     "all": f"REGISTER RSTREAM <http://e/o> AS SELECT ?k {WINDOW} WHERE {{ ?k ?p ?x }} REPORT ON WINDOW CLOSE",
     "every 3": f"SELECT ?k {WINDOW} WHERE {{ ?k :p ?x FILTER NOT EXISTS {{ ?k :r ?z }} }} REPORT EVERY 3",
+    "gone by 2": f"REGISTER DSTREAM <http://e/o> AS SELECT ?k {WINDOW} WHERE {{ ?k :p ?x }} REPORT EVERY 2",
     "events": f"SELECT * FROM STREAM <{S}> [RANGE 3 EVENTS SLIDE 2 EVENTS] WHERE {{ ?k :p ?x . ?k :q ?y }}",
     "knowledge": f"SELECT * {WINDOW} WHERE {{ GRAPH :g {{ ?k :p ?x }} OPTIONAL {{ ?k :q ?y }} }}",
 }

@@ -51,6 +51,12 @@ QUERIES: Final[dict[str, tuple[str, str, dict[str, Any]]]] = {
         "rspql",
         {},
     ),
+    "ended": (
+        P + f"REGISTER DSTREAM <http://ex/o> AS SELECT ?a FROM NAMED WINDOW <http://ex/w> ON <{D}> "
+        "[RANGE PT4S STEP PT1S] WHERE { WINDOW <http://ex/w> { ?a :a ?x } } REPORT EVERY 1 SECONDS",
+        "rspql",
+        {},
+    ),
 }
 LAST: Final = 60
 Step = tuple[str, str, int]
@@ -205,6 +211,16 @@ def test_windows_begin_at_the_first_event_that_is_seen(tmp_path: Path) -> None:
     after = [("push", "ad", 3), ("push", "bd", 6), ("push", "ad", 7), ("restart", "", 0), ("push", "bd", 10)]
     ((_, found),) = everywhere([*script, *after, ("push", "bd", 11)], tmp_path)
     assert len(found) == 2
+
+
+def test_all_tell_at_which_tick_windows_become_empty_and_so_does_a_replay(tmp_path: Path) -> None:
+    times = (1, 3, 9)
+    ((_, found),) = everywhere([("register", "ended", 0), *(("push", "ad", at) for at in times)], tmp_path)
+    text, language, _ = QUERIES["ended"]
+    events = [(at * 1_000_000, f"<http://ex/a{number}> <http://ex/a> 1 .") for number, at in enumerate(times)]
+    replayed = oxiseq.run(text, {D: events}, language=language)  # type: ignore[call-overload]
+    assert sorted(map(told, replayed)) == found
+    assert [each.split()[1] for each in found] == ["00:00:05+00:00", "00:00:07+00:00", "00:00:13+00:00"]
 
 
 def test_idle_time_completes_what_waits_and_not_what_lies_ahead(tmp_path: Path) -> None:
