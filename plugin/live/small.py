@@ -1,7 +1,7 @@
 """The usual small body, one event in N-Quads or a graph, straight to its blob.
 
-Reading a file of any size takes tables and a dictionary; to set these up for five quads takes ten times as long as to
-read them. So what is plainly one event is packed here, with the same bytes as by the long way (tested); anything else,
+Reading a file of any size takes tables and a dictionary; to set these up for five quads takes longer than to read
+them. So what is plainly one event is packed here, with the same bytes as by the long way (tested); anything else,
 every fault included, is left to it.
 """
 

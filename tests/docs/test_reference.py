@@ -120,3 +120,15 @@ def test_each_hop_of_the_architecture_is_a_file_that_says_what_it_is() -> None:
     assert len(hops) > 14
     for hop in hops:
         assert (Path(__file__).parents[2] / hop).read_text(encoding="utf-8").startswith('"""'), hop
+
+
+def test_each_special_path_has_a_test_that_compares_it() -> None:
+    page = (DOCS / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    lines = page.split("## Special paths")[1].split("\n## ")[0].splitlines()
+    rows = [line for line in lines if line.startswith("| ") and not line.startswith("| path,")]
+    assert len(rows) > 4
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", row)
+        assert named, row
+        for file, test in named:
+            assert f"def {test}(" in (Path(__file__).parents[2] / file).read_text(encoding="utf-8"), row

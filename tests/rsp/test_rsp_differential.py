@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from unittest.mock import patch
 
 import pytest
 from hypothesis import event, given
@@ -13,6 +14,7 @@ from rsp_lives import Row, pushed_one_by_one, row_of, without_label
 from rsp_strategies import Setting, continuous, event_queries, kb_store, selections, triples
 
 import oxiseq
+from oxiseq.engine.run import rsp
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Consume, Report, RspQuery
 
@@ -65,6 +67,14 @@ def test_continuous_sparql_answers_as_its_reference(setting: Setting) -> None:
     expected = by_reference(setting)
     assert by_engine(setting) == expected
     assert Counter(pushed_one_by_one(setting)) == expected
+
+
+@given(continuous())
+def test_all_instants_of_a_batch_answer_as_one_after_the_other(setting: Setting) -> None:
+    """engine/rsp/steady.py, a special path, beside general.py, which can answer every query."""
+    at_once = by_engine(setting), pushed_one_by_one(setting)
+    with patch.object(rsp, "is_steady", return_value=False):
+        assert (by_engine(setting), pushed_one_by_one(setting)) == at_once
 
 
 @thorough()
