@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import pytest
 from engine_runs import STREAM, Driven, E, Reading, query, readings_batch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from loaded import load
 from profiles import drawn
@@ -471,6 +471,7 @@ def in_words(batches: Iterable[MatchBatch], terms: TermDictionary) -> list[tuple
 
 @drawn(60)
 @given(st.integers(0, 2**62))
+@example(6)
 @pytest.mark.slow
 def test_rows_of_an_instant_come_in_the_order_that_they_have_alone(seed: int) -> None:
     """Whatever else is registered, before the query, with it or later, and removed; however events are batched and

@@ -1,7 +1,8 @@
 """The matches that end at an instant, from their nodes into the output buffers.
 
 Order: final by final as they were found; below a heap its youngest output first, then its left, then its right
-sub-heap. It follows from the history alone. The delay is linear in a match's length (nodes.py).
+sub-heap. It follows from the history of this memory alone; where that may be other queries', too, the matches are put
+in order behind it (ordering.py). The delay is linear in a match's length (nodes.py).
 """
 
 from __future__ import annotations
