@@ -1,5 +1,5 @@
-"""Rows of groups made of composed windows (answers.md 1.7, tier S): of those that end at one instant, or of the window's
-so far whenever some end, when it closes, or every so often. Where all rows of a match have one key in common, or none
+"""Rows of groups made of composed windows (answers.md 1.7): of those that end at one instant, or of the window's so far
+whenever some end, when it closes, or every so often. Where all rows of a match have one key in common, or none
 is compared, what an instant does to the sets of prefixes is a linear map, whatever the window.
 
 In the flow: summary plan → **composed, carried, folded or listed** → run.
