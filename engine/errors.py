@@ -9,6 +9,7 @@ OxiseqError              everything this package raises on purpose (grammar/erro
 ├── KbError              the knowledge base cannot be read or queried
 ├── ExtraError           a package is not installed: which, and the extra that brings it; an ImportError, too
 └── SnapshotError        a saved state cannot be restored
+    └── SnapshotVersionError  another version has saved it, or another query
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ __all__ = [
     "OxiseqError",
     "QueryError",
     "SnapshotError",
+    "SnapshotVersionError",
     "syntax_reason",
 ]
 
@@ -107,6 +109,10 @@ class ExtraError(OxiseqError, ImportError):
 
 class SnapshotError(OxiseqError):
     """A saved state cannot be restored: it is damaged, of another version, or another query's."""
+
+
+class SnapshotVersionError(SnapshotError):
+    """Another version, or another query, has saved a state: it is not damaged, and is rebuilt from the events."""
 
 
 def syntax_reason(error: SyntaxError) -> str:

@@ -102,9 +102,9 @@ class Omissions:
         return (*more, *(f"left out: {each}" for each in self.last))
 
     @classmethod
-    def restored(cls, state: State) -> Omissions:
-        """Saved ones."""
-        return cls(int(state["count"]), tuple(state["last"]), bool(state["over"]))
+    def restored(cls, state: State | None) -> Omissions:
+        """Saved ones; None: of a version that left out none."""
+        return NO_OMISSIONS if state is None else cls(int(state["count"]), tuple(state["last"]), bool(state["over"]))
 
 
 def raised(errors: Sequence[InstantError]) -> InstantError:

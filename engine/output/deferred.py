@@ -109,7 +109,7 @@ class DeferredMatches:
         times = [sorted(match.times) for match in held]
         ends = [(*key, e.clock, e.latest, e.due, e.closes, len(e.matches)) for key, e in self._ends.items()]
         return {
-            "ends": np.array(ends, np.int64),
+            "undecided": np.array(ends, np.int64),
             "rows": flat([match.rows for match in held], np.int64),
             "row_counts": _lengths([match.rows for match in held]),
             "times": flat(times, np.int64),
@@ -122,7 +122,7 @@ class DeferredMatches:
         times = np.split(state["times"], np.cumsum(state["time_counts"]))
         held = [_Held(own, frozenset(when.tolist())) for own, when in zip(rows, times, strict=True)][:-1]
         at = 0
-        for time, partition, clock, latest, due, closes, count in state["ends"].reshape(-1, 7).tolist():
+        for time, partition, clock, latest, due, closes, count in state["undecided"].reshape(-1, 7).tolist():
             self._ends[time, partition] = _End(clock, latest, due, bool(closes), held[at : at + count])
             at += count
         self._count = at

@@ -491,8 +491,8 @@ class IntervalRun(KbRun):
     def _restore(self, state: State, terms: KnownTerms) -> None:
         self._completed = int(state["completed"])
         self.resets, self.faults = Resets.restored(state["resets"]), Faults.restored(state["faults"])
-        self.omitted = Omissions.restored(state["omitted"])
-        self._streak.running = int(state["running"])
+        self.omitted = Omissions.restored(state.get("omitted"))
+        self._streak.running = int(state.get("running", 0))
         self._arrivals.restore(state["arrivals"], terms)
         self._blanks.restore(state["blanks"], terms)
         if state["tick"] is not None:

@@ -187,6 +187,6 @@ class JoinedRun(AloneRun):
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         self.faults = Faults.restored(state["faults"])
-        self.omitted = Omissions.restored(state["omitted"])
+        self.omitted = Omissions.restored(state.get("omitted"))
         self._clock = PositionClock.restored(state["run"]["clock"], terms)
         self._run.restore_own(state["run"], self._clock, terms)

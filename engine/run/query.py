@@ -247,7 +247,7 @@ class QueryRun(Run):
             self.compose_no_more()
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
-        self.omitted = Omissions.restored(state["omitted"])
+        self.omitted = Omissions.restored(state.get("omitted"))
         self.clock, self._joined = clock, _Counters(*map(int, state["joined"]))
         self.finder.restore(state, self.teller.restore(state, terms), terms)
         self.finder.answers.restore(state["kept"], terms)

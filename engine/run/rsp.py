@@ -372,8 +372,8 @@ class RspRun(KbRun):
         self._newest = None if state["newest"] is None else int(state["newest"])
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
-        self.omitted = Omissions.restored(state["omitted"])
-        self._streak.running = int(state["running"])
+        self.omitted = Omissions.restored(state.get("omitted"))
+        self._streak.running = int(state.get("running", 0))
         self._blanks.restore(state["blanks"], terms)
         if "recent" in state["answers"]:
             self._restore_shared(state["answers"], terms)

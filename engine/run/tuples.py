@@ -324,7 +324,7 @@ class TupleRun(AloneRun):
     def restore(self, state: State, terms: KnownTerms) -> None:
         self.matches, self.resets = int(state["matches"]), Resets.restored(state["resets"])
         self.faults = Faults.restored(state["faults"])
-        self.omitted = Omissions.restored(state["omitted"])
+        self.omitted = Omissions.restored(state.get("omitted"))
         if self._weights is not None and "measures" not in state["automaton"]:
             self._read_sets()
         if self._partitions is not None:

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.lib.format import descr_to_dtype, dtype_to_descr
 from numpy.typing import NDArray
 
-from oxiseq.engine.errors import SnapshotError
+from oxiseq.engine.errors import SnapshotError, SnapshotVersionError
 from oxiseq.engine.terms.saved import State
 from oxiseq.engine.zstd import compress, decompress
 
-FORMAT: Final = 3
+FORMAT: Final = 2
 """Changes with the meaning of what is saved."""
 _MAGIC: Final = b"OXISEQ\0S"
 _HEAD: Final = struct.Struct("<8sI16sQ")
@@ -50,7 +50,7 @@ def unpack(data: bytes) -> State:
         raise SnapshotError("this is no snapshot")
     _, version, digest, size = _HEAD.unpack_from(data)
     if version != FORMAT:
-        raise SnapshotError(f"the snapshot is of format {version}, this oxiseq reads format {FORMAT}")
+        raise SnapshotVersionError(f"the snapshot is of format {version}, this oxiseq reads format {FORMAT}")
     body = memoryview(data)[_HEAD.size :]
     if _digest(size, body) != digest:
         raise SnapshotError("the snapshot is damaged: its checksum is wrong")

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import TypeAlias, TypeVar, overload
 
 from oxiseq.engine.cea.plan import CeaPlan
-from oxiseq.engine.errors import SnapshotError
+from oxiseq.engine.errors import SnapshotVersionError
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matches.plan import SequencePlan
@@ -79,7 +79,7 @@ def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase
     """
     saved = _of_this_version(lambda: unpack(data))
     if saved["plan"] != fingerprint(plan):
-        raise SnapshotError("the snapshot is of another query, or of an oxiseq that compiles it otherwise")
+        raise SnapshotVersionError("the snapshot is of another query, or of an oxiseq that compiles it otherwise")
 
     def made() -> Run:
         state, known = saved["state"], KnownTerms(saved["terms"], terms)
@@ -104,6 +104,6 @@ def _of_this_version(made: Callable[[], T]) -> T:
     try:
         return made()
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
-        raise SnapshotError(
+        raise SnapshotVersionError(
             "the snapshot was saved by another version of oxiseq: restore it there, or replay the events"
         ) from error

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, Literal
 
-from oxiseq.engine.errors import KbError, OxiseqError
+from oxiseq.engine.errors import KbError, OxiseqError, SnapshotVersionError
 from oxiseq.grammar.languages import STANDING
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import FILE_NAME, Checkpoint, Journal, JournalError, LockedError, QueryRecord, VersionError
@@ -175,7 +175,7 @@ def _checkpoints(journal: Journal, kb: Kb) -> Iterator[str | Fault]:
 
 def _checkpoint(
     journal: Journal, engine: Engine, record: QueryRecord, checkpoint: Checkpoint | None
-) -> Iterator[Fault]:
+) -> Iterator[str | Fault]:
     try:
         query = engine.compile(record.name, record.text, record.language, record.options)
     except OxiseqError as error:
@@ -187,6 +187,9 @@ def _checkpoint(
         engine.restore(query, checkpoint.state)
     except Exception as error:  # a damaged one may lead to any
         whole = is_whole(journal, record, query)
+        if whole and isinstance(error, SnapshotVersionError):  # after an upgrade: nothing is lost
+            yield f"checkpoint of {record.name!r}: {error}; its state is rebuilt from the log"
+            return
         yield _damaged(
             record,
             reason_of(error),
