@@ -68,7 +68,7 @@ def _found(events: int) -> Matches:
     terms = TermDictionary()
     prepared = Prepared.of(TEXT, terms)
     batches = prepared.run(quotes(terms, events, COMPANIES).batches)
-    return Matches(spaseq_shape(prepared.plan, terms).block(batches).ordered(), events)
+    return Matches(spaseq_shape(prepared.plan, terms).block(batches), events)
 
 
 def _by_store(count: int) -> Callable[[], int]:

@@ -83,7 +83,9 @@ def test_stays_low() -> None:
         first, time = read[i - 1][0], read[i][0]
         after = [values for later, values in read[i + 1 : i + 70] if later - first <= HOUR]
         if time - first <= HOUR and all(max(values) < LOWER for values in after):
-            expected[time, low] += 1
-    got = Counter((match.at_us, int(match["low"].value)) for match in load("07-glucose").main("stays-low"))
+            expected[time, first + HOUR, low] += 1
+    got = Counter(
+        (match.end_us, match.at_us, int(match["low"].value)) for match in load("07-glucose").main("stays-low")
+    )
     assert got == expected
     assert sum(got.values()) == 43

@@ -208,7 +208,7 @@ def test_closing_decides_trailing_negations() -> None:
     stream.extend([(1, paid(1)), (2, paid(1, "bob")), (3, left("bob"))])
     assert list(live.wait("0s")) == []
     live.close()
-    assert [m.at_us for m in live.wait()] == [1]
+    assert [(m.end_us, m.at_us) for m in live.wait()] == [(1, 3_600_000_000)]  # the hour that began at 1 ends
     live.close()  # again is no error
     stream.push(paid(1), 9)
     assert (live.events, list(live.wait())) == (3, [])
@@ -222,7 +222,7 @@ def test_the_watermark_decides_trailing_negations() -> None:
     stream.push(paid(1, "bob"), 11)
     assert times(live) == []
     stream.advance(12)
-    assert times(live) == [1]
+    assert [(m.end_us, m.at_us) for m in live.matches()] == [(1, 11)]
 
 
 # --- several queries, several streams ---------------------------------------------------------------
