@@ -70,11 +70,12 @@ def events(count: int, seed: int = 1) -> list[tuple[int, str]]:
 
 
 def rows_of(found: Any) -> Counter[tuple[Any, ...]]:
-    """Of `oxiseq.run`."""
+    """Of `oxiseq.run`: `at`, values, events, and `end`."""
     rows: Counter[tuple[Any, ...]] = Counter()
     for m in found:
         values = tuple(getattr(m.get(v), "value", None) for v in found.variables) if not m.graph else (text(m.graph),)
-        rows[m.at_us, *values, tuple(sorted((n, tuple(t for _, t in ts)) for n, ts in m.events.items()))] += 1
+        events = tuple(sorted((n, tuple(t for _, t in ts)) for n, ts in m.events.items()))
+        rows[m.at_us, *values, events, m.end_us] += 1
     return rows
 
 
@@ -88,9 +89,10 @@ def rows_in(frame: DataFrame) -> Counter[tuple[Any, ...]]:
 
 
 def row_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    """As `rows_of` has it; without a column `end` nothing is decided later than it ends."""
     gpms = {n[7:]: tuple(map(micros, ts)) for n, ts in row.items() if n.startswith("events_")}
-    values = [v for n, v in row.items() if not n.startswith("events_") and n not in ("at", "time", "late")]
-    return micros(row["at"]), *values, tuple(sorted(gpms.items()))
+    values = [v for n, v in row.items() if not n.startswith("events_") and n not in ("at", "end", "time", "late")]
+    return micros(row["at"]), *values, tuple(sorted(gpms.items())), micros(row.get("end", row["at"]))
 
 
 def micros(time: Any) -> int:
