@@ -24,6 +24,7 @@ if spark_missing() is not None:
 
 from profiles import NIGHTLY
 from pyspark.sql import functions as F
+from slow_starts import started
 from test_operator import PREFIX, SECOND, START, Sink, events, micros, row_of, rows_of
 
 from oxiseq.spark import SparkError, match
@@ -91,13 +92,8 @@ def graph(key: int, value: int) -> str:
 
 def run(frame: DataFrame, checkpoint: Path) -> list[dict[str, Any]]:
     sink = Sink()
-    running = (
-        frame.writeStream.foreachBatch(sink)
-        .option("checkpointLocation", str(checkpoint))
-        .trigger(availableNow=True)
-        .start()
-    )
-    running.awaitTermination()
+    writing = frame.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint))
+    started(lambda: writing.trigger(availableNow=True).start().awaitTermination())
     return list(sink.rows())
 
 
