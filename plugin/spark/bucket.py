@@ -38,7 +38,7 @@ class Packed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a step gave: matches, in order of end time; (stream, events) that were late; the time (µs) of the oldest
+    """What a step gave: matches, in order of `at`; (stream, events) that were late; the time (µs) of the oldest
     thing that waits for the watermark, None if nothing does."""
 
     matches: Block

@@ -79,10 +79,10 @@ def match(
     or `time` (timestamp, or bigint microseconds) and `graph` (one event's triples, N-Triples or Turtle). An event is
     one row's, whole. `mappings`: a stream → what rows of any other columns mean, as `oxiseq.StreamMapping` takes it.
 
-    The answer has `at` (when it was answered: the match's end), `time` (when it was certain), a column for each of the
+    The answer has `at` (when the match was decided), `time` (the same, as event time), a column for each of the
     query's, for CONSTRUCT one column `graph`, and for each positive GPM, or variable of CEQL, `events_NAME`, the times
-    of its events; rows of MATCH have `start` and `end`. The rows are those of `oxiseq.run` over the same events, each
-    once; those of one key come in order of time.
+    of its events; rows of MATCH have `start` and `end`, and those that may be decided after their end have `end`. The
+    rows are those of `oxiseq.run` over the same events, each once; those of one key come in order of `at`.
 
     `types` of the query's columns: "text" (strings: IRIs and lexical forms), "ntriples" (strings: RDF terms), "terms"
     (struct of `value`, `datatype`, `lang`, `kind`; events are structs of `stream` and `time`, too), "infer" (as the
@@ -90,8 +90,8 @@ def match(
     to types of Spark SQL's, such as {"p1": "double"}. A value without a place in its type becomes null, and is counted.
 
     `time` is the event time, with Spark's watermark: windows, deduplication within the watermark, stream-stream joins
-    and another `match` may follow this one. It is `at`, but behind a trailing negation: `at` and the longest time
-    that this one waits (in a window of events: the watermark under which it was emitted).
+    and another `match` may follow this one. It is `at`; where a window of events decides, the watermark under which the
+    match was emitted, if that is later.
 
     Streaming: an event is late when it is older than Spark's watermark, which moves between micro-batches: the largest
     time of the micro-batches before, less `lateness`, of the stream that is furthest behind. A stream that has a

@@ -16,6 +16,7 @@ if spark_missing() is not None:
     pytest.skip(spark_missing() or "", allow_module_level=True)
 
 from pyspark.sql import functions as F
+from slow_starts import started
 from test_operator import Sink, micros
 
 from oxiseq.spark import SparkError, match
@@ -91,7 +92,7 @@ def test_late_events_stay_late(spark: SparkSession, tmp_path: Path, what: str) -
     sink = Sink()
     found = match(spark, QUERY, {"S": given}, buckets=1, late=True)
     writing = found.writeStream.foreachBatch(sink).option("checkpointLocation", str(tmp_path / "c"))
-    writing.trigger(availableNow=True).start().awaitTermination()
+    started(lambda: writing.trigger(availableNow=True).start().awaitTermination())
     rows = list(sink.rows())
     assert sorted(micros(row["late"]["time"]) // 1_000_000 for row in rows if row["late"]) == [150, 250]
     assert {row["v"] for row in rows if not row["late"]} >= {"100", "200", "300"}

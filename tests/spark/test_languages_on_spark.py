@@ -20,6 +20,7 @@ if spark_missing() is not None:
     pytest.skip(spark_missing() or "", allow_module_level=True)
 
 from pyspark.sql import functions as F
+from slow_starts import started
 
 from oxiseq.spark import EventSource, SparkError, explain, match
 
@@ -70,8 +71,9 @@ def test_complex_events_and_windows_are_those_of_one_engine(spark: SparkSession,
     partitions = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", 1)  # fewer workers, of which each loads these languages' kernels
     sink = Sink()
-    running = told[0].unionAll(told[1]).writeStream.foreachBatch(sink).trigger(availableNow=True)
-    running.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+    writing = told[0].unionAll(told[1]).writeStream.foreachBatch(sink).trigger(availableNow=True)
+    writing = writing.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    started(lambda: writing.start().awaitTermination())
     spark.conf.set("spark.sql.shuffle.partitions", partitions)
     expected = Counter[tuple[int, str]]()
     for m in oxiseq.run(COMPLEX, {"S": given}, language="ceql"):

@@ -19,6 +19,8 @@ from oxiseq.kb_loader.java import spark_missing
 if spark_missing() is not None:
     pytest.skip(spark_missing() or "", allow_module_level=True)
 
+from slow_starts import started
+
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.open import ENDINGS
 from oxiseq.spark import EventSource, OnePartitionWarning, SparkError, explain, match
@@ -32,6 +34,7 @@ from oxiseq.spark.steps import step
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
 
 START = 1_700_000_000_000_000
 SECOND = 1_000_000
@@ -70,11 +73,12 @@ def events(count: int, seed: int = 1) -> list[tuple[int, str]]:
 
 
 def rows_of(found: Any) -> Counter[tuple[Any, ...]]:
-    """Of `oxiseq.run`."""
+    """Of `oxiseq.run`: `at`, values, events, and `end`."""
     rows: Counter[tuple[Any, ...]] = Counter()
     for m in found:
         values = tuple(getattr(m.get(v), "value", None) for v in found.variables) if not m.graph else (text(m.graph),)
-        rows[m.at_us, *values, tuple(sorted((n, tuple(t for _, t in ts)) for n, ts in m.events.items()))] += 1
+        events = tuple(sorted((n, tuple(t for _, t in ts)) for n, ts in m.events.items()))
+        rows[m.at_us, *values, events, m.end_us] += 1
     return rows
 
 
@@ -88,9 +92,10 @@ def rows_in(frame: DataFrame) -> Counter[tuple[Any, ...]]:
 
 
 def row_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    """As `rows_of` has it; without a column `end` nothing is decided later than it ends."""
     gpms = {n[7:]: tuple(map(micros, ts)) for n, ts in row.items() if n.startswith("events_")}
-    values = [v for n, v in row.items() if not n.startswith("events_") and n not in ("at", "time", "late")]
-    return micros(row["at"]), *values, tuple(sorted(gpms.items()))
+    values = [v for n, v in row.items() if not n.startswith("events_") and n not in ("at", "end", "time", "late")]
+    return micros(row["at"]), *values, tuple(sorted(gpms.items())), micros(row.get("end", row["at"]))
 
 
 def micros(time: Any) -> int:
@@ -173,18 +178,23 @@ def test_streams_give_the_same_and_late_events_besides(spark: SparkSession, tmp_
         name: spark.readStream.format("oxiseq").option("maxFilesPerTrigger", 1).load(str(folder))
         for name, folder in (("S", first), ("T", second))
     }
-    running = (
+    writing = (
         match(spark, TWO, streams, lateness=f"{LATENESS}us", buckets=3, late=True)
         .writeStream.foreachBatch(sink)
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
         .trigger(availableNow=True)
-        .start()
     )
-    running.awaitTermination()
+    runs: list[StreamingQuery] = []
+
+    def run() -> None:
+        runs.append(writing.start())
+        runs[-1].awaitTermination()
+
+    started(run)
     found = list(sink.rows())
     told = sorted((row["late"]["stream"], micros(row["late"]["time"])) for row in found if row["late"])
     assert told == [("http://e/s", time) for time, _ in late]
-    assert sum(step["observedMetrics"]["oxiseq"]["late"] for step in running.recentProgress) == len(late)
+    assert sum(step["observedMetrics"]["oxiseq"]["late"] for each in runs for step in each.recentProgress) == len(late)
     assert "<http://e/v>" in next(row["late"]["graph"] for row in found if row["late"])
     expected = rows_of(oxiseq.run(TWO, given))
     assert Counter(row_of(row) for row in found if not row["late"]) == expected

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_the_planted_v_is_found(spark: SparkSession) -> None:
-    arranged, rows = load("13-spark").main()
+    from slow_starts import started  # noqa: PLC0415  pyspark may not be there
+
+    arranged, rows = started(load("13-spark").main)
     assert (arranged.events, arranged.bad) == (1200, 2)
     found = {(*row[:3], *row[4:]) for row in rows}  # each quote before the fall begins one
     assert found == {("09:01:44", "http://example.org/co2", "paper", "80", "120")}
