@@ -110,13 +110,10 @@ def load(
 
 def guarded(content: Content, format: RdfFormat) -> Any:
     """The content, if it may be parsed; of a file what refuses to be read on. Raises RefusedTextError."""
-    if isinstance(content, str):
-        try:
-            content = content.encode()
-        except UnicodeEncodeError as error:  # pyoxigraph would take it for a file
-            raise RefusedTextError(HALF) from error
     if content is None:
         return content
+    if isinstance(content, str):
+        content = _as_bytes(content)
     if not isinstance(content, bytes):
         if format in JSON:
             content = _in_memory(content)
@@ -127,6 +124,14 @@ def guarded(content: Content, format: RdfFormat) -> Any:
     if format in JSON:
         _check_contexts(content)
     return _Attended(content) if len(content) > _LONG and is_attended() else content
+
+
+def _as_bytes(piece: bytes | str) -> bytes:
+    """A piece of a text, or of a file, which may be open as text. Raises RefusedTextError."""
+    try:
+        return piece.encode() if isinstance(piece, str) else piece
+    except UnicodeEncodeError as error:  # pyoxigraph would take such a text for a file
+        raise RefusedTextError(HALF) from error
 
 
 class _Attended:
@@ -143,7 +148,7 @@ class _Attended:
 
 def _in_memory(content: IO[bytes]) -> bytes | IO[bytes]:
     """A file of JSON-LD as bytes, whose contexts are counted; of a large one what refuses contexts within it."""
-    head = content.read(LARGEST + 1)
+    head = _as_bytes(content.read(LARGEST + 1))
     return head if len(head) <= LARGEST else cast(IO[bytes], _Large(head, content))
 
 
@@ -155,7 +160,7 @@ class _Large:
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes. Raises RefusedTextError."""
-        piece = self._head.read(size) or self._rest.read(size)
+        piece = self._head.read(size) or _as_bytes(self._rest.read(size))
         if self._contexts.may_multiply(piece):
             raise RefusedTextError(
                 f"JSON-LD with contexts within it has at most {LARGEST >> 20} MiB: write one context at the top"
@@ -212,7 +217,7 @@ class Guarded:
     def read(self, size: int = -1) -> bytes:
         """The next bytes."""
         assert self._file is not None
-        piece = self._file.read(size)
+        piece = _as_bytes(self._file.read(size))
         self.check(piece)
         return piece
 

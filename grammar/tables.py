@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -68,8 +67,7 @@ def _read(place: Path, key: bytes) -> Lark | None:
     """The parser that is kept; None if there is none, or not of this key, or it is damaged."""
     try:
         with place.open("rb") as file:
-            load: Callable[..., Lark] = Lark.load  # its annotations do not name its options
-            return load(file, postlex=Sizes()) if file.read(len(key)) == key else None
+            return Lark.load(file) if file.read(len(key)) == key else None
     except Exception:  # whatever a damaged pickle raises
         return None
 

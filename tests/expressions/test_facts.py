@@ -77,6 +77,7 @@ FACTS = {
         "NaN"^^xsd:double
         2 IN (1, 3)
         false && (1/0 = 1)
+        sameTerm(1, +"PT1H"^^xsd:duration)
     """,
     "error": """
         sameTerm(-"2020-01-01"^^xsd:date, "PT1H"^^xsd:duration)
@@ -100,7 +101,7 @@ FACTS = {
         !(1/0)
         "a" + 1
         -"a"
-        sameTerm(1, +"PT1H"^^xsd:duration)
+        sameTerm(1, +"a")
         ?nothing
         ?nothing = 1
         COALESCE(1/0, ?nothing)
