@@ -329,7 +329,7 @@ def chain_by_pushes(store: oxiseq.Store, each: Chain, cuts: Iterable[int]) -> li
                 some.clear()
     for iri in left:
         store.stream(iri).advance(FAR)
-    found = [reported(query, live) for query, live in zip(queries, lives, strict=True)]
+    found = [[of_match(query, match) for match in live.matches()] for query, live in zip(queries, lives, strict=True)]
     assert [live.late for live in lives] == [0] * len(lives), "an event was late"
     return found
 

@@ -39,13 +39,13 @@ def loop(count: int) -> list[tuple[int, str]]:
 def shown(match: Match) -> object:
     """What tells a match from others, but for its blank nodes."""
     bound = tuple((name, "_:" if str(term).startswith("_:") else str(term)) for name, term in match.items())
-    return match.at_us, bound, tuple(sorted((name, tuple(of)) for name, of in match.events.items()))
+    return match.end_us, match.at_us, bound, tuple(sorted((name, tuple(of)) for name, of in match.events.items()))
 
 
 def by_end(matches: Sequence[Match]) -> dict[int, list[object]]:
     found: dict[int, list[object]] = {}
     for match in matches:
-        found.setdefault(match.at_us, []).append(shown(match))
+        found.setdefault(match.end_us, []).append(shown(match))
     return found
 
 

@@ -113,7 +113,7 @@ def test_an_instant_with_millions_of_matches_is_left_out(case: str, size: int) -
             store.stream(E + "s").extend(runs[low : low + size])
         except LimitError as error:
             errors.append(str(error))
-    found = [[match.at_us // 1_000_000 for match in query.matches()] for query in queries]
+    found = [[match.end_us // 1_000_000 for match in query.matches()] for query in queries]
     assert len(errors) == (2 if size == 1 else 1)
     assert all("matches that end at one instant (write LIMIT, or count them)" in error for error in errors)
     rows = {4: 7, 303: 3} if case != "MAX of sums" else {4: 1, 303: 1}

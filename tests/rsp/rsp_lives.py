@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 from pyoxigraph import Literal, Store
+from reference.rsp import Answer
 from rsp_strategies import Setting, kb_store, triples
 
 from oxiseq.engine.events.encode import encode_events
@@ -33,6 +34,13 @@ def without_label(term: object) -> str:
 def row_of(answer: Match, text: Callable[[object], str] = without_label) -> Row:
     bound = sorted((v, text(t)) for v, t in answer.items() if t is not None)
     return answer.at_us, answer.start_us, answer.end_us, tuple(bound)
+
+
+def row_of_reference(answer: Answer, shown: Collection[str] | None) -> Row:
+    """The row of an answer of the reference, of the variables that are shown; an answer without events has no `end`
+    there, and its row's is the instant that it is about."""
+    bound = tuple((v, without_label(t)) for v, t in answer.row if shown is None or v in shown)
+    return answer.at, answer.start, answer.at if answer.end is None else answer.end, bound
 
 
 class Life:

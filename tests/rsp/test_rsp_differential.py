@@ -10,7 +10,7 @@ from hypothesis import event, given
 from profiles import thorough
 from pyoxigraph import Variable
 from reference.rsp import evaluate_rsp
-from rsp_lives import Row, pushed_one_by_one, row_of, without_label
+from rsp_lives import Row, pushed_one_by_one, row_of, row_of_reference
 from rsp_strategies import Setting, continuous, event_queries, kb_store, selections, triples
 
 import oxiseq
@@ -32,10 +32,7 @@ def by_reference(setting: Setting) -> Counter[Row]:
         None if setting.report is None else Report(setting.report),
     )
     shown = names(query)
-    return Counter(
-        (a.at, a.start, a.end, tuple((v, without_label(t)) for v, t in a.row if shown is None or v in shown))
-        for a in found
-    )
+    return Counter(row_of_reference(answer, shown) for answer in found)
 
 
 def names(query: RspQuery) -> set[str] | None:

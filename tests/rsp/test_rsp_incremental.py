@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from profiles import thorough
 from reference.rsp import evaluate_rsp
 from rsp_conjunctions import Changing, conjunctions
-from rsp_lives import Life, Row, without_label
+from rsp_lives import Life, Row, row_of_reference
 from rsp_strategies import kb_store, triples
 from test_rsp_differential import names
 
@@ -33,10 +33,7 @@ def by_reference(changing: Changing) -> Counter[Row]:
         report=None if setting.report is None else Report(setting.report),
     )
     shown = names(query)
-    return Counter(
-        (a.at, a.start, a.end, tuple((v, without_label(t)) for v, t in a.row if shown is None or v in shown))
-        for a in found
-    )
+    return Counter(row_of_reference(answer, shown) for answer in found)
 
 
 class ChangingLife(Life):
