@@ -1,4 +1,4 @@
-"""Matches over time: a lane per GPM (or variable), a band per match from its first event to its last, or to when it is decided."""
+"""Matches over time: a lane per GPM (or variable), a band per match from its first event to when it is decided."""
 
 from __future__ import annotations
 
