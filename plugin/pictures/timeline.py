@@ -1,4 +1,4 @@
-"""Matches over time: a lane per GPM (or variable), a band per match from its first event to its last."""
+"""Matches over time: a lane per GPM (or variable), a band per match from its first event to when it is decided."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TICKS = 4
 
 
 def timeline(matches: Sequence[Mapping[str, Sequence[int]]], total: int, which: str = "first") -> Svg:
-    """`matches`: per match the times (µs) of its events by lane; `total`: how many there are in all, of which these
+    """`matches`: per match the times (µs) by lane; `total`: how many there are in all, of which these
     are the first, or `which`."""
     lanes = list(dict.fromkeys(lane for match in matches for lane in match))
     times = [t for match in matches for of in match.values() for t in of]

@@ -139,15 +139,16 @@ def test_buckets_find_what_one_engine_finds(kind: tuple[str, str], seed: int, bu
     assert Counter(bucketed.rows) == alone(text, taken, None, start)
 
 
-def test_what_ends_first_may_complete_last_and_comes_first() -> None:
-    """A match of `A; C; N!` waits until its window closes, which began with its A."""
+def test_what_is_decided_first_may_end_last_and_comes_first() -> None:
+    """A match of `A; C; N!` is decided when its window closes, which began with its A."""
     text = query("A; C; N!", "WITHIN PT0.000008S SLIDING")
     bucketed = Buckets(work(text, 1, None).order, random.Random(1))
     line = "<http://e/{}> <http://e/a> 1 ."
     for iri, time, who in (("s", 14, "k1"), ("s", 15, "k2"), ("t", 17, "k2"), ("t", 20, "k1")):
         bucketed.micro_batch([(f"http://e/{iri}", time, line.format(who))], time)
     bucketed.micro_batch([], bucketed.watermark, close=True)
-    assert [row[0] for row in bucketed.rows] == [17, 20]
+    decided = [(row[0], dict(row[2])["C"]) for row in bucketed.rows]
+    assert decided == [(22, (20,)), (23, (17,))]
 
 
 @cache

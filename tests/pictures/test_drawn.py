@@ -56,8 +56,8 @@ def test_a_timeline_has_a_lane_per_gpm_and_a_band_per_match() -> None:
     matches = oxiseq.run(QUERY, {"S": EVENTS})
     root = ElementTree.fromstring(matches.timeline())
     assert len(root.findall(f"{SVG}g")) == len(matches) == 1
-    assert len(root.findall(f".//{SVG}circle")) == 2
-    assert {"A", "B", "1 matches"} <= {each.text for each in root.iter(f"{SVG}text")}
+    assert len(root.findall(f".//{SVG}circle")) == 3  # two events, and the end of the window, which decides
+    assert {"A", "B", "decided", "1 matches"} <= {each.text for each in root.iter(f"{SVG}text")}
     assert "0 matches" in oxiseq.run(QUERY, {"S": []}).timeline()
     ceql = oxiseq.run(
         "VOCAB <http://e/> SELECT * FROM S WHERE BUY AS x", {"S": [(1, "_:e a <http://e/BUY> .")]}, language="ceql"

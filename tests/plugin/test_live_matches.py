@@ -20,7 +20,7 @@ def integer(number: int) -> Literal:
 
 
 def times(found: oxiseq.ContinuousQuery[oxiseq.Match]) -> list[int]:
-    """End times of the matches that are complete, the open instant aside."""
+    """When the matches that are complete were decided, the open instant aside."""
     return [m.at_us for m in found.wait("0s", idle=None)]
 
 
