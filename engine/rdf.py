@@ -123,7 +123,7 @@ def guarded(content: Content, format: RdfFormat) -> Any:
         Guarded(None, format).check(content)
     if format in JSON:
         _check_contexts(content)
-    return _Attended(content) if len(content) > _LONG and is_attended() else content
+    return Attended(content) if len(content) > _LONG and is_attended() else content
 
 
 def _as_bytes(piece: bytes | str) -> bytes:
@@ -134,21 +134,24 @@ def _as_bytes(piece: bytes | str) -> bytes:
         raise RefusedTextError(HALF) from error
 
 
-class _Attended:
+class Attended:
     """Long bytes as a file whose `read` raises GoneError once nobody waits for them."""
 
     def __init__(self, content: bytes) -> None:
-        self._content = io.BytesIO(content)
+        self.content, self._file = content, io.BytesIO(content)
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, not so many that to parse them takes long."""
+        """The next bytes, not so many that to parse them takes long; all that are left without a size."""
         check()
-        return self._content.read(_LONG if size < 0 else min(size, _LONG))
+        return self._file.read(min(size, _LONG))
 
 
 def _in_memory(content: IO[bytes]) -> bytes | IO[bytes]:
     """A file of JSON-LD as bytes, whose contexts are counted; of a large one what refuses contexts within it."""
-    head = _as_bytes(content.read(LARGEST + 1))
+    gathered = bytearray()
+    while len(gathered) <= LARGEST and (piece := _as_bytes(content.read(LARGEST + 1 - len(gathered)))):
+        gathered += piece
+    head = bytes(gathered)
     return head if len(head) <= LARGEST else cast(IO[bytes], _Large(head, content))
 
 

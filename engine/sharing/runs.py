@@ -108,7 +108,8 @@ class Runs(Dispatcher[Run]):
         return self._of[run].keep_answers(run)
 
     def settle(self, run: Run, until: int = BEFORE_ALL) -> list[Outcome]:
-        return self._of[run].settle(run, until)
+        """As there; one that has been closed has done so."""
+        return self._of[run].settle(run, until) if run in self._of else []
 
     def forget(self, run: Run, at: int) -> None:
         self._of[run].forget(run, at)

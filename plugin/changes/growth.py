@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from oxiseq.changes.tokens import tokens
+from oxiseq.engine.rdf import Attended
 
 _DELETING: Final = frozenset(("remove", "clear", "clear_graph", "remove_graph"))
 _GROWING: Final = ("INSERT", "LOAD", "ADD", "COPY", "MOVE", "CREATE")
@@ -22,6 +23,8 @@ def growth(name: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> int:
     if name in _DELETING:
         return 0
     given, path = args[0] if args else named.get("input", named.get("update")), named.get("path")
+    if isinstance(given, Attended):
+        given = given.content
     if isinstance(given, str):
         return _TEXT * len(given) + _STATEMENT * sum(map(given.count, ".;,"))
     if isinstance(given, bytes):

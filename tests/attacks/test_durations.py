@@ -76,6 +76,7 @@ SETTINGS = {
     "upstream-refresh": OF_WAITING,
     "idle": RANGE,
     "keep": RANGE,
+    "max-ahead": RANGE,
     "event-triples-for": RANGE,
 }
 
