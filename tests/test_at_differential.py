@@ -380,3 +380,19 @@ def test_a_reader_of_alerts_loses_none(kind: str, tmp_path: Path) -> None:
     opened = oxiseq.open if kind == "memory" else lambda: oxiseq.open(next(folders))
     assert [len(result.rows) for result in chain_by_reference(the_issue())] == [2, 2]
     assert chain_difference(the_issue(), opened) is None
+
+
+@pytest.mark.parametrize("negation", [True, False])
+def test_ticks_go_as_far_as_punctuation_has_come_when_streams_end(negation: bool) -> None:
+    """REPORT EVERY of streams of which one has been complete before 4 and none had an event behind 0."""
+    define = f"DEFINE GPM {{0}} ON {{1}} {{{{ ?{{0}} <{E}{{0}}> ?v{{0}} }}}}".format
+    sequence = "SEQ(A; N! WITHIN PT0.000006S)" if negation else "SEQ(A)"
+    defines = define("A", "S1") + (define("N", "S3") if negation else "")
+    text = f"""SELECT (COUNT(*) AS ?n) FROM STREAM S1 <{E}s1> FROM STREAM S3 <{E}s3> WHERE {{ {sequence} {defines} }}
+    REPORT EVERY PT0.000001S"""
+    with oxiseq.open() as store:
+        live = store.register(text, lateness="1us")
+        store.stream(f"{E}s3").extend([(0, "")])
+        store.stream(f"{E}s3").advance(4)
+        live.close()
+        assert [match.at_us for match in live.matches()] == [1, 2, 3, 4]

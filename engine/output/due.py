@@ -44,6 +44,8 @@ class DueReports:
         """Windows in which an instant lies and that have not closed: number, time of the last such instant."""
         self._last = -_NEVER
         """The time of the last instant seen."""
+        self._reached = -_NEVER
+        """The greatest time that a stream has come to, when the streams have ended."""
         self._tick = _NEVER
         """The next moment of REPORT EVERY."""
         self._skipped = 0
@@ -77,6 +79,11 @@ class DueReports:
                 if self._closing and self._closing[-1][0] == number:
                     self._closing.pop()
                 self._closing.append((number, time))
+
+    def end(self, reached: int) -> None:
+        """The streams have ended, and one had come to `reached` (µs), by an event or by punctuation: so far go the
+        moments of REPORT EVERY."""
+        self._reached = reached
 
     def due(self, clock: int, time: int, start: int, *, over: bool = False) -> Sequence[Report]:
         """Windows that have closed before `clock`, and moments before `time`, in order, each once. `over`: nothing
@@ -130,12 +137,13 @@ class DueReports:
         return time
 
     def _last_tick(self, start: int) -> int:
-        """Where the last instant's window ends, or else the instant itself: no tick comes a period after it. What comes
-        at the very start is emitted at the first tick, a period later."""
+        """Where the last instant's window ends, or else the instant itself, and at least what ended streams had come
+        to: no tick comes a period after it. What comes at the very start is emitted at the first tick, a period
+        later."""
         window = self._window
         if window is None or window.sliding:
-            return max(self._last, start + 1)
-        return closed_at(window, self._last, start) - 1
+            return max(self._last, self._reached, start + 1)
+        return max(closed_at(window, self._last, start) - 1, self._reached)
 
     # --- its saved state --------------------------------------------------------------------------------
 

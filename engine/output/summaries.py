@@ -84,6 +84,8 @@ class Summaries:
         it has decided, in the same order. `ended`: of streams that have ended, how many instants there were, and the
         greatest time (µs) that one had come to. Raises LimitError, with all that has come in its groups."""
         self._coming.extend(decided)
+        if ended is not None:
+            self.due.end(ended[1])
         for instant in instants:
             self._reach(instant.clock, instant.time, start)
             self._at(instant, start)

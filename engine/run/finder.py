@@ -411,6 +411,8 @@ class Finder:
         else:
             times, number = part.instants.time, part.number
             due.see(times, np.arange(number, number + len(times)) if self.by_number else times, start)
+            if part.last and part.instants.passed >= AFTER_ALL:
+                due.end(part.instants.reached)
             ends = composer.report(buffer, values, due.due_among(times, until, start), start)
             error = due.take_error()
         self.rows.forget(BEFORE_ALL, self.rows.end)
