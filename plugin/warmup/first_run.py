@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Event
@@ -22,7 +23,9 @@ from typing import Any, Final, cast
 import llvmlite
 import llvmlite.binding
 import numba
+import numpy as np
 
+import oxiseq.engine
 from oxiseq.engine.events.write import replacing
 from oxiseq.engine.kernels import ahead
 from oxiseq.engine.kernels.compiling.options import PLAIN, before_compiling
@@ -36,6 +39,8 @@ NOTE: Final = (
 MORE: Final = "kernels that this query needs are compiled now and cached on disk (`oxiseq warmup` compiles all of them)"
 """The same where some have been compiled."""
 _LOG: Final = logging.getLogger("oxiseq")
+_SOURCES: Final = (*map(Path, oxiseq.engine.__path__), Path(__file__).parent)
+"""Where the kernels are, and what is compiled ahead."""
 _PATIENCE: Final = 120.0
 """Seconds that the second process may take; it takes a tenth."""
 _prepared: Final = Event()
@@ -106,18 +111,25 @@ def _warm() -> Path:
 
 
 def _of_kernels() -> str:
-    """What Numba goes by: the sources of the kernels, itself, Python and the processor."""
+    """What compiled kernels depend on: the sources of all that they may use, the compiler and the processor."""
     name, features = llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten()
-    digest = _warm().with_name("kernels.digest").read_text()  # of the sources: written when kernels are declared
-    return "\n".join([digest, numba.__version__, llvmlite.__version__, sys.version, name, features])
+    versions = [each.__version__ for each in (numba, llvmlite, np)]
+    checked: Any = getattr(numba.config, "BOUNDSCHECK", None)
+    return "\n".join([_of_sources(), *versions, str(checked), sys.version, name, features])
+
+
+def _of_sources() -> str:
+    """A digest of the engine's modules, whose kernels name constants and dtypes of any of them, and of this package."""
+    digest = sha256()
+    for folder in _SOURCES:
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def _on_disk(kernel: Any) -> bool:
-    """`kernel`: a Numba dispatcher. Numba names the index of what it keeps `module.function-line.*.nbi`."""
-    function = kernel.py_func
-    source = Path(function.__code__.co_filename)
-    name = f"{source.stem}.{function.__qualname__}-{function.__code__.co_firstlineno}.*.nbi"
-    return any(Path(kernel.stats.cache_path).glob(name))
+    """Whether there is anything of a Numba dispatcher on disk, fresh or not: where its `KernelCache` writes it."""
+    return Path(kernel._cache._cache_file._index_path).exists()
 
 
 def _note(kernels: Iterable[Any]) -> str:

@@ -19,8 +19,8 @@ from oxiseq.warmup import first_run
 class Kernel:
     """Something to compile that is never found on disk."""
 
-    def __init__(self, folder: Path) -> None:
-        self.stats = SimpleNamespace(cache_path=str(folder))
+    def __init__(self, index: Path) -> None:
+        self._cache = SimpleNamespace(_cache_file=SimpleNamespace(_index_path=str(index)))
         self.compiled: list[object] = []
 
     @staticmethod
@@ -34,7 +34,7 @@ class Kernel:
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
     """The only kernel that is compiled ahead."""
-    made = Kernel(tmp_path)
+    made = Kernel(tmp_path / "kernel.nbi")
     monkeypatch.setattr(ahead, "KERNELS", {made: "()"})
     return made
 
@@ -71,10 +71,11 @@ def test_patience_ends(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     assert processes[0].returncode is not None
 
 
-def test_the_kernel_is_waited_for_and_no_longer(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = Path(kernel.stats.cache_path) / f"{Path(__file__).stem}.Kernel.py_func-%d.py3.nbi"
-    line = kernel.py_func.__code__.co_firstlineno
-    code = f"import time; time.sleep(0.5); open({str(index) % line!r}, 'w').close(); time.sleep(600)"
+def test_the_kernel_is_waited_for_and_no_longer(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = tmp_path / "kernel.nbi"
+    code = f"import time; time.sleep(0.5); open({str(index)!r}, 'w').close(); time.sleep(600)"
     processes = started(monkeypatch, code)
     begun = monotonic()
     first_run.compile_ahead()
@@ -125,3 +126,9 @@ def test_the_process_ends_with_the_one_that_has_started_it(tmp_path: Path) -> No
     process.communicate(timeout=120)
     assert process.returncode == 1
     assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_what_is_on_disk_is_what_the_cache_has_written() -> None:
+    """Else each process that runs a query would start another one, and wait for it."""
+    ahead.compile_all()
+    assert all(map(first_run._on_disk, ahead.KERNELS))

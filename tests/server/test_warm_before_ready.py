@@ -55,11 +55,23 @@ def test_a_registration_of_each_language_compiles_nothing_afterwards(tmp_path: P
 
 def test_a_server_that_is_warm_need_not_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "cache" / "oxiseq-warm"
-    file.parent.mkdir()
-    file.with_name("kernels.digest").write_text("of the sources")
+    module = tmp_path / "sources" / "kernels" / "one.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("ONE = 1")
     monkeypatch.setattr(first_run, "_warm", lambda: file)
+    monkeypatch.setattr(first_run, "_SOURCES", (tmp_path / "sources",))
     assert not first_run.is_warm()
     first_run.note_warm()
     assert first_run.is_warm()
+    module.write_text("ONE = 2")  # what is compiled is of another source
+    assert not first_run.is_warm()
+    first_run.note_warm()
     monkeypatch.setattr(first_run.numba, "__version__", "0.0")  # another one compiles again
     assert not first_run.is_warm()
+
+
+def test_the_stamp_is_of_all_kernels_and_of_what_is_compiled_ahead() -> None:
+    """Nothing else has to be on disk for it: in a new folder a server would be compiling at each start."""
+    engine, ahead = first_run._SOURCES
+    assert (engine / "kernels" / "sequence" / "advance.py").is_file() and (ahead / "warmup.py").is_file()
+    assert first_run._of_kernels() == first_run._of_kernels()
