@@ -125,7 +125,7 @@ def test_a_start_is_cut_off_to_microseconds_as_every_time_is() -> None:
     start = '"1970-01-01T00:00:00.0000019Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
     with warnings.catch_warnings():
         warnings.simplefilter("error", LeftOutWarning)
-        events = [(0, graph(0)), (3, f"<{EX}e> <{STARTED}> {start} .")]
+        events = [(0, graph(0)), (3, graph(1) + f"<{EX}e> <{STARTED}> {start} .")]
         found = oxiseq.run(QUERY, {STREAM: events}, language="epsparql")
     assert (found.events, found.left_out) == (2, 0)
     assert found[0].end_us == 3
