@@ -12,7 +12,8 @@ a folder                     the coded event tables in it; names that begin with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from filecmp import cmp
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
@@ -193,6 +194,8 @@ def _open_folder(folder: Path, terms: TermDictionary) -> EventReader:
             reason += f"; folders in it, such as {deeper.name}, are not looked into: `oxiseq events` makes one of them"
         raise EventError(str(folder), None, reason)
     report = ReadReport(str(folder), sum(p.stat().st_size for p in files))
+    for one, other in _equal(files):
+        report.notes.append(f"{one.name} and {other.name} of {folder} are equal: their events count twice")
 
     def batches() -> Iterator[EventBatch]:
         for file in files:
@@ -205,6 +208,17 @@ def _open_folder(folder: Path, terms: TermDictionary) -> EventReader:
                 yield batch
 
     return EventReader(batches(), report)
+
+
+def _equal(files: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
+    """Files of equal content, each beside the first one: a folder that has been written twice."""
+    seen: dict[int, list[Path]] = {}
+    for file in files:
+        others = seen.setdefault(file.stat().st_size, [])
+        if same := next((other for other in others if cmp(other, file, shallow=False)), None):
+            yield same, file
+        else:
+            others.append(file)
 
 
 def write_events(

@@ -33,6 +33,8 @@ class ReadReport:
     errors: list[EventError] = field(default_factory=list)
     told: Callable[[EventError], object] | None = None
     """Called with each fault that is left out."""
+    notes: list[str] = field(default_factory=list)
+    """What a user should know of it, though nothing is wrong with what is read."""
 
     def fault(self, line: int | None, reason: str, on_error: OnError) -> None:
         """Raise the fault as EventError, or count it."""

@@ -183,5 +183,6 @@ def _summary(driver: Driver, options: Options, count: int, seconds: float) -> st
     lines = [closing(driver.reports, parts, run.events, seconds), *faults.lines]
     if driver.late_note and options.late == "warn":
         lines.append(f"warning: {driver.late_note}; --lateness allows disorder, --late FILE writes them to a file")
+    lines += [f"warning: {note}" for report in driver.reports for note in report.notes]
     lines += [f"note: there is no event in {report.file}" for report in driver.reports if not report.events]
     return "\n".join(lines)

@@ -101,6 +101,8 @@ class Driver:
             warn_caller(self.late_note, LateWarning)
         for note in self.run.notes:
             warn_caller(note, ColumnWarning)
+        for note in dict.fromkeys(note for report in self.reports for note in report.notes):
+            warn_caller(note, UserWarning)
         return Matches(block, self.run.events, self.late, faults, self.run.behind)
 
     def batches(self, progress: Callable[[], None] | None = None) -> Iterator[Any]:

@@ -154,7 +154,7 @@ def test_a_folder_that_is_written_twice_is_told(tmp_path: Path) -> None:
     assert code == 0 and "warning" not in output
     (tmp_path / "out" / "again.parquet").write_bytes(table.read_bytes())
     code, output = run("run", tmp_path / "q.spaseq", "-s", f"S={tmp_path / 'out'}", "-f", "csv")
-    assert code == 0 and "of 100 events were late" in output and "twice" in output
+    assert code == 0 and f"{table.name} and again.parquet of " in output and "count twice" in output
     assert "warning" not in run("run", tmp_path / "q.spaseq", "-s", f"S={tmp_path / 'out'}", "-f", "csv", "-q")[1]
 
 
