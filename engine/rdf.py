@@ -19,7 +19,7 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, Final, TypeAlias, cast
+from typing import IO, Any, Final, TypeAlias, TypeGuard, cast
 
 import numpy as np
 import pyoxigraph
@@ -49,7 +49,9 @@ LARGEST: Final = 128 << 20
 _LEAST: Final = 512
 """Bytes within which nothing is deep."""
 _LONG: Final = 1 << 16
-"""Bytes that are parsed before the client is looked for again."""
+"""Bytes that are parsed without looking for the client."""
+_FEW: Final = 1 << 8
+"""Quads that are."""
 _LONGEST_LINK: Final = 1 << 20
 _SPACE: Final = rb"(?:[ \t\r\n]|#[^\r\n]*+)*+"
 _TERM: Final = rb"(?:<[^>]*+>|\[[ \t\r\n]*+\]|(?:[^\s<>\"'()\[\]{}#\\]|\\.)++)"
@@ -80,7 +82,8 @@ def rewritten(content: bytes | str, format: RdfFormat, into: RdfFormat) -> bytes
     """All statements of a text in N-Triples or N-Quads, written while it is parsed, without a step in Python for each.
     Raises SyntaxError, and ValueError for named graphs that `into` cannot have."""
     try:
-        text = pyoxigraph.serialize(pyoxigraph.parse(guarded(content, format), format), format=into)
+        quads = pyoxigraph.parse(guarded(content, format), format)
+        text = pyoxigraph.serialize(_Quads(quads) if is_attended() else quads, format=into)
     except MemoryError as error:
         raise as_syntax_error(error) from error
     assert text is not None  # it is only when a file is given
@@ -103,9 +106,23 @@ def load(
         elif path is not None:
             method(content, format, path=path, **options)
         else:
-            method(content if format is None else guarded(content, format), format, **options)
+            content = content if format is None else guarded(content, format)
+            method(Attended(content) if _in_pieces(content, format) else content, format, **options)
     except MemoryError as error:
         raise as_syntax_error(error) from error
+
+
+def _in_pieces(content: Content, format: RdfFormat | None) -> TypeGuard[bytes]:
+    """Whether a document is read piece by piece, to see whether its client is there yet: one whose words are short, for
+    of a long one the parser begins again with each piece."""
+    if not (isinstance(content, bytes) and len(content) > _LONG and is_attended()):
+        return False
+    at, end = 0, b"," if format in JSON else b"\n"
+    while len(content) - at > _LONG:
+        if (found := content.rfind(end, at, at + _LONG)) < 0:
+            return False
+        at = found + 1
+    return True
 
 
 def guarded(content: Content, format: RdfFormat) -> Any:
@@ -123,7 +140,7 @@ def guarded(content: Content, format: RdfFormat) -> Any:
         Guarded(None, format).check(content)
     if format in JSON:
         _check_contexts(content)
-    return Attended(content) if len(content) > _LONG and is_attended() else content
+    return content
 
 
 def _as_bytes(piece: bytes | str) -> bytes:
@@ -135,15 +152,15 @@ def _as_bytes(piece: bytes | str) -> bytes:
 
 
 class Attended:
-    """Long bytes as a file whose `read` raises GoneError once nobody waits for them."""
+    """Long bytes as a file whose `read` raises AbandonedError once nobody waits for them."""
 
     def __init__(self, content: bytes) -> None:
         self.content, self._file = content, io.BytesIO(content)
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, not so many that to parse them takes long; all that are left without a size."""
+        """The next bytes, as many as the parser asks for."""
         check()
-        return self._file.read(min(size, _LONG))
+        return self._file.read(size)
 
 
 def _in_memory(content: IO[bytes]) -> bytes | IO[bytes]:
@@ -188,15 +205,18 @@ def _by_ending(path: str | Path) -> RdfFormat | None:
 
 
 class _Quads:
-    """A parser's quads."""
+    """A parser's quads, as long as somebody waits for them."""
 
     def __init__(self, parser: Iterator[Quad]) -> None:
-        self._parser = parser
+        self._parser, self._read = parser, 0
 
     def __iter__(self) -> Iterator[Quad]:
         return self
 
     def __next__(self) -> Quad:
+        self._read += 1
+        if not self._read % _FEW:
+            check()
         try:
             return next(self._parser)
         except MemoryError as error:
