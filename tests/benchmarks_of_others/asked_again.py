@@ -96,15 +96,14 @@ def answers(text: str, streams: Streams, kb: Store | None = None) -> list[tuple[
 
 
 def instants(query: Continuous, streams: Streams) -> list[int]:
-    """When it is answered: at each event; or at each tick from the first event until the last has been seen and every
-    window that holds one has closed, but of ticks at which all windows are empty only the first after one that was
-    not."""
+    """When it is answered: at each event; or at each tick from the first event until the last has been seen and all
+    windows are empty, but of ticks at which they are only the first after one at which they were not."""
     events = sorted((time, w) for w in query.windows for time, _ in streams.get(w.stream, ()))
     if query.period is None or not events:
         return sorted({time for time, _ in events})
     first, seen = (-(-time // query.period) * query.period for time in (events[0][0], events[-1][0]))
     closed = max((time + w.range - 1) // w.step * w.step for time, w in events)
-    ticks = range(first, max(seen, closed) + 1, query.period)
+    ticks = range(first, max(seen, closed + query.period) + 1, query.period)
     held = [any(w.graphs(streams, at) for w in query.windows) for at in ticks]
     return [at for i, at in enumerate(ticks) if held[i] or (i > 0 and held[i - 1])]
 

@@ -32,4 +32,4 @@ def test_a_command_for_each_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for command in (commands[3], commands[10]):
         told = CliRunner().invoke(main, command[1:])
         assert told.exit_code == 0, told.stderr
-    assert " · 1 match" in told.stderr
+    assert " · 2 matches" in told.stderr

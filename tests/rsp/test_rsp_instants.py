@@ -85,7 +85,7 @@ def test_what_is_used_up_lets_the_next_through_at_the_next_tick() -> None:
     events = [(time, graph(f"a p {time}")) for time in (1, 2, 3, 4)]
     assert told(FIRST + "REPORT EVERY 1", events) == [(10, 1), (11, 2), (12, 3), (13, 4)]
     assert told(FIRST + "REPORT EVERY 4", events) == [(12, 1), (16, 2)]
-    assert told(FIRST + "REPORT EVERY 4", events, "DSTREAM") == [(16, 1)]
+    assert told(FIRST + "REPORT EVERY 4", events, "DSTREAM") == [(16, 1), (20, 2)]
     assert told(FIRST + "REPORT EVERY 1", [*events, (15, graph("a p 15"))], "ISTREAM")[-2:] == [(13, 4), (20, 15)]
 
 
