@@ -1,7 +1,8 @@
 """BNODE(label): one blank node for equal labels within a solution (SPARQL 1.1, 17.4.2.9).
 
 An algebra in which it stands more than once says so itself: a later BNODE(b) becomes
-IF(COALESCE(SAMETERM(a, b), false), ?x, BNODE(b)) behind a column or a BIND that is (BNODE(a) AS ?x).
+IF(COALESCE(SAMETERM(a, b), false), ?x, BNODE(b)) behind a column or a BIND that is (BNODE(a) AS ?x). Where the first
+of two that may be equal is within another expression, nothing names its node, and the query is refused.
 """
 
 from __future__ import annotations
@@ -10,18 +11,26 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pyoxigraph import Variable
+from pyoxigraph import Literal, Variable
 
 from oxiseq.engine.expressions.values import FALSE
 from oxiseq.grammar.algebra import Bind, Call, Construct, Expression, Group, Projection, Select, SubSelect
+from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.parts import changed, parts
 
 T = TypeVar("T")
 
 
 def with_shared_blank_nodes(algebra: T) -> T:
-    """The same query; equal labels of one SELECT, or of the BINDs of one group, give one node in each solution."""
-    return algebra if sum(map(_labelled, parts(algebra, Call))) < 2 else changed(algebra, _sharing)
+    """The same query; equal labels of one SELECT, or of the BINDs of one group, give one node in each solution. Raises
+    QueryError where the first of them has no name."""
+    if sum(map(_labelled, parts(algebra, Call))) < 2:
+        return algebra
+    try:
+        return changed(algebra, _sharing)
+    except QueryError as error:
+        text: str = getattr(algebra, "text", "")
+        raise QueryError(error.message, error.span, text, hint=error.hint, code=error.code) from None
 
 
 def _labelled(expression: object) -> bool:
@@ -42,6 +51,7 @@ def _sharing(part: Any) -> Any:
 def _shared(columns: Iterable[Any]) -> tuple[Any, ...]:
     """Columns, or elements of a group, in the order in which later ones see earlier ones."""
     made: list[tuple[Expression, Variable]] = []
+    nameless: list[Call] = []
     shared = []
     for column in columns:
         match column:
@@ -53,9 +63,27 @@ def _shared(columns: Iterable[Any]) -> tuple[Any, ...]:
                 shared.append(column)
                 continue
         shared.append(column)
+        for call in filter(_labelled, parts(expression, Call)):
+            if not any(call.args == (label,) for label, _ in made):
+                _check(call, nameless)
+            if call is not expression:
+                nameless.append(call)
         if isinstance(expression, Call) and _labelled(expression):
             made.append((expression.args[0], variable))
     return tuple(shared)
+
+
+def _check(call: Call, nameless: Iterable[Call]) -> None:
+    """Raise QueryError if its label may be that of an earlier one whose node has no name."""
+    for earlier in nameless:
+        labels = earlier.args[0], call.args[0]
+        if labels[0] == labels[1] or not all(isinstance(each, Literal) for each in labels):
+            raise QueryError(
+                "BNODE with this label may stand twice in one solution, the first time within another expression",
+                call.span,
+                hint="write BIND(BNODE(...) AS ?node) before both, and ?node in their places",
+                code="bnode",
+            )
 
 
 def _reusing(expression: Expression, made: list[tuple[Expression, Variable]]) -> Expression:

@@ -170,6 +170,27 @@ def test_a_label_gives_one_node_in_a_solution(language: str) -> None:
     assert row["i"] == row["j"] and len({row["i"], row["k"], row["l"]}) == 3
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "select",
+    [
+        '(TRIPLE(BNODE("x"), :m, BNODE("x")) AS ?i)',
+        '(COALESCE(BNODE("x"), 1) AS ?i) (BNODE("x") AS ?j)',
+        '(COALESCE(BNODE("x"), 1) AS ?i) (BNODE(STR(?v)) AS ?j)',
+    ],
+)
+def test_a_label_whose_first_node_has_no_name_is_refused(language: str, select: str) -> None:
+    with pytest.raises(oxiseq.QueryError, match=r"(?s)BNODE.*\^.*write BIND\(BNODE"):
+        answers(language, select, ":a :p ?v")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_label_within_an_expression_is_the_node_that_has_a_name(language: str) -> None:
+    select = '(BNODE("x") AS ?i) (SUBJECT(TRIPLE(BNODE("x"), :m, BNODE("x"))) AS ?j) (COALESCE(BNODE("y"), 1) AS ?k)'
+    (row,) = answers(language, select, ":a :p ?v")
+    assert row["i"] == row["j"] != row["k"]
+
+
 @pytest.mark.parametrize("language", ["rspql", "sparql"])
 def test_a_label_gives_another_node_in_another_solution_also_in_binds(language: str) -> None:
     rows = answers(language, "?i ?j", 'VALUES ?v { 1 2 } BIND(BNODE("x") AS ?i) BIND(BNODE("x") AS ?j) :a :p ?w')
