@@ -80,8 +80,7 @@ def write(folder: Path, half: int) -> None:
 
 def work_through(spark: SparkSession, folder: Path, name: str) -> list[tuple[int, ...]]:
     """What a query finds in the files that are new to its checkpoint: (time, values or times of events), sorted."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415  this file is imported by tests without Java
-
+    from pyspark.sql import functions as F  # noqa: PLC0415  this file is imported by tests without Java
     from slow_starts import started  # noqa: PLC0415  as above
 
     from oxiseq.spark import EventSource, match  # noqa: PLC0415  as above

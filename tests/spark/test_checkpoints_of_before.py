@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from checkpoint_steps import PLACE, E, QUERIES, events, move, work_through, write
+from checkpoint_steps import PLACE, QUERIES, E, events, move, work_through, write
 
 import oxiseq
 from oxiseq.kb_loader.java import spark_missing
