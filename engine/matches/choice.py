@@ -14,7 +14,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.kernels.matches.choice import memory as c
 from oxiseq.engine.kernels.matches.choice.choose import choose
-from oxiseq.engine.kernels.matches.nodes import SPINE
+from oxiseq.engine.kernels.matches.records import SPINE
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.memory import M, put_finals

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches import views as v
-from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, HasMatches
+from oxiseq.engine.kernels.matches import records as v
+from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, MatchMemory
 from oxiseq.engine.kernels.matches.weights import add, add_held
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
@@ -53,7 +53,7 @@ out = view_of(Weighing, "out", np.uint64, 2)
 
 
 @kernel
-def weigh(S: Ptr[HasMatches], W: Ptr[Weighing]) -> bool:
+def weigh(S: Ptr[MatchMemory], W: Ptr[Weighing]) -> bool:
     """Weigh the nodes that have no weight, then the finals; False: numbers need more limbs, with which it goes on."""
     top = v.scalars(S)[NODE_TOP]
     for n in range(state(W)[KNOWN], top):
@@ -71,7 +71,7 @@ def weigh(S: Ptr[HasMatches], W: Ptr[Weighing]) -> bool:
 
 
 @inner
-def _weigh_node(S: Ptr[HasMatches], W: Ptr[Weighing], n: int) -> bool:
+def _weigh_node(S: Ptr[MatchMemory], W: Ptr[Weighing], n: int) -> bool:
     node = v.nodes(S)[n]
     left, right, leaf = i64(node.left), i64(node.right), i64(node.leaf)
     if leaf >= 0:

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.matches.records import NODE, NODE_TOP, PLACE_BITS
+from oxiseq.engine.kernels.matches.records import NODE, NODE_TOP, PLACE_BITS, SPINE
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 CLASS: Final = np.dtype(
