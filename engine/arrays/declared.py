@@ -89,6 +89,7 @@ class Arrays(tuple[Array, ...]):
         return tuple.__new__(cls, (*arrays, *[named[name] for name in cls._fields[len(arrays) :]]))
 
     if TYPE_CHECKING:
+        count: Any  # an array may have this name
 
         def __getattr__(self, name: str) -> Array: ...
 

@@ -6,10 +6,9 @@ tick.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
@@ -38,17 +37,16 @@ _FEW = 32
 ) = range(9)
 
 
-class Arriving(NamedTuple):
+class Arriving(Arrays):
     """Events in order of time, and how far they have been written. Addresses of arrays."""
 
-    scalars: Array
-    columns: Array
-    """i64[6]: addresses of time, start (i64), offset (i64), subject, predicate, object (u32)."""
+
+_scalars = array(Arriving, "scalars", np.int64)
+_columns = array(Arriving, "columns", np.int64)
+"""i64[6]: addresses of time, start (i64), offset (i64), subject, predicate, object (u32)."""
 
 
 _kind = view_of(TermArrays, "kind", np.uint8)
-_scalars = view_of(Arriving, "scalars", np.int64)
-_columns = view_of(Arriving, "columns", np.int64)
 
 
 @kernel
@@ -87,17 +85,12 @@ def _write(columns: Array, i: int, k: int, made: Array, n: int) -> None:
         made[n, INTERVAL + c] = half(columns[3 + c], k)
 
 
-class Making(NamedTuple):
+class Making(Arrays):
     """A template of triples, to be filled with solutions."""
 
-    next: Array
-    """i64[1]: the row that comes next."""
-    parts: Array
-    """i64[3 * triples, 2]: the column of a part, or -1; else a term."""
 
-
-_next = view_of(Making, "next", np.int64)
-_parts = view_of(Making, "parts", np.int64, 2)
+_next = array(Making, "next", np.int64)  # i64[1]: the row that comes next
+_parts = array(Making, "parts", np.int64, 2)  # i64[3 * triples, 2]: the column of a part, or -1; else a term
 
 
 @kernel

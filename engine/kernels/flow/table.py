@@ -4,10 +4,11 @@ or by how a number compares with those of the table.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
@@ -23,20 +24,13 @@ NEXT, ENTRY, PLACES = range(3)
 """The row that looks next; the next entry of the chain that it walks, -1: it walks none yet."""
 
 
-class Searching(NamedTuple):
+class Searching(Arrays):
     """How rows look, and where they are."""
 
-    places: Array
-    """i64[PLACES]."""
-    key: Array
-    """i64: the columns of a row that are the table's key."""
-    loose: Array
-    """i64[0]: such a table has no loose columns."""
 
-
-_places = view_of(Searching, "places", np.int64)
-_key = view_of(Searching, "key", np.int64)
-_loose = view_of(Searching, "loose", np.int64)
+_places = array(Searching, "places", np.int64)  # i64[PLACES]
+_key = array(Searching, "key", np.int64)  # the columns of a row that are the table's key
+_loose = array(Searching, "loose", np.int64)  # i64[0]: such a table has no loose columns
 
 
 @kernel
@@ -75,20 +69,15 @@ AT, MADE, PLACE, SIGN, ALL, BETWEEN_PLACES = range(6)
 that is to stand; 1: some of the table's numbers are none, and all rows are looked at."""
 
 
-class Between(NamedTuple):
+class Between(Arrays):
     """A table in the order of its numbers."""
 
-    places: Array
-    """i64[BETWEEN_PLACES]."""
-    number: Array
-    """f64[n], ascending, each rounded once."""
-    rows: Array
-    """u32[n, columns]."""
+
+_between = array(Between, "places", np.int64)  # i64[BETWEEN_PLACES]
+_ascending = array(Between, "number", np.float64)  # f64[n], ascending, each rounded once
+_table = array(Between, "rows", np.uint32, 2)  # u32[n, columns]
 
 
-_between = view_of(Between, "places", np.int64)
-_ascending = view_of(Between, "number", np.float64)
-_table = view_of(Between, "rows", np.uint32, 2)
 _kind = view_of(TermArrays, "kind", np.uint8)
 _number = view_of(TermArrays, "number", np.float64)
 _quality = view_of(TermArrays, "quality", np.uint8)

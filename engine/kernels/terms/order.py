@@ -9,7 +9,7 @@ durations, triple terms) Python finds class, coarse and fine once: `L` is the po
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -17,6 +17,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from oxiseq.engine import kinds
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
@@ -45,26 +46,21 @@ NAN: Final = (1 << 63) - 1
 """The coarse part of a number that is none: behind all others."""
 
 
-class OrderArrays(NamedTuple):
+class OrderArrays(Arrays):
     """What `L` points to. By id, as far as they reach."""
 
-    known: Array
-    """u8[ids]: the class of a hard term; 0: none, or not known yet."""
-    coarse: Array
-    """i64[ids]"""
-    fine: Array
-    """i64[ids]: below 0 before, above 0 behind what has the same class and coarse part and is not hard."""
-    names: Array
-    """i64[3, 2]: address and length of the datatypes xsd:string, rdf:langString, rdf:dirLangString."""
+
+known = array(OrderArrays, "known", np.uint8)  # u8[ids]: the class of a hard term; 0: none, or not known yet
+coarse = array(OrderArrays, "coarse", np.int64)  # i64[ids]
+fine = array(OrderArrays, "fine", np.int64)
+"""i64[ids]: below 0 before, above 0 behind what has the same class and coarse part and is not hard."""
+names = array(OrderArrays, "names", np.int64, 2)
+"""i64[3, 2]: address and length of the datatypes xsd:string, rdf:langString, rdf:dirLangString."""
 
 
 Order: TypeAlias = Ptr[OrderArrays]
 """`L` of kernels."""
 
-known = view_of(OrderArrays, "known", np.uint8)
-coarse = view_of(OrderArrays, "coarse", np.int64)
-fine = view_of(OrderArrays, "fine", np.int64)
-names = view_of(OrderArrays, "names", np.int64, 2)
 
 _own = view_of(TermArrays, "own", np.int32)
 _entries = view_of(TermArrays, "entries", ENTRY)
