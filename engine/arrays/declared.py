@@ -69,10 +69,13 @@ class Declared:
         return self.make(rows, *([columns] if self.ndim == 2 else []))
 
     def with_rows(self, array: Array, rows: int) -> Array:
-        """The array with so many rows, at least as many as before; a hash table is empty."""
-        made = self.make(rows if self.slots is None else self.slots(rows), *array.shape[1:])
-        if self.slots is None:
-            made[: len(array)] = array
+        """The array with so many rows, at least as many as before, itself if it has them; a hash table is empty."""
+        if self.slots is not None:
+            return self.make(self.slots(rows), *array.shape[1:])
+        if rows == len(array):
+            return array
+        made = self.make(rows, *array.shape[1:])
+        made[: len(array)] = array
         return made
 
 

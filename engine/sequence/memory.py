@@ -130,7 +130,7 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
         tau = k.BEFORE_ALL  # of another unit in each partition
     alive = int((S.lead_keys[:count, 1] >= tau).sum())
     size = len(S.lead_keys) if 2 * alive < len(S.lead_keys) and alive < count else 2 * len(S.lead_keys)
-    old = S.lead_keys
+    old = S.lead_keys.copy()
     S = S.grow("leads", size)
     call(rebuild_leads, Pointers(compiled.tables), Pointers(S), old, count, tau)
     return S

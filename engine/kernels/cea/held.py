@@ -23,21 +23,25 @@ _mask = array(Letters, "mask", np.uint64, 2)  # u64[letters, words of variables]
 _kinds = array(Letters, "kinds", np.uint8, 2)  # u8[letters, 3]: KEPT, FIRST, LAST
 _at_once = array(Letters, "at_once", np.uint8, 2)  # u8[letters, letters]
 _later = array(Letters, "later", np.uint8, 2)  # u8[letters, letters]
-_symbol = array(Letters, "symbol", np.uint64, 2)  # u64[events, words]
-_before = array(Letters, "before", np.int64)  # i64[events]: the position before in its partition
+_symbol = array(Letters, "symbol", np.uint64, 2, rows="events", columns="words")
+_before = array(Letters, "before", np.int64, rows="events")  # the position before in its partition
 _sizes = array(Letters, "sizes", np.int64)
 """OLDEST, the position of the first event here; SILENT, whether some letter is silent."""
-_last = array(Letters, "last", np.int64)  # i64[partitions]: the last position in each so far, -1 if there is none
+_last = array(
+    Letters, "last", np.int64, rows="partitions", fill=-1
+)  # the last position in each so far, -1 if there is none
 
 
 class Scratch(Arrays):
     """Room for the events of one match."""
 
 
-_chain = array(Scratch, "chain", np.int64)  # positions
-_flags = array(Scratch, "flags", np.uint8, 2)  # u8[n, 3]: IN_D, MUST be read, ADJACENT to the one before
-_reach = array(Scratch, "reach", np.uint8, 2)  # u8[n, letters]
-_wait = array(Scratch, "wait", np.uint8)  # u8[letters]
+_chain = array(Scratch, "chain", np.int64, rows="events")  # positions
+_flags = array(
+    Scratch, "flags", np.uint8, 2, rows="events", columns=3
+)  # IN_D, MUST be read, ADJACENT to the one before
+_reach = array(Scratch, "reach", np.uint8, 2, rows="events", columns="letters")
+_wait = array(Scratch, "wait", np.uint8, rows="letters")
 
 
 class Matches(Arrays):

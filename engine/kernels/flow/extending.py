@@ -11,7 +11,7 @@ from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.memory.slots import SLOT, find_key, put_slot
+from oxiseq.engine.kernels.memory.slots import SLOT, find_key, put_slot, slots_for
 
 NEED_VALUE = 4
 """More that the kernel answers: it wants to know (`learn`) the value of the first row that it has not written."""
@@ -21,11 +21,11 @@ class Extending(Arrays):
     """Values that are known."""
 
 
-count = array(Extending, "count", np.int64)  # i64[1]: how many
+count = array(Extending, "count", np.int64, rows=1)  # how many
 _places = array(Extending, "places", np.int64)  # the columns that the value depends on
-_slots = array(Extending, "slots", SLOT)  # SLOT → a value that is known
-_keys = array(Extending, "keys", np.uint32, 2)  # u32[room, places]
-_values = array(Extending, "values", np.uint32)  # u32[room]: ids, 0 for none
+_slots = array(Extending, "slots", SLOT, rows="values", slots=slots_for)  # a value that is known
+_keys = array(Extending, "keys", np.uint32, 2, rows="values", columns="width")
+_values = array(Extending, "values", np.uint32, rows="values")  # ids, 0 for none
 
 
 @kernel

@@ -15,9 +15,10 @@ from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.flow.looking import END, START
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get, half
-from oxiseq.engine.kernels.terms.table import TermArrays, Terms
+from oxiseq.engine.kernels.terms import table as worth
+from oxiseq.engine.kernels.terms.table import Terms
 from oxiseq.engine.kinds import BLANK, IRI
 
 INTERVAL = 4
@@ -44,9 +45,6 @@ class Arriving(Arrays):
 _scalars = array(Arriving, "scalars", np.int64)
 _columns = array(Arriving, "columns", np.int64)
 """i64[6]: addresses of time, start (i64), offset (i64), subject, predicate, object (u32)."""
-
-
-_kind = view_of(TermArrays, "kind", np.uint8)
 
 
 @kernel
@@ -96,7 +94,7 @@ _parts = array(Making, "parts", np.int64, 2)  # i64[3 * triples, 2]: the column 
 @kernel
 def make_facts(S: Ptr[Making], T: Terms, D: Delta, out: Delta) -> int:
     """Write what a template makes of the rows of a delta, as far as it is triples. T: the dictionary."""
-    following, parts, kind, rows = _next(S), _parts(S), _kind(T), buffers.rows(D)
+    following, parts, kind, rows = _next(S), _parts(S), worth.kind(T), buffers.rows(D)
     made, at, top, count = buffers.rows(out), buffers.at(out), buffers.count(out), buffers.count(D)[0]
     triples = parts.shape[0] // 3
     while following[0] < count:

@@ -18,7 +18,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.hashing import times
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.memory.slots import SLOT, drop_slot, find_number, put_slot
+from oxiseq.engine.kernels.memory.slots import SLOT, drop_slot, find_number, put_slot, slots_for
 
 # --- scalars ----------------------------------------------------------------------------------------
 
@@ -88,16 +88,16 @@ class GroupMemory(Arrays):
     """What `M` points to."""
 
 
-scalars = array(GroupMemory, "scalars", np.int64)
-cells = array(GroupMemory, "cells", np.int64, 2)
-slots = array(GroupMemory, "slots", SLOT)  # SLOT[2^b]: rows of cells by the hash of their keys
-touched = array(GroupMemory, "touched", np.int64)  # the groups that rows of this tick are of
-wides = array(GroupMemory, "wides", np.int64, 2)
+scalars = array(GroupMemory, "scalars", np.int64, rows=SCALARS)
+cells = array(GroupMemory, "cells", np.int64, 2, rows="groups", columns="words")
+slots = array(GroupMemory, "slots", SLOT, rows="groups", slots=slots_for)  # rows of cells by the hash of their keys
+touched = array(GroupMemory, "touched", np.int64, rows="touched")  # the groups that rows of this tick are of
+wides = array(GroupMemory, "wides", np.int64, 2, rows="wides", columns=WIDE_WORDS)
 key = array(GroupMemory, "key", np.int64)  # columns
 values = array(GroupMemory, "values", VALUE)
 sums = array(GroupMemory, "sums", SUMMED)
-fresh = array(GroupMemory, "fresh", np.int64)  # i64 by sum: results of the group that is emitted
-array(GroupMemory, "scratch", np.uint8)  # for texts
+fresh = array(GroupMemory, "fresh", np.int64, rows="sums")  # i64 by sum: results of the group that is emitted
+array(GroupMemory, "scratch", np.uint8, rows="scratch")  # for texts
 
 
 _A: Final = -7046029254386353131

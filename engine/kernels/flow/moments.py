@@ -17,7 +17,7 @@ from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array
-from oxiseq.engine.kernels.memory.slots import SLOT
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 ENTRY: Final = np.dtype(
     [("weight", "i8"), ("tag", "u4"), ("moment", "i4"), ("next", "i4"), ("previous", "i4")], align=True
@@ -67,15 +67,15 @@ class Timeline(Arrays):
     """Rows in order of time."""
 
 
-scalars = array(Timeline, "scalars", np.int64)
+scalars = array(Timeline, "scalars", np.int64, rows=SCALARS)
 key = array(Timeline, "key", np.int64)  # columns
-entries = array(Timeline, "entries", ENTRY)
-rows = array(Timeline, "rows", np.uint32, 2)  # u32[entries, columns]
-slots = array(Timeline, "slots", SLOT)  # SLOT → entry
-moments = array(Timeline, "moments", MOMENT)
-groups = array(Timeline, "groups", GROUP)
-keys = array(Timeline, "keys", np.uint32, 2)  # u32[groups, columns of the key]
-group_slots = array(Timeline, "group_slots", SLOT)  # SLOT → group
+entries = array(Timeline, "entries", ENTRY, rows="entries")
+rows = array(Timeline, "rows", np.uint32, 2, rows="entries", columns="width")
+slots = array(Timeline, "slots", SLOT, rows="entries", slots=slots_for)  # entry
+moments = array(Timeline, "moments", MOMENT, rows="moments")
+groups = array(Timeline, "groups", GROUP, rows="groups")
+keys = array(Timeline, "keys", np.uint32, 2, rows="groups", columns="key")
+group_slots = array(Timeline, "group_slots", SLOT, rows="groups", slots=slots_for)  # group
 
 
 @inner

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.arrays.declared import Arrays, array
-from oxiseq.engine.kernels.memory.slots import SLOT
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 VERTEX: Final = np.dtype(
     [
@@ -97,11 +97,11 @@ class PathMemory(Arrays):
     """What `S` points to."""
 
 
-scalars = array(PathMemory, "scalars", np.int64)
-vertices = array(PathMemory, "vertices", VERTEX)
-rows = array(PathMemory, "rows", np.uint32, 2)  # u32[vertices, columns of the context + 1]: term ids
-vertex_slots = array(PathMemory, "vertex_slots", SLOT)
-edges = array(PathMemory, "edges", EDGE)
-edge_slots = array(PathMemory, "edge_slots", SLOT)
-pairs = array(PathMemory, "pairs", PAIR)
-pair_slots = array(PathMemory, "pair_slots", SLOT)
+scalars = array(PathMemory, "scalars", np.int64, rows=SCALARS)
+vertices = array(PathMemory, "vertices", VERTEX, rows="vertices")
+rows = array(PathMemory, "rows", np.uint32, 2, rows="vertices", columns="width")  # term ids
+vertex_slots = array(PathMemory, "vertex_slots", SLOT, rows="vertices", slots=slots_for)
+edges = array(PathMemory, "edges", EDGE, rows="edges")
+edge_slots = array(PathMemory, "edge_slots", SLOT, rows="edges", slots=slots_for)
+pairs = array(PathMemory, "pairs", PAIR, rows="pairs")
+pair_slots = array(PathMemory, "pair_slots", SLOT, rows="pairs", slots=slots_for)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.arrays.declared import Arrays, array
-from oxiseq.engine.kernels.memory.slots import SLOT
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 ENTRY: Final = np.dtype(
     [
@@ -84,15 +84,15 @@ class RankMemory(Arrays):
     """What `S` points to."""
 
 
-scalars = array(RankMemory, "scalars", np.int64)
-entries = array(RankMemory, "entries", ENTRY)
-links = array(RankMemory, "links", LINK)
-rows = array(RankMemory, "rows", np.uint32, 2)  # u32[entries, columns]: term ids
-slots = array(RankMemory, "slots", SLOT)
-groups = array(RankMemory, "groups", GROUP)
-borders = array(RankMemory, "borders", BORDER)
-keys = array(RankMemory, "keys", np.uint32, 2)  # u32[groups, columns of the key]
-group_slots = array(RankMemory, "group_slots", SLOT)
+scalars = array(RankMemory, "scalars", np.int64, rows=SCALARS)
+entries = array(RankMemory, "entries", ENTRY, rows="entries")
+links = array(RankMemory, "links", LINK, rows="entries", each="borders")
+rows = array(RankMemory, "rows", np.uint32, 2, rows="entries", columns="width")  # term ids
+slots = array(RankMemory, "slots", SLOT, rows="entries", slots=slots_for)
+groups = array(RankMemory, "groups", GROUP, rows="groups")
+borders = array(RankMemory, "borders", BORDER, rows="groups", each="borders")
+keys = array(RankMemory, "keys", np.uint32, 2, rows="groups", columns="key")
+group_slots = array(RankMemory, "group_slots", SLOT, rows="groups", slots=slots_for)
 place = array(RankMemory, "place", np.int64)  # the columns of the key
 sequence = array(RankMemory, "sequence", np.int64, 2)
 """i64[n, 2]: the columns by which rows are ordered one after the other, and how (BY_VALUE...)."""

@@ -9,8 +9,9 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
-from oxiseq.engine.kernels.memory.pointers import Ptr, view_of
-from oxiseq.engine.kernels.terms.table import TermArrays, Terms
+from oxiseq.engine.kernels.memory.pointers import Ptr
+from oxiseq.engine.kernels.terms import table as worth
+from oxiseq.engine.kernels.terms.table import Terms
 
 NEED_DECISION = 4
 """More that the kernel answers: Python is to decide about the row `next`, and may go on from there."""
@@ -27,12 +28,6 @@ _values = array(Sifting, "values", np.int64)  # i64[columns + 1]: the ids of a r
 _numbers = array(Sifting, "numbers", np.float64, 2)
 _machine = array(Sifting, "machine", np.int64, 2)  # The stack machine's scratch
 _memo = array(Sifting, "memo", np.uint8, 2)  # u8[1, 1]: no program looks into it
-
-
-_kind = view_of(TermArrays, "kind", np.uint8)
-_number = view_of(TermArrays, "number", np.float64)
-_exact = view_of(TermArrays, "exact", np.int64)
-_quality = view_of(TermArrays, "quality", np.uint8)
 
 
 @kernel
@@ -67,10 +62,10 @@ def _outcome(S: Ptr[Sifting], D: Terms) -> int:
             ends[number],
             ends[number + 1],
             _values(S),
-            _kind(D),
-            _number(D),
-            _exact(D),
-            _quality(D),
+            worth.kind(D),
+            worth.number(D),
+            worth.exact(D),
+            worth.quality(D),
             _memo(S),
             numbers,
             entries,

@@ -16,8 +16,9 @@ from oxiseq.engine.kernels.flow.arrangement import DIED, LINK0, NEVER, ROW, WEIG
 from oxiseq.engine.kernels.flow.arranging import first_of_chain
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
-from oxiseq.engine.kernels.terms.table import TermArrays, Terms
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.terms import table as worth
+from oxiseq.engine.kernels.terms.table import Terms
 from oxiseq.engine.kinds import DECIMAL, DOUBLE, INTEGER, ROUNDED
 
 NEXT, ENTRY, PLACES = range(3)
@@ -78,11 +79,6 @@ _ascending = array(Between, "number", np.float64)  # f64[n], ascending, each rou
 _table = array(Between, "rows", np.uint32, 2)  # u32[n, columns]
 
 
-_kind = view_of(TermArrays, "kind", np.uint8)
-_number = view_of(TermArrays, "number", np.float64)
-_quality = view_of(TermArrays, "quality", np.uint8)
-
-
 @kernel
 def between(S: Ptr[Between], T: Terms, D: Delta, out: Delta) -> int:
     """Write each row of the delta D with those of the table whose numbers compare with its own as they have to.
@@ -112,8 +108,8 @@ def between(S: Ptr[Between], T: Terms, D: Delta, out: Delta) -> int:
 def _range(S: Ptr[Between], T: Terms, term: int) -> Any:
     """Which rows of the table a term may compare with as it has to. What is no such number is compared with all."""
     places, ascending = _between(S), _ascending(S)
-    n, kind, value = ascending.shape[0], _kind(T)[term], _number(T)[term]
-    is_number = (kind == INTEGER or kind == DECIMAL or kind == DOUBLE) and _quality(T)[term] & ROUNDED != 0
+    n, kind, value = ascending.shape[0], worth.kind(T)[term], worth.number(T)[term]
+    is_number = (kind == INTEGER or kind == DECIMAL or kind == DOUBLE) and worth.quality(T)[term] & ROUNDED != 0
     if places[ALL] != 0 or not is_number or np.isnan(value):
         return i64(0), i64(n)
     low, high = i64(0), i64(n)

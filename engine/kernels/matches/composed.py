@@ -134,25 +134,29 @@ class Composed(Arrays):
     """The running state. N: states that there may be; a line of N weights, of one in a window that does not slide."""
 
 
-scalars = array(Composed, "scalars", np.int64)
+scalars = array(Composed, "scalars", np.int64, rows=SCALARS)
 form = array(Composed, "form", np.int64)  # of weights
-parts = array(Composed, "parts", PART)
-maps = array(Composed, "maps", np.uint64, 2)  # u64[parts * N, line]
-entries = array(Composed, "entries", ENTRY)
-vectors = array(Composed, "vectors", np.uint64, 2)  # u64[entries, N weights]
-values = array(Composed, "values", np.int64, 2)  # i64[entries, sums + leasts]: of the entry's row
-flags = array(Composed, "flags", np.uint64)  # u64[entries]: the same
+parts = array(Composed, "parts", PART, rows="parts", fill={"front": -1, "back": -1})
+maps = array(Composed, "maps", np.uint64, 2, columns="line")
+entries = array(Composed, "entries", ENTRY, rows="entries")
+vectors = array(Composed, "vectors", np.uint64, 2, rows="entries", columns="vector")
+values = array(Composed, "values", np.int64, 2, rows="entries", columns="values")  # of the entry's row
+flags = array(Composed, "flags", np.uint64, rows="entries")  # the same
 held = array(Composed, "held", np.uint8, 2)  # u8[places, sums + leasts]: which values the row counts with at a place
 masks = array(Composed, "masks", np.uint64)  # u64[places]: the same of flags
 work = array(Composed, "work", np.uint64, 2)  # u64[2 * N + 1, N weights, at least 3]
-terms = array(Composed, "terms", np.int64, 2)  # i64[n, 4]: of the step in work: source, target, place, row
-out_at = array(Composed, "out_at", np.int64)  # number of the row in the batch, or of the report
-out = array(Composed, "out", np.uint64, 2)
+terms = array(
+    Composed, "terms", np.int64, 2, rows="terms", columns=4
+)  # of the step in work: source, target, place, row
+out_at = array(Composed, "out_at", np.int64, rows="out")  # number of the row in the batch, or of the report
+out = array(Composed, "out", np.uint64, 2, rows="out", columns="told")
 """u64[n, weight], with SO_FAR u64[n, 2 weights]: before the instant, and after it."""
-out_of = array(Composed, "out_of", np.int64, 2)  # i64[n, 2], with OF_EACH, else n = 0: partition, and as in `began`
-totals = array(Composed, "totals", np.uint64, 2)
+out_of = array(
+    Composed, "out_of", np.int64, 2, rows="out", each="apart", columns=2
+)  # i64[n, 2], with OF_EACH, else n = 0: partition, and as in `began`
+totals = array(Composed, "totals", np.uint64, 2, rows="totals", columns="weight")
 """u64[2 * 2^k, weight]: of partition p at 2^k + p, of n at 2 n and 2 n + 1; in all others k = 0."""
-queue = array(Composed, "queue", np.int64, 2)  # i64[n, 2]: a ring of steps that have not left: clock, partition
+queue = array(Composed, "queue", np.int64, 2, rows=1, columns=2)  # a ring of steps that have not left: clock, partition
 tally = array(Composed, "tally", np.int64)  # i64[TALLY]
 began = array(Composed, "began", np.int64)
 """i64[parts], with OF_EACH, else n = 0: number of the row that ended the first of the matches it has."""

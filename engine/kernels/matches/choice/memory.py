@@ -48,6 +48,11 @@ CHOSEN, MORE_NODES, MORE_CLASSES, MORE_SETS, MORE_STACK, TOO_MANY_STEPS = range(
 """Outcomes: picked; too little room for something, to be called again; more comparisons than MOST_STEPS."""
 
 
+def table_size(classes: int) -> int:
+    """Slots of the hash table."""
+    return 1 << (2 * classes).bit_length()
+
+
 class ChoiceMemory(Arrays):
     """What `choose` works on. All but the first four is scratch, which it leaves as it was."""
 
@@ -56,18 +61,18 @@ nodes = array(ChoiceMemory, "nodes", NODE)
 scalars = array(ChoiceMemory, "scalars", np.int64)  # NODE_TOP
 finals = array(ChoiceMemory, "finals", np.int64, 2)  # i64[*, 2]: node
 positions = array(ChoiceMemory, "positions", np.int64)
-state = array(ChoiceMemory, "state", np.int64)  # i64[CHOICE_STATES]
-best = array(ChoiceMemory, "best", np.int32)
+state = array(ChoiceMemory, "state", np.int64, rows=CHOICE_STATES)
+best = array(ChoiceMemory, "best", np.int32, rows="nodes", fill=-1)
 """i32[nodes]: class of the best prefixes, or place of a node's sets; -1: not looked at."""
-kept = array(ChoiceMemory, "kept", np.int32)  # i32[nodes]: node of these prefixes, or their number
-done = array(ChoiceMemory, "done", np.int32)  # i32[nodes]: nodes that have been looked at
-stack = array(ChoiceMemory, "stack", np.int64)
-leaves = array(ChoiceMemory, "leaves", np.int64)  # i64[nodes]: walk of a heap
-classes = array(ChoiceMemory, "classes", CLASS)
-table = array(ChoiceMemory, "table", np.int32)  # i32, a power of two: classes by hash, -1: free
-sets = array(ChoiceMemory, "sets", np.int64, 2)  # i64[*, 2]: class, node
-picked = array(ChoiceMemory, "picked", np.int64)
-spine = array(ChoiceMemory, "spine", np.int64)  # i64[SPINE]
+kept = array(ChoiceMemory, "kept", np.int32, rows="nodes")  # node of these prefixes, or their number
+done = array(ChoiceMemory, "done", np.int32, rows="nodes")  # nodes that have been looked at
+stack = array(ChoiceMemory, "stack", np.int64, rows="stack")
+leaves = array(ChoiceMemory, "leaves", np.int64, rows="leaves")  # walk of a heap
+classes = array(ChoiceMemory, "classes", CLASS, rows="classes")
+table = array(ChoiceMemory, "table", np.int32, rows="classes", slots=table_size, fill=-1)  # classes by hash, -1: free
+sets = array(ChoiceMemory, "sets", np.int64, 2, rows="sets", columns=2)  # class, node
+picked = array(ChoiceMemory, "picked", np.int64, rows="picked")
+spine = array(ChoiceMemory, "spine", np.int64, rows=SPINE)
 
 
 @inner

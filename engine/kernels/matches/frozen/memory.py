@@ -29,23 +29,23 @@ class FrozenMemory(Arrays):
 
 
 nodes = array(FrozenMemory, "nodes", NODE)
-finals = array(FrozenMemory, "finals", np.int64, 2)  # i64[*, 2]: node, cut-off, the same for all
+finals = array(FrozenMemory, "finals", np.int64, 2, columns=2)  # node, cut-off, the same for all
 number = array(FrozenMemory, "number", np.int32)  # i32[nodes in use]: its place in the set, -1 if it has none; scratch
-stack = array(FrozenMemory, "stack", np.int64)
-state = array(FrozenMemory, "state", np.int64)  # i64[FROZEN_STATES]
+stack = array(FrozenMemory, "stack", np.int64, rows="stack")
+state = array(FrozenMemory, "state", np.int64, rows=FROZEN_STATES)
 pos = array(FrozenMemory, "pos", np.int64)  # i64[n]: of an output the record's `pos`, -1: a union
-kids = array(FrozenMemory, "kids", np.int32, 2)
+kids = array(FrozenMemory, "kids", np.int32, 2, columns=3)
 """i32[n, 3]: of an output its prefixes, of a union its parts in the order of enumeration; -1: none."""
-ways = array(FrozenMemory, "ways", np.uint64, 2)  # u64[n, limbs]: matches below
-above = array(FrozenMemory, "above", np.uint64, 2)  # u64[n, limbs]: ways from a node to the ends of matches
+ways = array(FrozenMemory, "ways", np.uint64, 2, columns=1)  # matches below
+above = array(FrozenMemory, "above", np.uint64, 2, columns=1)  # ways from a node to the ends of matches
 blocked = array(FrozenMemory, "blocked", np.uint8)  # u8[n]: 1: an output whose matches do not count
 values = array(FrozenMemory, "values", np.float64, 2)
 """f64[n, k]: what an output adds to what matches are ordered by; smaller is better."""
-cursors = array(FrozenMemory, "cursors", np.int32, 2)  # i32[n, 3]: the last entry taken of each child
-turns = array(FrozenMemory, "turns", np.int32, 2)  # i32[n, 3]: ASK, READY, OVER
-lists = array(FrozenMemory, "lists", np.int32, 2)
+cursors = array(FrozenMemory, "cursors", np.int32, 2, columns=3)  # the last entry taken of each child
+turns = array(FrozenMemory, "turns", np.int32, 2, columns=3)  # ASK, READY, OVER
+lists = array(FrozenMemory, "lists", np.int32, 2, columns=3)
 """i32[n, 3]: the first and the last entry of its best, and 1 if there are no more."""
-records = array(FrozenMemory, "records", RECORD)
-sums = array(FrozenMemory, "sums", np.float64, 2)  # f64[records, k]
-entries = array(FrozenMemory, "entries", np.int32, 2)  # i32[*, 2]: record, the next entry or -1
-picked = array(FrozenMemory, "picked", np.int32)  # records
+records = array(FrozenMemory, "records", RECORD, rows="records")
+sums = array(FrozenMemory, "sums", np.float64, 2, rows="records")
+entries = array(FrozenMemory, "entries", np.int32, 2, rows="entries", columns=2)  # record, the next entry or -1
+picked = array(FrozenMemory, "picked", np.int32, rows="picked")  # records
