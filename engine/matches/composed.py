@@ -73,7 +73,7 @@ class Rules:
         settings[c.KIND], settings[c.SIZE], settings[c.LEAST], settings[c.CONSUME] = kind, size, 1, consume
         settings[c.STATES], settings[c.ONCE], settings[c.MERGES] = 1, once, merges
         settings[c.SO_FAR], settings[c.REPORTS] = so_far, reports
-        self.arrays = c.Automaton(settings, np.zeros(0, np.int64), np.zeros((0, 2), np.int32), np.zeros(0, c.ARC))
+        self.arrays = c.Automaton.allocate(symbols=0, arcs=0)._replace(settings=settings)
         self._arcs = 0
         self._counting = np.zeros(0, np.bool_)
 
@@ -105,10 +105,9 @@ class Rules:
         """Such rows do this from now on. `keep`: states (bits) in which matches stay when one comes."""
         arrays = self.arrays
         if symbol >= len(arrays.keep):
-            size = max(2 * len(arrays.keep), symbol + 1)
-            arrays = arrays._replace(keep=longer(arrays.keep, size), spans=longer(arrays.spans, size))
+            arrays = arrays.grow("symbols", max(2 * len(arrays.keep), symbol + 1))
         if self._arcs + len(arcs) > len(arrays.arcs):
-            arrays = arrays._replace(arcs=longer(arrays.arcs, 2 * (self._arcs + len(arcs))))
+            arrays = arrays.grow("arcs", 2 * (self._arcs + len(arcs)))
         first, self._arcs = self._arcs, self._arcs + len(arcs)
         for at, arc in enumerate(arcs, first):
             arrays.arcs[at] = (*arc, 0)

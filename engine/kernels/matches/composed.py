@@ -102,9 +102,9 @@ class Automaton(Arrays):
 
 
 settings = array(Automaton, "settings", np.int64)  # i64[SETTINGS]
-keep = array(Automaton, "keep", np.int64)  # i64[symbols]: states (bits) in which matches stay when such a row comes
-spans = array(Automaton, "spans", np.int32, 2)  # i32[symbols, 2]: its arcs, first and end
-arcs = array(Automaton, "arcs", ARC)
+keep = array(Automaton, "keep", np.int64, rows="symbols")  # states (bits) in which matches stay when such a row comes
+spans = array(Automaton, "spans", np.int32, 2, rows="symbols", columns=2)  # its arcs, first and end
+arcs = array(Automaton, "arcs", ARC, rows="arcs")
 
 
 class Steps(Arrays):

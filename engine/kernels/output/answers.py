@@ -9,8 +9,8 @@ import numpy as np
 from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
-from oxiseq.engine.kernels.memory.pointed import i32s, i64s, u32_table
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.sequence.letter_rows import RowBlock, row_letter, row_stored, row_time
 
 _PLACE: Final = (1 << PLACE_BITS) - 1
 
@@ -28,7 +28,7 @@ _hidden = array(AnswerColumns, "hidden", np.uint8, 2)  # by repeat: scratch
 @kernel
 def write_answers(
     A: Ptr[AnswerColumns],
-    B: int,
+    B: Ptr[RowBlock],
     offset: int,
     found: Array,
     ends: Array,
@@ -43,7 +43,7 @@ def write_answers(
     A variable has its last visible binding (see kernels.paths).
     """
     again, inside, column, hidden = _again(A), _inside(A), _column(A), _hidden(A)
-    letter, times, stored = i32s(B, 0), i64s(B, 1), u32_table(B, 3)
+    letter, times, stored = row_letter(B), row_time(B), row_stored(B)
     repeats = inside.shape[1]
     for m in range(ends.shape[0] - 1):
         for c in range(column.shape[0]):

@@ -16,11 +16,8 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointed import (
-    i32s,
     i64_at,
-    i64s,
     u32_at,
-    u32_table,
 )
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
@@ -43,6 +40,17 @@ SETTINGS: Final = 14
 
 UNBOUND, THE_PARTITION = -1, -2
 """What a column may be instead of one of a source's: nothing, or the number of the row's partition + 1."""
+
+
+class RowBlock(Arrays):
+    """Rows as the row store has them. epoch: which KB answers they were checked against."""
+
+
+row_letter = array(RowBlock, "letter", np.int32, rows="rows")
+row_time = array(RowBlock, "time", np.int64, rows="rows")  # in µs
+_row_clock = array(RowBlock, "clock", np.int64, rows="rows")
+row_stored = array(RowBlock, "stored", np.uint32, 2, rows="rows", columns="width")  # term ids
+_row_epoch = array(RowBlock, "epoch", np.int32, rows="rows")
 
 
 class LetterColumns(Arrays):
@@ -119,7 +127,7 @@ def _set_lengths(R: Ptr[Rows], rows: int, instants: int) -> None:
 
 @kernel
 def write_rows(
-    L: Ptr[LetterColumns], R: Ptr[Rows], B: int, sources: Array, times_at: int, moments: int, count: int
+    L: Ptr[LetterColumns], R: Ptr[Rows], B: Ptr[RowBlock], sources: Array, times_at: int, moments: int, count: int
 ) -> int:
     """Merge the sources; returns the number of instants written: those that have rows, or all.
 
@@ -136,8 +144,8 @@ def write_rows(
     _set_lengths(R, total, count if every else total)
     letter, values, measures, measure_kinds = v.letter(R), v.values(R), v.measures(R), v.measure_kinds(R)
     clock, first, base, time = v.clock(R), v.first(R), v.base(R), v.time(R)
-    kept_letter, kept_time, kept_clock = i32s(B, 0), i64s(B, 1), i64s(B, 2)
-    kept, kept_epoch = u32_table(B, 3), i32s(B, 4)
+    kept_letter, kept_time, kept_clock = row_letter(B), row_time(B), _row_clock(B)
+    kept, kept_epoch = row_stored(B), _row_epoch(B)
     at, epoch = settings[STORE_AT], settings[EPOCH]
     base[0] = settings[FIRST_ROW]
     for i in range(sources.shape[0]):

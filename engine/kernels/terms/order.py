@@ -51,9 +51,9 @@ class OrderArrays(Arrays):
     """What `L` points to. By id, as far as they reach."""
 
 
-known = array(OrderArrays, "known", np.uint8)  # u8[ids]: the class of a hard term; 0: none, or not known yet
-coarse = array(OrderArrays, "coarse", np.int64)  # i64[ids]
-fine = array(OrderArrays, "fine", np.int64)
+known = array(OrderArrays, "known", np.uint8, rows="ids")  # the class of a hard term; 0: none, or not known yet
+coarse = array(OrderArrays, "coarse", np.int64, rows="ids")
+fine = array(OrderArrays, "fine", np.int64, rows="ids")
 """i64[ids]: below 0 before, above 0 behind what has the same class and coarse part and is not hard."""
 names = array(OrderArrays, "names", np.int64, 2)
 """i64[3, 2]: address and length of the datatypes xsd:string, rdf:langString, rdf:dirLangString."""
