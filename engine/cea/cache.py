@@ -19,7 +19,6 @@ from oxiseq.engine.cea.subsets import NOWHERE, Move, State, Subsets
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.symbols import enter_steps, enter_symbols
-from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 
 MOST_MOVES = 1 << 24
@@ -73,13 +72,7 @@ class StepCache:
         return True
 
     def _more_steps(self) -> None:
-        arrays, size = self.arrays, 2 * self._steps
-        self.arrays = arrays._replace(
-            step_state=longer(arrays.step_state, size),
-            step_bits=longer(arrays.step_bits, size),
-            step_move=longer(arrays.step_move, size),
-            step_table=np.full(_power(2 * size), -1, np.int32),
-        )
+        self.arrays = self.arrays.grow("steps")
         call(enter_steps, Pointers(self.arrays), 0, self._steps)
 
     def _number(self, state: State | None) -> int | None:
@@ -98,23 +91,19 @@ class StepCache:
 
         LimitError if even that is exceeded.
         """
-        rows, columns = len(self.arrays.restless), self._stride
+        rows, columns = len(self.arrays.restless), len(self.arrays.symbols)
         if 2 * rows * columns > (MOST_MOVES if beyond else self._most):
             if beyond:
                 raise LimitError(2 * rows * columns, MOST_MOVES, "steps of the automaton that one event takes")
             return False
-        old = self.arrays
-        rows, columns = (rows, 2 * columns) if symbols else (2 * rows, columns)
-        self.arrays = self._allocate(rows, columns)
-        held = len(old.restless)
-        moves = self.arrays.moves.reshape(rows, columns)
-        moves[:held, : len(old.symbols)] = old.moves.reshape(held, len(old.symbols))
-        for name in ("restless", "seated", "relevant", "symbols"):
-            array = getattr(old, name)
-            getattr(self.arrays, name)[: len(array)] = array
-        steps = {name: getattr(old, name) for name in k.Cache._fields if name.startswith("step_")}
-        self.arrays = self.arrays._replace(**steps)
-        call(enter_symbols, Pointers(self.arrays))
+        if symbols:
+            moves = np.zeros((rows, 2 * columns), k.MOVE)
+            moves[:, :columns] = self.arrays.moves.reshape(rows, columns)
+            self.arrays = self.arrays.grow("symbols")._replace(moves=moves.reshape(-1))
+            self._sizes[k.STRIDE] = 2 * columns
+            call(enter_symbols, Pointers(self.arrays))
+        else:
+            self.arrays = self.arrays.grow("states")
         return True
 
     def state(self, number: int) -> State:
@@ -151,31 +140,15 @@ class StepCache:
         self._steps = 0
         self._sizes[k.SYMBOLS] = 0
         rows = _power(max(2 * len(states), min(_BEGINNING, isqrt(self._most))))
-        self.arrays = self._allocate(rows, max(1, min(_BEGINNING, self._most // rows)))
+        self._sizes[k.STRIDE] = columns = max(1, min(_BEGINNING, self._most // rows))
+        arrays = k.Cache.allocate(states=rows, symbols=columns, words=self._words, steps=_BEGINNING)
+        self.arrays = arrays._replace(sizes=self._sizes)
         for number, state in enumerate(states):
             self._describe(number, state if number else None)
 
     def _describe(self, number: int, state: State | None) -> None:
         self.arrays.restless[number] = state is not None and state.restless
         self.arrays.relevant[number] = as_words(self._subsets.relevant(state), self._words)
-
-    def _allocate(self, rows: int, columns: int) -> k.Cache:
-        self._stride = columns
-        self._sizes[k.STRIDE] = columns
-        return k.Cache(
-            sizes=self._sizes,
-            moves=np.zeros(rows * columns, k.MOVE),
-            relevant=np.zeros((rows, self._words), np.uint64),
-            step_state=np.zeros(_BEGINNING, np.int32),
-            step_bits=np.zeros((_BEGINNING, self._words), np.uint64),
-            step_move=np.zeros(_BEGINNING, k.MOVE),
-            step_table=np.full(2 * _BEGINNING, -1, np.int32),
-            restless=np.zeros(rows, np.int32),
-            seat=np.zeros(rows, np.int32),
-            seated=np.zeros(rows, np.int64),
-            symbols=np.zeros((columns, self._words), np.uint64),
-            table=np.full(_power(2 * columns), -1, np.int32),
-        )
 
 
 def _power(least: int) -> int:

@@ -229,7 +229,7 @@ class ComposedRun:
     @property
     def bytes(self) -> int:
         """Of all arrays."""
-        return self._windows.bytes + sum(a.nbytes for a in self._cache.arrays)
+        return self._windows.bytes + self._cache.arrays.bytes
 
     def forget(self) -> None:
         """As of CeaRun."""

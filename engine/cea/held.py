@@ -15,7 +15,6 @@ from oxiseq.engine.cea.plan import CeaPlan, as_words, words_of
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.subsets import AMBIGUOUS, FIRST_MASK, Subsets
 from oxiseq.engine.kernels.cea import held as kernels
-from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, call
 from oxiseq.engine.terms.saved import State
 
@@ -91,41 +90,28 @@ class _History:
         kinds = np.zeros((count, 3), np.uint8)
         for column, members in enumerate((sets.kept, automaton.first, automaton.last)):
             kinds[list(bits(members)), column] = 1
-        self._letters = kernels.Letters(
+        letters = kernels.Letters.allocate(events=0, words=sets.words, partitions=1)
+        self._letters = letters._replace(
             atom=np.array(sets.atom_of, np.int64),
             mask=np.array([as_words(mask, words) for mask in sets.masks]),
             kinds=kinds,
             at_once=_matrix(automaton.at_once),
             later=_matrix(automaton.later),
-            symbol=np.zeros((0, sets.words), np.uint64),
-            before=np.zeros(0, np.int64),
             sizes=np.array([0, not all(sets.masks)], np.int64),
-            last=np.full(1, -1, np.int64),
         )
         self._tables = PointerTables()
         self._count = 0
-        self._scratch = _scratch(64, count)
+        self._scratch = kernels.Scratch.allocate(events=64, letters=count)
 
     def room(self, count: int, partitions: int) -> tuple[Pointers[kernels.Letters] | int, int]:
         """As of Holders."""
         low, high = self._count, self._count + count
-        letters = self._letters
-        if partitions > len(letters.last):
-            letters = self._know(partitions)
-        if high > len(letters.before):
-            room = max(high, 2 * len(letters.before))
-            letters = letters._replace(symbol=longer(letters.symbol, room), before=longer(letters.before, room))
-            self._letters = letters
+        if partitions > len(self._letters.last):
+            self._letters = self._letters.grow("partitions", partitions)
+        if high > len(self._letters.before):
+            self._letters = self._letters.grow("events", max(high, 2 * len(self._letters.before)))
         self._count = high
-        return self._tables.of(letters), low
-
-    def _know(self, partitions: int) -> kernels.Letters:
-        """There are so many, more than before."""
-        last = self._letters.last
-        more = longer(last, partitions)
-        more[len(last) :] = -1
-        self._letters = self._letters._replace(last=more)
-        return self._letters
+        return self._tables.of(self._letters), low
 
     def forget(self, oldest: int) -> None:
         """Moves what remains to the front, once that is less than half."""
@@ -166,20 +152,11 @@ class _History:
             done = int(call(kernels.resolve, letters, self._tables.of(self._scratch), into, matches, done))
             if done == len(matches):
                 return
-            self._scratch = _scratch(2 * len(self._scratch.chain), len(self._scratch.wait))
+            self._scratch = self._scratch.grow("events")
 
     @property
     def bytes(self) -> int:
-        return sum(int(a.nbytes) for a in (*self._letters, *self._scratch))
-
-
-def _scratch(events: int, letters: int) -> kernels.Scratch:
-    return kernels.Scratch(
-        chain=np.zeros(events, np.int64),
-        flags=np.zeros((events, 3), np.uint8),
-        reach=np.zeros((events, letters), np.uint8),
-        wait=np.zeros(letters, np.uint8),
-    )
+        return self._letters.bytes + self._scratch.bytes
 
 
 def _matrix(follow: tuple[int, ...]) -> NDArray[np.uint8]:

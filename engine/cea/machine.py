@@ -46,9 +46,9 @@ class LeafMachine:
         if not len(self._leaf_of):
             return
         undecided = np.zeros_like(facts)
-        left = kernels.leaf_facts(
-            values, type_of, self._first, self._leaf_of, self._code, self._starts, *columns, facts, undecided
-        )
+        program = self._first, self._leaf_of, self._code, self._starts
+        worth = columns.kind, columns.number, columns.exact, columns.quality
+        left = kernels.leaf_facts(values, type_of, *program, *worth, facts, undecided)
         if not left:
             return
         for leaf in np.unique(self._leaf_of).tolist():

@@ -12,10 +12,9 @@ import numpy as np
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.collect import collect, pack
 from oxiseq.engine.kernels.cea.counting import COUNTED
-from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.matches.records import NEED_STACK, NODE_TOP
+from oxiseq.engine.kernels.matches.records import NEED_STACK, NODE_TOP, SPINE
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
-from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_nodes
+from oxiseq.engine.matches.memory import match_sizes, with_room_for_nodes
 from oxiseq.grammar.records import dataclass
 
 _BUSY_NODES: Final = 1 << 11
@@ -45,11 +44,13 @@ class Capacities:
 
 def allocate(sizes: Capacities, counted: bool = False) -> k.Memory:
     """Empty memory for one run; `counted`: nodes remember how many prefixes they stand for."""
-    return k.Memory(
-        **match_arrays(k.SCALARS, sizes.nodes, sizes.fresh, sizes.stack, sizes.out, COUNTED * counted),
-        parts=_parts(sizes.parts),
-        live=np.zeros(sizes.live, k.LIVE),
-        fresh=np.zeros(sizes.fresh, k.LIVE),
+    limbs = COUNTED * counted
+    return k.Memory.allocate(
+        **match_sizes(sizes.nodes, sizes.fresh, sizes.stack, sizes.out, limbs),
+        scalars=k.SCALARS,
+        parts=sizes.parts,
+        live=sizes.live,
+        fresh=sizes.fresh,
     )
 
 
@@ -58,30 +59,22 @@ def grow(S: k.Memory, need: int) -> k.Memory:
     if need == k.NEED_LIVE:
         return _pack(S)
     if need == k.NEED_FRESH:
-        return widen(S, "fresh", "finals")
+        return S.grow("fresh").grow("finals")
     assert need == NEED_STACK
-    return widen(S, "stack", "path")
+    return S.grow("stack")
 
 
 def begin_parts(S: k.Memory, fresh: Array, count: int) -> k.Memory:
     """Memory for so many partitions, of which those `fresh` have not seen anything."""
     if count > len(S.parts):
-        S = S._replace(parts=np.concatenate([S.parts, _parts(count - len(S.parts))]))
-    S.parts[fresh] = _parts(len(fresh))
+        S = S.grow("parts", count)
+    S.parts[fresh] = S.declared["parts"].make(len(fresh))
     return S
-
-
-def _parts(count: int) -> Array:
-    """Partitions without events."""
-    parts = np.zeros(count, k.PART)
-    parts["gone"] = k.BEFORE_ALL
-    keep_all(parts)
-    return parts
 
 
 def keep_all(parts: Array) -> None:
     """Partitions are not to forget anything for now (kernels/cea/ageing.py)."""
-    parts["tau"], parts["low"], parts["aged"] = k.BEFORE_ALL, k.CANNOT_END, 0
+    parts["tau"], parts["low"], parts["aged"] = *k.KEEP_ALL.values(), 0
 
 
 def _pack(S: k.Memory) -> k.Memory:

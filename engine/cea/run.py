@@ -280,7 +280,7 @@ class CeaRun(MatchRunner[k.Memory]):
     @property
     def bytes(self) -> int:
         """Of all arrays."""
-        return sum([a.nbytes for a in (*self._memory, *self._cache.arrays)]) + self._holders.bytes
+        return self._memory.bytes + self._cache.arrays.bytes + self._holders.bytes
 
     def forget(self) -> None:
         """Give up all partial matches; positions and counters continue."""

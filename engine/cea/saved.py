@@ -6,29 +6,23 @@ steps between them are computed again when they are needed.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.memory import Capacities, allocate
 from oxiseq.engine.cea.subsets import State as Letters
 from oxiseq.engine.kernels.cea import records as k
-from oxiseq.engine.kernels.matches.records import NODE_TOP
 from oxiseq.engine.kernels.memory.pointers import Array
-from oxiseq.engine.matches.memory import FOR_WORK, with_saved
+from oxiseq.engine.matches.memory import EMPTY_BETWEEN_BATCHES
 from oxiseq.engine.terms.saved import State
-
-_FOR_WORK: Final = ("fresh", *FOR_WORK)
 
 
 def save_memory(S: k.Memory, cache: StepCache) -> State:
     """Between batches, after a collection."""
-    state: State = {name: getattr(S, name) for name in S._fields if name not in _FOR_WORK}
-    state["nodes"], state["weights"] = S.nodes[: S.scalars[NODE_TOP]], S.weights[:0]  # they are counted again
+    state: State = {**S.save(), "weights": S.weights[:0]}  # they are counted again
     there = _in_use(S)
     used = np.unique(S.live["state"][there])
-    live = S.live[: S.scalars[k.LIVE_TOP]].copy()
+    live = state["live"].copy()
     live["state"][:] = 0
     live["state"][there] = 1 + np.searchsorted(used, S.live["state"][there])
     states = [cache.state(number) for number in used.tolist()]
@@ -48,4 +42,6 @@ def restore_memory(state: State, cache: StepCache, sizes: Capacities, counted: b
     """Memory that continues from a saved state; the cache has its states then."""
     S = allocate(sizes, counted)
     cache.begin([Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]])
-    return with_saved(S, state, [k.AT])
+    S = S.restore(state)
+    S.scalars[[*EMPTY_BETWEEN_BATCHES, k.AT]] = 0
+    return S

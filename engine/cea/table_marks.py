@@ -269,7 +269,7 @@ class _Joint:
             if isinstance(column, Coded):
                 values[:, slot] = np.append(self._terms.intern_all(column.terms()), np.uint32(0))[column.codes]
         first = len(self._terms)
-        parts, bases = [TermColumns._make(c[:first] for c in self._terms.columns)], [first]
+        parts, bases = [TermColumns(*[c[:first] for c in self._terms.columns])], [first]
         numbers: list[Numbers] = []
         for attribute, slot in self._slots.items():
             column = cells.get(attribute)
@@ -285,7 +285,7 @@ class _Joint:
             which, row = divmod(number - first, count)
             return numbers[which].term(numbers[which].values[row])
 
-        columns = TermColumns._make(np.concatenate(c) for c in zip(*parts, strict=True))
+        columns = TermColumns(*[np.concatenate(c) for c in zip(*parts, strict=True)])
         self._machine.mark(values, type_of, columns, term, facts)
 
 

@@ -35,17 +35,9 @@ def kind_of(query: CeqlQuery) -> tuple[int, int]:
 def room_for_few(words: int, kind: int, back: int, size: float) -> k.Few:
     """For FEW events with symbols of so many words, in a window: of time of `back` µs, or of an attribute of `size`."""
     scratch = np.zeros(1, np.float64)
-    return k.Few(
-        symbol=np.zeros((FEW, words), np.uint64),
-        partition=np.zeros(FEW, np.int64),
-        clock=np.zeros(FEW, np.int64),
-        cut=np.zeros(FEW, np.int64),
-        attribute=np.zeros(FEW if kind == k.BY_ATTRIBUTE else 0, np.float64),
-        numbers=np.array([kind, back], np.int64),
-        size=np.array([size]),
-        double=scratch,
-        word=scratch.view(np.int64),
-    )
+    few = k.Few.allocate(events=FEW, words=words, attributes=FEW if kind == k.BY_ATTRIBUTE else 0)
+    numbers = np.array([kind, back], np.int64)
+    return few._replace(numbers=numbers, size=np.array([size]), double=scratch, word=scratch.view(np.int64))
 
 
 def attribute_clocks(few: Pointers[k.Few], values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -73,7 +73,7 @@ class Rules:
         settings[c.KIND], settings[c.SIZE], settings[c.LEAST], settings[c.CONSUME] = kind, size, 1, consume
         settings[c.STATES], settings[c.ONCE], settings[c.MERGES] = 1, once, merges
         settings[c.SO_FAR], settings[c.REPORTS] = so_far, reports
-        self.arrays = c.Automaton(settings, np.zeros(0, np.int64), np.zeros((0, 2), np.int32), np.zeros(0, c.ARC))
+        self.arrays = c.Automaton.allocate(symbols=0, arcs=0)._replace(settings=settings)
         self._arcs = 0
         self._counting = np.zeros(0, np.bool_)
 
@@ -105,10 +105,9 @@ class Rules:
         """Such rows do this from now on. `keep`: states (bits) in which matches stay when one comes."""
         arrays = self.arrays
         if symbol >= len(arrays.keep):
-            size = max(2 * len(arrays.keep), symbol + 1)
-            arrays = arrays._replace(keep=longer(arrays.keep, size), spans=longer(arrays.spans, size))
+            arrays = arrays.grow("symbols", max(2 * len(arrays.keep), symbol + 1))
         if self._arcs + len(arcs) > len(arrays.arcs):
-            arrays = arrays._replace(arcs=longer(arrays.arcs, 2 * (self._arcs + len(arcs))))
+            arrays = arrays.grow("arcs", 2 * (self._arcs + len(arcs)))
         first, self._arcs = self._arcs, self._arcs + len(arcs)
         for at, arc in enumerate(arcs, first):
             arrays.arcs[at] = (*arc, 0)
@@ -146,27 +145,21 @@ class ComposedWindows:
         form, states, count = new_form(1, self.measures), self._states, self._parts
         words = words_of(form)
         held, masks = self.measures.masks(self._held)
-        self._memory = c.Composed(
-            scalars=np.zeros(c.SCALARS, np.int64),
-            form=form,
-            parts=np.zeros(0, c.PART),
-            maps=np.zeros((0, (states if self.rules.slides else 1) * words), np.uint64),
-            entries=np.zeros(0, c.ENTRY),
-            vectors=np.zeros((0, states * words), np.uint64),
-            values=np.zeros((0, int(form[w.SUMS] + form[w.LEASTS])), np.int64),
-            flags=np.zeros(0, np.uint64),
-            held=held,
-            masks=masks,
-            work=_work(states, words),
-            terms=np.zeros((4 * states, 4), np.int64),
-            out_at=np.zeros(self._out, np.int64),
-            out=self._room(self._out, words),
-            out_of=np.zeros((self._out if self.rules.apart else 0, 2), np.int64),
-            totals=np.zeros((2 if self.rules.adds_up else 0, words), np.uint64),
-            queue=np.zeros((1, 2), np.int64),
-            tally=np.array([0, 0, -1, _BEFORE_ALL], np.int64),
-            began=np.zeros(0, np.int64),
+        memory = c.Composed.allocate(
+            parts=0,
+            line=(states if self.rules.slides else 1) * words,
+            entries=0,
+            vector=states * words,
+            values=int(form[w.SUMS] + form[w.LEASTS]),
+            terms=4 * states,
+            out=self._out,
+            told=2 * words if self.rules.so_far else words,
+            apart=int(self.rules.apart),
+            totals=2 if self.rules.adds_up else 0,
+            weight=words,
         )
+        tally = np.array([0, 0, -1, _BEFORE_ALL], np.int64)
+        self._memory = memory._replace(form=form, held=held, masks=masks, work=_work(states, words), tally=tally)
         self._memory.scalars[[c.BASE, c.FREE]] = position, -1
         self._collected = 0
         self.begin_partitions(np.arange(count), count)
@@ -221,12 +214,7 @@ class ComposedWindows:
             found.append(Ended(at, memory.out[:count].copy(), memory.form, memory.out_of[:count].copy()))
             memory.scalars[c.OUT] = 0
         if count == len(memory.out_at) and count < _MOST_OUT:
-            self._lengthen_out(2 * count)
-
-    def _lengthen_out(self, size: int) -> None:
-        memory = self._memory
-        of = longer(memory.out_of, size) if self.rules.apart else memory.out_of
-        self._memory = memory._replace(out_at=longer(memory.out_at, size), out=longer(memory.out, size), out_of=of)
+            self._memory = memory.grow("out")
 
     def _reform(self, limbs: int) -> None:
         """Weights of so many limbs, and of as many sums as there are by now; labels as they are by now."""
@@ -293,18 +281,14 @@ class ComposedWindows:
     def begin_partitions(self, fresh: I64, count: int) -> None:
         """There are `count` partitions; those `fresh` are new, or have another meaning from now on."""
         memory = self._memory
-        known = len(memory.parts)
-        if count > known:
-            parts = longer(memory.parts, count)
-            parts["front"][known:] = parts["back"][known:] = -1
-            maps = longer(memory.maps, count * self._states)
-            self._memory = memory = memory._replace(parts=parts, maps=maps)
+        if count > len(memory.parts):
+            memory = memory.grow("parts", count)._replace(maps=longer(memory.maps, count * self._states))
             if self.rules.apart:
-                self._memory = memory._replace(began=longer(memory.began, count))
-                self._lengthen_out(max(len(memory.out_at), _REPORTS_AT_ONCE * count))
-                memory = self._memory
+                memory = memory._replace(began=longer(memory.began, count))
+                memory = memory.grow("out", max(len(memory.out_at), _REPORTS_AT_ONCE * count))
             if self.rules.adds_up and self.rules.slides:
-                self._memory = memory = memory._replace(totals=_higher(memory.totals, count))
+                memory = memory._replace(totals=_higher(memory.totals, count))
+            self._memory = memory
         call(c.begin, Pointers(memory), fresh.astype(np.int64))
 
     def partitions_in_use(self, count: int) -> NDArray[np.bool_]:
@@ -341,7 +325,7 @@ class ComposedWindows:
     @property
     def bytes(self) -> int:
         """Of all arrays."""
-        return sum(a.nbytes for a in (*self._memory, *self.rules.arrays))
+        return self._memory.bytes + self.rules.arrays.bytes
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The values that may be the least or the largest."""
@@ -442,13 +426,9 @@ def _more_entries(memory: c.Composed) -> c.Composed:
     """Room for as many entries as a step wants, or for twice as many as there are."""
     count = len(memory.entries)
     size = max(2 * count, 4, count + int(memory.scalars[c.WANTED]))
-    entries = longer(memory.entries, size)
+    memory = memory.grow("entries", size)
+    entries = memory.entries
     entries["next"][count:] = np.arange(count + 1, size + 1)
     entries["next"][size - 1] = memory.scalars[c.FREE]
     memory.scalars[c.FREE] = count
-    return memory._replace(
-        entries=entries,
-        vectors=longer(memory.vectors, size),
-        values=longer(memory.values, size),
-        flags=longer(memory.flags, size),
-    )
+    return memory

@@ -16,7 +16,6 @@ from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.kernels.matches.frozen import memory as f
 from oxiseq.engine.kernels.matches.frozen.best import find_best
 from oxiseq.engine.kernels.matches.frozen.freeze import count_above, count_ways, freeze
-from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.memory import M
 
@@ -28,27 +27,7 @@ Places = NDArray[np.int64]
 """A match: of each of its rows, first to last, the id and the place (records.PLACE_BITS)."""
 
 
-_BY_THREE: Final = np.zeros((0, 3), np.int32)
-_NOTHING: Final = f.FrozenMemory(
-    np.zeros(0, k.NODE),
-    np.zeros((0, 2), np.int64),
-    np.zeros(0, np.int32),
-    np.zeros(0, np.int64),
-    np.zeros(f.FROZEN_STATES, np.int64),
-    np.zeros(0, np.int64),
-    _BY_THREE,
-    np.zeros((0, 1), np.uint64),
-    np.zeros((0, 1), np.uint64),
-    np.zeros(0, np.uint8),
-    np.zeros((0, 0)),
-    _BY_THREE,
-    _BY_THREE,
-    _BY_THREE,
-    np.zeros(0, f.RECORD),
-    np.zeros((0, 0)),
-    np.zeros((0, 2), np.int32),
-    np.zeros(0, np.int32),
-)
+_NOTHING: Final = f.FrozenMemory.allocate(stack=0, records=0, entries=0, picked=0)
 _NO_POINTERS: Final = Pointers(_NOTHING)
 """Shared by all sets until their best matches are requested; never written."""
 
@@ -158,12 +137,11 @@ class FrozenMatches:
         )
         while (need := call(find_best, Pointers(memory))) != f.FOUND:
             if need == f.MORE_RECORDS:
-                twice = 2 * len(memory.records)
-                memory = memory._replace(records=longer(memory.records, twice), sums=longer(memory.sums, twice))
+                memory = memory.grow("records")
             elif need == f.MORE_PICKED:
-                memory = memory._replace(picked=longer(memory.picked, min(2 * len(memory.picked), wanted)))
+                memory = memory.grow("picked", min(2 * len(memory.picked), wanted))
             else:
-                memory = memory._replace(entries=longer(memory.entries, 2 * len(memory.entries)))
+                memory = memory.grow("entries")
         self._memory = memory
         for record in memory.picked[: memory.state[f.PICKED]].tolist():
             yield self._rows(record)
@@ -192,7 +170,7 @@ class FrozenMatches:
 
     def _freeze(self) -> int:
         while call(freeze, self._pointers) != f.FOUND:  # the stack is full: there is room for all else
-            self._memory = self._memory._replace(stack=longer(self._memory.stack, 2 * len(self._memory.stack)))
+            self._memory = self._memory.grow("stack")
             self._pointers = self._pointers.of(self._memory)
         return int(self._memory.state[f.FROZEN])
 

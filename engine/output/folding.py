@@ -16,10 +16,11 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.expressions.totals import TOO_MANY
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
+from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.kernels.sequence.records import Memory
 from oxiseq.engine.matches.frozen import FrozenMatches, sums_by
 from oxiseq.engine.output.entries import Bundle, Instant, InstantNumbers, Key, Weighed
-from oxiseq.engine.output.rows import RowBlock, RowStore
+from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.plan.folding import Folding, OfEvents
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -119,7 +120,7 @@ class MatchFolder:
         block = outputs.block
         has = np.array([gpm in letter for letter in self._letters])[block.letter]
         if variable is None:
-            values: NDArray[Any] = np.full(len(block), self._terms.intern(_ONE), np.int64)
+            values: NDArray[Any] = np.full(len(block.letter), self._terms.intern(_ONE), np.int64)
         else:
             values = block.stored[:, self._stored[variable]].astype(np.int64)
         return has[outputs.row_of], values[outputs.row_of]

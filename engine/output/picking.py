@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.amounts import Added, added_up
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
+from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.kernels.sequence.records import Memory
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.memory import put_matches
 from oxiseq.engine.matches.paging import Pager
 from oxiseq.engine.matches.sampling import sample
-from oxiseq.engine.output.rows import RowBlock, RowStore
+from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.ranking import LISTED, MOST_LISTED, Amount, Ranking, RankKey, RankOf, Summand, TimeOf
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -100,7 +101,7 @@ class MatchPicker:
 
     def _single(self, summands: Sequence[Summand], block: RowBlock) -> Column:
         """What rows add where one of each match does; 0 is less than all."""
-        sums = np.zeros(len(block))
+        sums = np.zeros(len(block.letter))
         for each in summands:
             if isinstance(each, RankOf):
                 ids = block.stored[:, self._stored[each.variable]]
@@ -125,7 +126,7 @@ class MatchPicker:
             mine = np.flatnonzero(self._has(each.gpm, block))
             ids = None if each.variable is None else block.stored[mine, self._stored[each.variable]]
             parts.append(Added(mine, ids, each.factor))
-        return added_up(parts, len(block), self._terms)
+        return added_up(parts, len(block.letter), self._terms)
 
     def _has(self, gpm: str, block: RowBlock) -> NDArray[np.bool_]:
         """Which rows are of the GPM."""

@@ -12,27 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.grammar.records import dataclass
 
 _FIRST: Final = 16
 """Rows that there is room for to begin with."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowBlock:
-    """Rows as columns: `letter` i32[n]; `time` i64[n] µs; `clock` i64[n]; `stored` u32[n, v] term ids;
-    `epoch` i32[n], which KB answers they were checked against."""
-
-    letter: NDArray[np.int32]
-    time: NDArray[np.int64]
-    clock: NDArray[np.int64]
-    stored: NDArray[np.uint32]
-    epoch: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.letter)
 
 
 class RowStore:
@@ -42,7 +27,7 @@ class RowStore:
         self.base = 0
         self.end = 0
         self._low = 0
-        self._hold(_empty(_FIRST, width))
+        self._hold(RowBlock.allocate(rows=_FIRST, width=width))
         self.epochs: list[dict[str, KbAnswer]] = []
         self._forgotten_epochs = 0
 
@@ -50,21 +35,23 @@ class RowStore:
         """Room for so many rows at the end, to be written there (`pointers`); their first place in the arrays. Rows may
         move: views on them from before are void."""
         used = self.end - self.base
-        if self._low + used + count > len(self._block):
-            size = len(self._block)
+        before = len(self._block.letter)
+        if self._low + used + count > before:
+            size = before
             while size < 2 * (used + count):
                 size *= 2
-            block = self._block if size == len(self._block) else _empty(size, self._block.stored.shape[1])
-            _copy(self._block, self._low, block, 0, used)
-            if block is not self._block:
-                self._hold(block)
+            block = self._block
+            if size > before:
+                self._hold(RowBlock.allocate(rows=size, width=block.stored.shape[1]))
+            for target, source in zip(self._block, block, strict=True):
+                target[:used] = source[self._low : self._low + used]
             self._low = 0
         self.end += count
         return self._low + used
 
     def _hold(self, block: RowBlock) -> None:
         self._block = block
-        self.pointers = Pointers((block.letter, block.time, block.clock, block.stored, block.epoch))
+        self.pointers = Pointers(block)
         """RowBlock's fields, for kernels."""
 
     @property
@@ -85,8 +72,7 @@ class RowStore:
     def take(self, ids: NDArray[np.int64]) -> RowBlock:
         """The rows with these ids, in that order."""
         at = ids - self.base + self._low
-        b = self._block
-        return RowBlock(b.letter[at], b.time[at], b.clock[at], b.stored[at], b.epoch[at])
+        return RowBlock(*[column[at] for column in self._block])
 
     def save(self, columns: Sequence[int], ids: NDArray[np.bool_], terms: SavedTerms) -> State:
         """The rows held, with these of the stored columns; `ids`: which of those are terms. The epochs' answers are the
@@ -94,7 +80,7 @@ class RowStore:
         block = self.block
         stored = block.stored[:, columns]
         terms.ids(stored[:, ids])
-        rows = {name: getattr(block, name).copy() for name in _COLUMNS}
+        rows = {name: getattr(block, name).copy() for name in block._fields}
         return {**rows, "stored": stored, "base": self.base, "forgotten": self._forgotten_epochs}
 
     def restore(
@@ -103,7 +89,7 @@ class RowStore:
         """Continue with saved rows and the answers of their epochs; for a store without rows."""
         count = len(state["letter"])
         self.reserve(count)
-        for name in _COLUMNS:
+        for name in self._block._fields:
             getattr(self._block, name)[:count] = state[name]
         stored = self._block.stored[:count]
         stored[:, ids] = terms.ids(stored[:, ids])
@@ -114,8 +100,8 @@ class RowStore:
     @property
     def block(self) -> RowBlock:
         """The rows held, as views."""
-        b, held = self._block, slice(self._low, self._low + self.held)
-        return RowBlock(b.letter[held], b.time[held], b.clock[held], b.stored[held], b.epoch[held])
+        held = slice(self._low, self._low + self.held)
+        return RowBlock(*[column[held] for column in self._block])
 
     def forget(self, clock: int, oldest: int) -> None:
         """Drop leading rows whose clock lies before `clock`, and those with ids before `oldest`."""
@@ -167,27 +153,9 @@ class RowStore:
     @property
     def bytes(self) -> int:
         """Of all columns, with room for more rows."""
-        return sum([getattr(self._block, name).nbytes for name in _COLUMNS])
+        return self._block.bytes
 
     @property
     def held(self) -> int:
         """How many rows are held."""
         return self.end - self.base
-
-
-_COLUMNS: Final = ("letter", "time", "clock", "stored", "epoch")
-
-
-def _empty(size: int, width: int) -> RowBlock:
-    return RowBlock(
-        np.zeros(size, np.int32),
-        np.zeros(size, np.int64),
-        np.zeros(size, np.int64),
-        np.zeros((size, width), np.uint32),
-        np.zeros(size, np.int32),
-    )
-
-
-def _copy(source: RowBlock, low: int, target: RowBlock, at: int, count: int) -> None:
-    for name in _COLUMNS:
-        getattr(target, name)[at : at + count] = getattr(source, name)[low : low + count]

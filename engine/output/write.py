@@ -16,6 +16,7 @@ from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
 from oxiseq.engine.kernels.output.paths import choose, count_products, resolve, visible
+from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
@@ -23,7 +24,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns
 from oxiseq.engine.output.parts import MatchRows
 from oxiseq.engine.output.ranked import OfEnd, listed_ends, told
-from oxiseq.engine.output.rows import RowBlock, RowStore
+from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.window_ranks import Candidates, End, WindowRanks
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.ranking import Ranking
@@ -303,9 +304,7 @@ class AnswerWriter:
             for i, column in columns:
                 ids = answer.columns[chosen, i]
                 values[here, column] = np.where(ids != 0, ids, values[here, column])
-        taken = RowBlock(
-            block.letter[source], block.time[source], block.clock[source], block.stored[source], block.epoch[source]
-        )
+        taken = RowBlock(*[column[source] for column in block])
         origin = flat.origin[np.searchsorted(flat.ends, source[ends[:-1]], "right") - 1]
         return _Flat(taken, flat.ids[source], flat.places[source], ends, values, origin, flat.at)
 
@@ -376,8 +375,7 @@ def _taken(flat: _Flat, keep: NDArray[np.int64]) -> _Flat:
     sizes = np.diff(flat.ends)[keep]
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     at = np.repeat(flat.ends[:-1][keep] - ends[:-1], sizes) + np.arange(ends[-1])
-    b = flat.block
-    block = RowBlock(b.letter[at], b.time[at], b.clock[at], b.stored[at], b.epoch[at])
+    block = RowBlock(*[column[at] for column in flat.block])
     return _Flat(block, flat.ids[at], flat.places[at], ends, flat.values[at], flat.origin[keep], flat.at)
 
 

@@ -24,7 +24,6 @@ from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.matching import records as k
 from oxiseq.engine.kernels.matching.records import MatchTables
-from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, address_of, call
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.asking import KNOWN_TRUE
@@ -317,7 +316,8 @@ class _Kernel:
                 match.match_events, self._tables, C, self._pointers, resumed, offset, subject, predicate, object_
             )
             if status == match.FULL:
-                self._grow("out", "out_values", "event", "flag", "row_values")
+                self.memory = self.memory.grow("out")
+                self._point()
                 resumed = True
             elif status == match.NEED_ROOM:
                 self._make_room(int(self.state[k.NEEDED]))
@@ -335,11 +335,6 @@ class _Kernel:
         self.addresses = address_of(memory.event), address_of(memory.row_values)
         """Of the rows sorted by GPM."""
 
-    def _grow(self, *names: str) -> None:
-        arrays = {name: getattr(self.memory, name) for name in names}
-        self.memory = self.memory._replace(**{name: longer(old, 2 * len(old)) for name, old in arrays.items()})
-        self._point()
-
     def _make_room(self, hits: int) -> None:
         """Scratch arrays for events with so many hits; nothing in them is kept between events."""
         size, heads = len(self.memory.hits), len(self.memory.head)
@@ -347,41 +342,29 @@ class _Kernel:
             size *= 2
         while self._limits.grow_heads and heads * self._most_hits_per_triple < hits:
             heads *= 2
-        self.memory = self.memory._replace(
-            hits=np.zeros((size, 5), np.int64),
-            chain=np.zeros((size, 3), np.int64),
-            head=np.zeros((heads, 6), np.int64),
-        )
+        self.memory = self.memory.grow("hits", size).grow("heads", heads)
+        self.memory.head[:] = 0
         self._point()
 
 
 def _memory(tables: MatchTables, limits: MatchLimits, state: NDArray[np.int64]) -> k.MatchMemory:
-    slots, gpms = len(tables.slots), len(tables.column0) - 1
-    width = max(int(np.diff(tables.column0).max(initial=0)), 1)
     variables, patterns, depth = (int(x) for x in tables.widths[:3])
-    return k.MatchMemory(
-        state=state,
-        views=np.zeros((slots, 4), np.int64),
-        touched=np.zeros(slots, np.int64),
-        hits=np.zeros((_HITS, 5), np.int64),
-        chain=np.zeros((_HITS, 3), np.int64),
-        head=np.zeros((limits.heads, 6), np.int64),
-        built=np.zeros((slots, 2), np.int64),
-        candidates=np.zeros(len(tables.instance0), np.int64),
-        values=np.zeros(variables, np.int64),
-        depths=np.zeros((patterns, 4), np.int64),
-        written=np.zeros(gpms, np.int64),
-        numbers=np.zeros((depth, 2), np.float64),
-        entries=np.zeros((depth, 4), np.int64),
-        memo=np.zeros((1, 1), np.uint8),
-        out=np.zeros((limits.buffer, 3), np.int64),
-        out_values=np.zeros((limits.buffer, width), np.uint32),
-        event=np.zeros(limits.buffer, np.int64),
-        flag=np.zeros(limits.buffer, np.uint8),
-        row_values=np.zeros((limits.buffer, width), np.uint32),
-        row0=np.zeros(gpms + 1, np.int64),
-        wanted=np.zeros(len(tables.gpm0) - 1, np.int64),
+    gpms = len(tables.column0) - 1
+    memory = k.MatchMemory.allocate(
+        slots=len(tables.slots),
+        hits=_HITS,
+        heads=limits.heads,
+        instances=len(tables.instance0),
+        variables=variables,
+        patterns=patterns,
+        gpms=gpms,
+        depth=depth,
+        out=limits.buffer,
+        width=max(int(np.diff(tables.column0).max(initial=0)), 1),
+        ends=gpms + 1,
+        groups=len(tables.gpm0) - 1,
     )
+    return memory._replace(state=state)
 
 
 def first_of_each(event: NDArray[np.int64], values: NDArray[np.uint32]) -> NDArray[np.int64]:

@@ -22,6 +22,7 @@ from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.sequence import letter_rows as lr
+from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError
@@ -29,7 +30,7 @@ from oxiseq.engine.order.clock import Instants
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.deadlines import UNKNOWN, Deadlines, NumberedInstants
 from oxiseq.engine.output.deferred import Decided, DeferredMatches
-from oxiseq.engine.output.rows import RowBlock, RowStore
+from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan, compile_query

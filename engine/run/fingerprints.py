@@ -99,7 +99,7 @@ def _of_live_keys(plan: QueryPlan) -> Iterable[object]:
     yield [(gpm.name, gpm.stream, gpm.keep, gpm.late, gpm.enriched, gpm.order) for gpm in keys.gpms.values()]
     yield keys.stored, keys.limit, keys.deferred
     yield compiled.letters, compiled.columns, compiled.keys, compiled.places, compiled.vector, compiled.clauses
-    for name, table in compiled.tables._asdict().items():
+    for name, table in zip(compiled.tables._fields, compiled.tables, strict=True):
         if name != _OF_A_DICTIONARY:
             yield name, _written(table.dtype), table.shape
             yield table.tobytes()

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.matches.records import CARRIED, SATURATES
-from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.sequence.states import RUN_START, Value
 from oxiseq.grammar.records import dataclass
@@ -90,11 +89,7 @@ def _number(limbs: NDArray[np.uint64]) -> int:
 
 def more_tallies(S: k.Memory) -> k.Memory:
     """Twice the room for counts; those that were there have been taken."""
-    return S._replace(
-        tally=longer(S.tally, 2 * len(S.tally)),
-        tally_keys=longer(S.tally_keys, 2 * len(S.tally_keys)),
-        tally_table=np.full(2 * len(S.tally_table), -1, np.int32),
-    )
+    return S.grow("tallies")
 
 
 def with_limbs(S: k.Memory, limbs: int) -> k.Memory:

@@ -6,15 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.matches.records import DONE, NEED_LIMBS, NEED_NODES, NODE_TOP
+from oxiseq.engine.kernels.matches.records import DONE, NEED_LIMBS, NEED_NODES, NODE_TOP, SPINE
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.members import move_entries, move_groups, move_nodes
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matches.memory import with_room_for_nodes
 from oxiseq.engine.sequence.counts import more_limbs, with_limbs
-from oxiseq.engine.sequence.memory import Capacities, allocate, grow, no_waits
+from oxiseq.engine.sequence.memory import Capacities, allocate, grow
 from oxiseq.engine.sequence.tables import SequenceTables
 
 _KEPT = (k.SERIAL, k.ATTEMPT, k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED, k.WAVE)
@@ -27,8 +26,7 @@ def member_memory(
     """Memory of the tables `alone` with what `S`, just collected, holds for a query of the family."""
     top = int(S.scalars[NODE_TOP])
     M = allocate(alone, replace(sizes, nodes=max(sizes.nodes, top + 2 * SPINE)))
-    M = M._replace(floors=S.floors.copy(), moments=S.moments.copy(), numbers=S.numbers.copy())
-    M = M._replace(waits=no_waits(len(S.floors)))
+    M = M.restore({"floors": S.floors, "moments": S.moments, "numbers": S.numbers})
     if S.weights.shape[1] > 1:
         M = with_limbs(M, S.weights.shape[1])
     M.scalars[list(_KEPT)] = S.scalars[list(_KEPT)]

@@ -5,12 +5,13 @@ Everything starts small and doubles on demand; nothing is ever sized by the wind
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.matches import records as matches
-from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.memory.growing import filled, longer
+from oxiseq.engine.kernels.matches.records import SPINE
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.collect import collect
@@ -19,7 +20,7 @@ from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.joining import remember
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.kernels.sequence.partitions import sweep, used_partitions
-from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_nodes
+from oxiseq.engine.matches.memory import match_sizes, with_room_for_nodes
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.grammar.records import dataclass
 
@@ -30,6 +31,21 @@ _BUSY_NODES = 1 << 12
 _MEMO = 1024
 """Initial slots where Python decides anything; `keep_answers` doubles them at most once for _ASKED more."""
 _MEMO_LIMIT = 1 << 20
+
+
+_ROOMS: Final = {
+    k.NEED_GROUPS: "groups",
+    k.NEED_BUCKETS: "buckets",
+    k.NEED_ENTRIES: "entries",
+    k.NEED_PENDING: "pending",
+    k.NEED_FIRED: "fired",
+    k.NEED_CLOSINGS: "closings",
+    k.NEED_AGED: "aged",
+    k.NEED_LAPSES: "lapses",
+    k.NEED_FINALS: "finals",
+    matches.NEED_STACK: "stack",
+}
+"""What there is to be more room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,71 +66,41 @@ class Capacities:
 
 def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     """Empty memory for one run of a compiled sequence."""
-    width, probes = int(compiled.tables.sizes[k.WIDTH]), int(compiled.tables.sizes[k.PROBES])
-    arrays = match_arrays(
-        k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted), family=compiled.members
+    tables, family = compiled.tables, compiled.members
+    width, probes = int(tables.sizes[k.WIDTH]), int(tables.sizes[k.PROBES])
+    lead = int((tables.leads["equal1"] - tables.leads["equal0"]).max())
+    S = k.Memory.allocate(
+        **match_sizes(sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted), family=family),
+        scalars=k.SCALARS,
+        groups=sizes.groups,
+        probes=probes,
+        buckets=max(sizes.groups, 1) * probes,
+        width=width,
+        entries=sizes.pending,
+        pending=sizes.pending,
+        fired=sizes.pending,
+        closings=sizes.pending,
+        lapses=sizes.pending,
+        aged=sizes.pending if tables.sizes[k.AGEING] else 0,
+        edges=len(tables.edges),
+        memo=_MEMO if compiled.filters else 1,
+        answer=2 + max((int(f["uses1"] - f["uses0"]) for f in tables.filters), default=0),
+        asked=_ASKED if compiled.filters else 1,
+        question=1 + compiled.vector,
+        leads=sizes.groups,
+        lead=2 + width + lead,
+        key=width + lead,
+        vector=compiled.vector,
+        depth=compiled.depth,
+        partitions=1,
+        tallies=sizes.out if compiled.counted else 1,
+        tally=2 + width,
+        counted=1,
     )
-    scalars = arrays["scalars"]
-    scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE, k.ENTRY_FREE]] = -1
-    scalars[k.DUE] = k.NEVER_CLOSES
-    scalars[[k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED]] = k.BEFORE_ALL
-    uses = max((int(f["uses1"] - f["uses0"]) for f in compiled.tables.filters), default=0)
-    tallies = sizes.out if compiled.counted else 1
-    ages = np.zeros(len(compiled.tables.edges), k.AGES)
-    ages["oldest"] = ages["newest"] = -1
-    groups, buckets = sizes.groups, max(sizes.groups, 1) * probes
-    return k.Memory(
-        **arrays,
-        groups=np.zeros(groups, k.GROUP),
-        keys=np.zeros((groups, width), np.int64),
-        links=np.zeros(groups * probes, k.LINK),
-        buckets=np.zeros(buckets, k.BUCKET),
-        bucket_keys=np.zeros((buckets, width), np.int64),
-        table=np.full(table_size(groups), -1, np.int32),
-        bucket_table=np.full(table_size(buckets), -1, np.int32),
-        entries=np.zeros(sizes.pending, k.ENTRY),
-        entry_keys=np.zeros((sizes.pending, width), np.int64),
-        chains=np.full(table_size(sizes.pending), -1, np.int32),
-        waits=no_waits(1),
-        pending=np.zeros((sizes.pending, 3), np.int32),
-        pending_keys=np.zeros((sizes.pending, width), np.int64),
-        fired=np.zeros(sizes.pending, np.int32),
-        closings=np.zeros(sizes.pending, k.CLOSING),
-        memo=np.zeros((_MEMO if compiled.filters else 1, 2 + uses), np.int64),
-        asked=np.zeros((_ASKED if compiled.filters else 1, 1 + compiled.vector), np.int64),
-        lead_table=np.full(table_size(sizes.groups), -1, np.int32),
-        lead_keys=np.zeros((sizes.groups, 2 + width + _lead_width(compiled)), np.int64),
-        key=np.zeros(width + _lead_width(compiled), np.int64),
-        vector=np.zeros(compiled.vector, np.int64),
-        scratch=np.zeros((compiled.depth, 2)),
-        scratch_entries=np.zeros((compiled.depth, 4), np.int64),
-        aged=np.zeros(sizes.pending if compiled.tables.sizes[k.AGEING] else 0, k.AGED),
-        ages=ages,
-        lapses=np.zeros(sizes.pending, k.CLOSING),
-        floors=np.zeros(1, np.int64),
-        moments=np.zeros(1, np.int64),
-        numbers=np.zeros(1, np.int64),
-        tally=np.zeros((tallies * max(compiled.members, 1), 1), np.uint64),
-        tally_keys=np.zeros((tallies, 2 + width), np.int64),
-        tally_table=np.full(table_size(tallies), -1, np.int32),
-    )
-
-
-def no_waits(count: int) -> Array:
-    """Nothing waits by `,` in so many partitions."""
-    waits = np.zeros(count, k.WAIT)
-    waits["first"] = waits["last"] = -1
-    return waits
-
-
-def _lead_width(compiled: SequenceTables) -> int:
-    leads = compiled.tables.leads
-    return int((leads["equal1"] - leads["equal0"]).max())
-
-
-def table_size(records: int) -> int:
-    """Slots of a hash table for so many records."""
-    return 1 << max(3, (2 * records).bit_length())
+    S.scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE, k.ENTRY_FREE]] = -1
+    S.scalars[k.DUE] = k.NEVER_CLOSES
+    S.scalars[[k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED]] = k.BEFORE_ALL
+    return S
 
 
 def grow(
@@ -125,39 +111,16 @@ def grow(
         call(sweep, T, memory)
         if 2 * int(S.scalars[k.GROUP_COUNT]) < len(S.groups):
             return S
-    if need == k.NEED_GROUPS:
-        probes = int(compiled.tables.sizes[k.PROBES])
-        size = 2 * len(S.groups)
-        table = np.full(table_size(size), -1, np.int32)
-        S = S._replace(
-            groups=longer(S.groups, size), keys=longer(S.keys, size), links=longer(S.links, size * probes), table=table
-        )
-        rehash_groups(S.table, S.groups, S.scalars[k.GROUP_TOP])
-        return S
-    if need == k.NEED_BUCKETS:
-        size = 2 * len(S.buckets)
-        table = np.full(table_size(size), -1, np.int32)
-        S = S._replace(buckets=longer(S.buckets, size), bucket_keys=longer(S.bucket_keys, size), bucket_table=table)
-        rehash_buckets(S.bucket_table, S.buckets, S.scalars[k.BUCKET_TOP])
-        return S
     if need == k.NEED_LEADS:
         return _grow_leads(S, compiled, tau)
-    if need == k.NEED_ENTRIES:
-        S = widen(S, "entries", "entry_keys")._replace(chains=np.full(table_size(2 * len(S.entries)), -1, np.int32))
+    S = S.grow(_ROOMS[need])
+    if need == k.NEED_GROUPS:
+        rehash_groups(S.table, S.groups, S.scalars[k.GROUP_TOP])
+    elif need == k.NEED_BUCKETS:
+        rehash_buckets(S.bucket_table, S.buckets, S.scalars[k.BUCKET_TOP])
+    elif need == k.NEED_ENTRIES:
         call(chain_entries, T, Pointers(S))
-        return S
-    if need == k.NEED_PENDING:
-        return widen(S, "pending", "pending_keys")
-    if need == matches.NEED_STACK:
-        return widen(S, "stack", "path")
-    names = {
-        k.NEED_FIRED: "fired",
-        k.NEED_FINALS: "finals",
-        k.NEED_CLOSINGS: "closings",
-        k.NEED_AGED: "aged",
-        k.NEED_LAPSES: "lapses",
-    }
-    return widen(S, names[need])
+    return S
 
 
 def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
@@ -167,10 +130,8 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
         tau = k.BEFORE_ALL  # of another unit in each partition
     alive = int((S.lead_keys[:count, 1] >= tau).sum())
     size = len(S.lead_keys) if 2 * alive < len(S.lead_keys) and alive < count else 2 * len(S.lead_keys)
-    old = S.lead_keys
-    S = S._replace(
-        lead_keys=np.zeros((size, old.shape[1]), np.int64), lead_table=np.full(table_size(size), -1, np.int32)
-    )
+    old = S.lead_keys.copy()
+    S = S.grow("leads", size)
     call(rebuild_leads, Pointers(compiled.tables), Pointers(S), old, count, tau)
     return S
 
@@ -194,12 +155,7 @@ def make_nodes(
 def begin_partitions(S: k.Memory, fresh: NDArray[np.int64], count: int) -> k.Memory:
     """Memory for so many partitions, of which those `fresh` have not seen anything."""
     if count > len(S.floors):
-        S = S._replace(
-            floors=longer(S.floors, 2 * count),
-            moments=longer(S.moments, 2 * count),
-            numbers=longer(S.numbers, 2 * count),
-            waits=filled(no_waits(2 * count), S.waits),
-        )
+        S = S.grow("partitions", 2 * count)
     S.floors[fresh] = k.BEFORE_ALL
     S.moments[fresh] = S.numbers[fresh] = -1
     return S
@@ -238,18 +194,6 @@ def _refill(S: k.Memory, compiled: SequenceTables, rows: Array) -> None:
         question[0, 0] = f
         question[0, 1 + used] = row[2 : 2 + len(used)]
         call(remember, *pointers, question, 0, row[1])
-
-
-def held_ids(S: k.Memory) -> tuple[NDArray[np.integer], ...]:
-    """The keys that hold term ids: of groups, buckets, leading negations and the `,` arena."""
-    s = S.scalars
-    return (
-        S.keys[: s[k.GROUP_TOP]],
-        S.bucket_keys[: s[k.BUCKET_TOP]],
-        S.lead_keys[: s[k.LEADS]],
-        S.entry_keys,
-        S.pending_keys,
-    )
 
 
 def forget_answers(S: k.Memory, changed: bool) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.sequence.tables import SequenceTables
@@ -34,20 +32,13 @@ class RowBuffer:
 
     def _allocate(self, capacity: int) -> None:
         self._capacity = capacity
-        self.arrays = k.Rows(
-            letter=np.zeros(capacity, np.int32),
-            values=np.zeros((capacity, self._columns), np.int64),
-            measures=np.zeros((capacity, self._measures)),
-            measure_kinds=np.zeros((capacity, self._measures), np.uint8),
-            instant=np.zeros(capacity, np.int64),
-            clock=np.zeros(capacity, np.int64),
-            tau=np.zeros(capacity, np.int64),
-            first=np.zeros(capacity + 1, np.int64),
-            base=np.zeros(1, np.int64),
-            partition=np.zeros(capacity if self._partitioned else 0, np.int64),
-            moment=np.zeros(capacity if self._partitioned else 0, np.int64),
-            time=np.zeros(capacity, np.int64),
-            reach=np.zeros(capacity, np.int64),
+        self.arrays = k.Rows.allocate(
+            rows=capacity,
+            instants=capacity,
+            firsts=capacity + 1,
+            columns=self._columns,
+            measures=self._measures,
+            partitioned=int(self._partitioned),
         )
         self.pointers = Pointers(self.arrays)
         """With the lengths of the present batch, once it has been filled."""

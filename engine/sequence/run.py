@@ -6,6 +6,7 @@ and makes the decisions that need exact arithmetic or string functions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -28,7 +29,6 @@ from oxiseq.engine.sequence.memory import (
     begin_partitions,
     forget_answers,
     grow,
-    held_ids,
     keep_answers,
     make_nodes,
     partitions_in_use,
@@ -277,9 +277,9 @@ class SequenceRun(MatchRunner[k.Memory]):
             self._memory = restore_memory(state["memory"], self._compiled, self._capacities, terms)
         self.oldest_row = int(state["oldest"])
 
-    def held_ids(self) -> tuple[AnyIds, ...]:
+    def held_ids(self) -> Sequence[AnyIds]:
         """The live keys, some of which may be dead by now; other values are among the terms."""
-        return () if self._allocated is None else held_ids(self._allocated)
+        return () if self._allocated is None else self._allocated.pinned_ids()
 
     @property
     def live(self) -> dict[str, int]:
@@ -311,7 +311,7 @@ class SequenceRun(MatchRunner[k.Memory]):
     @property
     def bytes(self) -> int:
         """Of all arrays."""
-        return 0 if self._allocated is None else sum([a.nbytes for a in self._allocated])
+        return 0 if self._allocated is None else self._allocated.bytes
 
     def _decide(self) -> None:
         memory = self._memory

@@ -119,7 +119,7 @@ class TermDictionary(Addressed[table.TermArrays]):
     @property
     def nbytes(self) -> int:
         """Bytes of its tables, without Python's objects, of which there are fewer than terms."""
-        return sum(array.nbytes for array in self._arrays)
+        return self._arrays.bytes
 
     @property
     def columns(self) -> TermColumns:
@@ -417,16 +417,11 @@ class TermDictionary(Addressed[table.TermArrays]):
 
     def _grow(self, entries: int, ids: int, text: int) -> None:
         arrays = self._arrays
-        by_id = ("own", "kind", "number", "exact", "quality", "free")
-        grown = arrays._replace(
-            entries=longer(arrays.entries, entries),
-            text=longer(arrays.text, text),
-            **{name: longer(getattr(arrays, name), ids) for name in by_id},
-        )
-        if entries != len(arrays.entries):
-            grown = grown._replace(slots=np.zeros(_slots(entries), np.int32))
+        more = entries != len(arrays.entries)
+        grown = arrays.grow("ids", ids).grow("text", text)
+        grown = grown.grow("entries", entries) if more else grown
         self._replace(grown)
-        if entries != len(arrays.entries):
+        if more:
             table.rebuild(self.address)
 
     def _replace(self, arrays: table.TermArrays) -> None:
@@ -500,24 +495,9 @@ class TermDictionary(Addressed[table.TermArrays]):
 
 
 def _allocate(capacity: int) -> table.TermArrays:
-    counts = np.zeros(table.COUNTS, np.int64)
-    counts[[table.ENTRIES, table.IDS]] = 1
-    return table.TermArrays(
-        slots=np.zeros(_slots(capacity), np.int32),
-        entries=np.zeros(capacity, table.ENTRY),
-        text=np.zeros(32 * capacity, np.uint8),
-        own=np.zeros(capacity, np.int32),
-        kind=np.zeros(capacity, np.uint8),
-        number=np.zeros(capacity, np.float64),
-        exact=np.zeros(capacity, np.int64),
-        quality=np.zeros(capacity, np.uint8),
-        free=np.zeros(capacity, np.uint32),
-        counts=counts,
-    )
-
-
-def _slots(entries: int) -> int:
-    return 1 << (2 * entries).bit_length()
+    arrays = table.TermArrays.allocate(entries=capacity, text=32 * capacity, ids=capacity)
+    arrays.counts[[table.ENTRIES, table.IDS]] = 1
+    return arrays
 
 
 def _at_least(size: int, needed: int) -> int:

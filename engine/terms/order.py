@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine import kinds
-from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Replaceable, address_of, call
 from oxiseq.engine.kernels.terms import order as k
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
@@ -209,8 +208,7 @@ class TermOrder:
         self._generation = terms.generation
         self._texts = [np.frombuffer(bytearray(name.encode()), np.uint8) for name in _NAMES]
         names = np.array([[address_of(text), len(text)] for text in self._texts], np.int64)
-        none = k.OrderArrays(np.zeros(1, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64), names)
-        self._memory = Replaceable(none)
+        self._memory = Replaceable(k.OrderArrays.allocate(ids=1)._replace(names=names))
 
     @property
     def _arrays(self) -> k.OrderArrays:
@@ -232,9 +230,7 @@ class TermOrder:
         if not count:
             return
         if len(self._arrays.known) < len(self._terms):
-            size = max(len(self._terms), 2 * len(self._arrays.known))
-            known, coarse, fine, names = self._arrays
-            self._memory.set(k.OrderArrays(longer(known, size), longer(coarse, size), longer(fine, size), names))
+            self._memory.set(self._arrays.grow("ids", max(len(self._terms), 2 * len(self._arrays.known))))
         for term_id in np.unique(found[:count]).tolist():
             self._learn(term_id)
 

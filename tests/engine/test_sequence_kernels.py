@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from numba import njit
 
 from oxiseq.engine.kernels.matches import records as matches
-from oxiseq.engine.kernels.matches.nodes import SPINE, meld, output
+from oxiseq.engine.kernels.matches.nodes import meld, output
+from oxiseq.engine.kernels.matches.records import SPINE
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers
 from oxiseq.engine.kernels.sequence import records as k
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.buckets import link, unlink
 from oxiseq.engine.kernels.sequence.closings import _pop, push_closing
 from oxiseq.engine.kernels.sequence.hashing import drop, put

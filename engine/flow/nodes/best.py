@@ -14,9 +14,7 @@ from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import rank_records as k
 from oxiseq.engine.kernels.flow.buffers import NEED_ORDER
 from oxiseq.engine.kernels.flow.ranking import fill_slots, rank
-from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
-from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import TermOrder
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -42,28 +40,17 @@ class Best(KernelNode):
         self._memory = Replaceable(self._empty(room, room))
 
     def _empty(self, entries: int, groups: int) -> k.RankMemory:
-        form, width = self._form, self.out.width
-        scalars = np.zeros(k.SCALARS, np.int64)
+        form, borders = self._form, len(self._bounds)
+        memory = k.RankMemory.allocate(
+            entries=entries, groups=groups, borders=borders, width=self.out.width, key=len(form.key)
+        )
+        scalars = memory.scalars
         scalars[[k.FREE, k.GROUP_FREE, k.LISTED, k.CHANGED]] = k.LAST
         scalars[k.ORDERED] = len(form.order)
         scalars[k.TIES] = form.ties
         scalars[k.ENDLESS] = form.stop is None and not form.ties
         scalars[k.STARTS] = form.start > 0 and not form.ties
-        borders = len(self._bounds)
-        return k.RankMemory(
-            scalars=scalars,
-            entries=np.zeros(entries, k.ENTRY),
-            links=np.zeros(entries * borders, k.LINK),
-            rows=np.zeros((entries, width), np.uint32),
-            slots=np.zeros(slots_for(entries), SLOT),
-            groups=np.zeros(groups, k.GROUP),
-            borders=np.zeros(groups * borders, k.BORDER),
-            keys=np.zeros((groups, len(form.key)), np.uint32),
-            group_slots=np.zeros(slots_for(groups), SLOT),
-            place=np.array(form.key, np.int64),
-            sequence=self._sequence,
-            bounds=self._bounds,
-        )
+        return memory._replace(place=np.array(form.key, np.int64), sequence=self._sequence, bounds=self._bounds)
 
     @property
     def steps(self) -> int:
@@ -76,7 +63,7 @@ class Best(KernelNode):
 
     @property
     def bytes(self) -> int:
-        return sum(array.nbytes for array in self._memory.arrays)
+        return self._memory.arrays.bytes
 
     def call(self) -> Call:
         addresses = self._memory.address, self._terms.address, self._order.pointers.address
@@ -103,26 +90,10 @@ class Best(KernelNode):
 
     def _grow(self) -> None:
         """Twice the room where it is full."""
-        memory, borders = self._memory.arrays, len(self._bounds)
-        scalars = memory.scalars
-        if scalars[k.COUNT] >= len(memory.entries):
-            size = 2 * len(memory.entries)
-            memory = memory._replace(
-                entries=longer(memory.entries, size),
-                links=longer(memory.links, size * borders),
-                rows=longer(memory.rows, size),
-            )
-        if scalars[k.GROUPS] >= len(memory.groups):
-            size = 2 * len(memory.groups)
-            memory = memory._replace(
-                groups=longer(memory.groups, size),
-                borders=longer(memory.borders, size * borders),
-                keys=longer(memory.keys, size),
-            )
-        memory = memory._replace(
-            slots=np.zeros(slots_for(len(memory.entries)), SLOT),
-            group_slots=np.zeros(slots_for(len(memory.groups)), SLOT),
-        )
+        memory = self._memory.arrays
+        scalars, entries, groups = memory.scalars, len(memory.entries), len(memory.groups)
+        memory = memory.grow("entries", 2 * entries if scalars[k.COUNT] >= entries else entries)
+        memory = memory.grow("groups", 2 * groups if scalars[k.GROUPS] >= groups else groups)
         self._memory.set(memory)
         call(fill_slots, self._memory)
 

@@ -22,9 +22,7 @@ from oxiseq.engine.kernels.flow import extending as k
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.kernels.flow.clocks import OVER
 from oxiseq.engine.kernels.flow.sifting import Sifting, sift
-from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
-from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -88,9 +86,7 @@ class Extend(Node):
 
     def _empty(self) -> k.Extending:
         places = np.array(self._values.places, np.int64)
-        keys = np.zeros((_FIRST_KNOWN, len(places)), np.uint32)
-        slots = np.zeros(slots_for(_FIRST_KNOWN), SLOT)
-        return k.Extending(np.zeros(1, np.int64), places, slots, keys, np.zeros(_FIRST_KNOWN, np.uint32))
+        return k.Extending.allocate(values=_FIRST_KNOWN, width=len(places))._replace(places=places)
 
     @property
     def records(self) -> int:
@@ -129,13 +125,7 @@ class Extend(Node):
         if known == _MOST_LEARNED:
             self._memory.set(self._empty())
         elif known == room:
-            self._memory.set(
-                memory._replace(
-                    keys=longer(memory.keys, 2 * room),
-                    values=longer(memory.values, 2 * room),
-                    slots=np.zeros(slots_for(2 * room), SLOT),
-                )
-            )
+            self._memory.set(memory.grow("values"))
             call(k.fill_slots, self._memory)
         call(k.learn, self._memory, given, row, value)
 

@@ -32,6 +32,7 @@ _TEXT_MORE: Final = SCRATCH + 64 * _TERMS_MORE
 _SHRINK_FROM: Final = 1 << 12
 """Rows of groups, and accumulators, from which on the memory shrinks when most of them are free."""
 _SHRINK_AT: Final = 8
+_ROOMS: Final = {g.FOR_GROUPS: "groups", g.FOR_WIDES: "wides", g.FOR_TOUCHED: "touched"}
 
 
 class Group(Node):
@@ -57,25 +58,20 @@ class Group(Node):
         self._allocate(form, numbers, room)
 
     def _allocate(self, form: p.Group, numbers: set[int | None], room: int) -> None:
-        scalars = np.zeros(g.SCALARS, np.int64)
-        scalars[[g.FREE, g.ANSWER]] = -1
-        scalars[g.WIDE_TOP] = 1
         values = np.array([(place, place in numbers) for place in self._added], g.VALUE)
-        self._table = Replaceable(
-            g.GroupMemory(
-                scalars=scalars,
-                cells=np.zeros((room, self._first_value + g.VALUE_WORDS * len(values)), np.int64),
-                slots=np.zeros(slots_for(room), SLOT),
-                touched=np.zeros(room, np.int64),
-                wides=np.zeros((1 + len(values), g.WIDE_WORDS), np.int64),
-                key=np.array(form.key, np.int64),
-                values=values,
-                sums=np.array([self._summed(s) for s in form.sums], g.SUMMED),
-                fresh=np.zeros(len(form.sums), np.int64),
-                scratch=np.zeros(SCRATCH, np.uint8),
-            )
+        memory = g.GroupMemory.allocate(
+            groups=room,
+            words=self._first_value + g.VALUE_WORDS * len(values),
+            touched=room,
+            wides=1 + len(values),
+            sums=len(form.sums),
+            scratch=SCRATCH,
         )
-        self._memory = self._table.arrays
+        memory.scalars[[g.FREE, g.ANSWER]] = -1
+        memory.scalars[g.WIDE_TOP] = 1
+        sums = np.array([self._summed(s) for s in form.sums], g.SUMMED)
+        self._memory = memory._replace(key=np.array(form.key, np.int64), values=values, sums=sums)
+        self._table = Replaceable(self._memory)
 
     def _summed(self, each: p.Sum) -> tuple[int, int]:
         """What the kernel knows of a sum, and which value it is of."""
@@ -142,14 +138,9 @@ class Group(Node):
 
     def _grow(self) -> None:
         """Twice the room where the kernel needs it."""
-        memory, wanted = self._memory, int(self._memory.scalars[g.WANTED])
-        if wanted == g.FOR_TOUCHED:
-            self._point(memory._replace(touched=longer(memory.touched, 2 * len(memory.touched))))
-        elif wanted == g.FOR_WIDES:
-            self._point(memory._replace(wides=longer(memory.wides, 2 * len(memory.wides))))
-        else:
-            cells = longer(memory.cells, 2 * len(memory.cells))
-            self._point(memory._replace(cells=cells, slots=np.zeros(slots_for(len(cells)), SLOT)))
+        wanted = int(self._memory.scalars[g.WANTED])
+        self._point(self._memory.grow(_ROOMS[wanted]))
+        if wanted == g.FOR_GROUPS:
             call(g.fill_slots, self._table)
 
     @property
@@ -158,7 +149,7 @@ class Group(Node):
 
     @property
     def bytes(self) -> int:
-        return sum(array.nbytes for array in self._memory) + sum(kept.size for kept in self._kept)
+        return self._memory.bytes + sum(kept.size for kept in self._kept)
 
     # --- called back by the kernel ------------------------------------------------------------------
 

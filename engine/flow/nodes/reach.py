@@ -13,9 +13,7 @@ from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.kernels.flow import path_records as k
 from oxiseq.engine.kernels.flow.path_storing import fill_pair_slots, fill_row_slots
 from oxiseq.engine.kernels.flow.paths import reach
-from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
-from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 MOST_PAIRS: Final = 20_000_000
@@ -38,18 +36,9 @@ class Reach(KernelNode):
         self._memory = self._table.arrays
 
     def _empty(self, edges: int, pairs: int) -> k.PathMemory:
-        scalars = np.zeros(k.SCALARS, np.int64)
-        scalars[[k.VERTEX_FREE, k.EDGE_FREE, k.PAIR_FREE, k.CHANGED_EDGES, k.CHANGED_PAIRS, k.WORK]] = k.LAST
-        return k.PathMemory(
-            scalars=scalars,
-            vertices=np.zeros(edges, k.VERTEX),
-            rows=np.zeros((edges, self.out.width - 1), np.uint32),
-            vertex_slots=np.zeros(slots_for(edges), SLOT),
-            edges=np.zeros(edges, k.EDGE),
-            edge_slots=np.zeros(slots_for(edges), SLOT),
-            pairs=np.zeros(pairs, k.PAIR),
-            pair_slots=np.zeros(slots_for(pairs), SLOT),
-        )
+        memory = k.PathMemory.allocate(vertices=edges, edges=edges, pairs=pairs, width=self.out.width - 1)
+        memory.scalars[[k.VERTEX_FREE, k.EDGE_FREE, k.PAIR_FREE, k.CHANGED_EDGES, k.CHANGED_PAIRS, k.WORK]] = k.LAST
+        return memory
 
     def _point(self, memory: k.PathMemory) -> None:
         self._memory = memory
@@ -61,7 +50,7 @@ class Reach(KernelNode):
 
     @property
     def bytes(self) -> int:
-        return sum(array.nbytes for array in self._memory)
+        return self._memory.bytes
 
     def call(self) -> Call:
         return Call(reach, (self._table.address, self.inputs[0].address, self.out.address))
@@ -86,19 +75,9 @@ class Reach(KernelNode):
 
     def _grow_rows(self) -> None:
         """Room for twice as many edges or vertices, whatever is full."""
-        memory = self._memory
-        scalars = memory.scalars
-        if scalars[k.EDGES] >= len(memory.edges):
-            memory = memory._replace(edges=longer(memory.edges, 2 * len(memory.edges)))
-        if scalars[k.VERTICES] + 2 > len(memory.vertices):
-            size = 2 * len(memory.vertices)
-            memory = memory._replace(vertices=longer(memory.vertices, size), rows=longer(memory.rows, size))
-        self._point(
-            memory._replace(
-                vertex_slots=np.zeros(slots_for(len(memory.vertices)), SLOT),
-                edge_slots=np.zeros(slots_for(len(memory.edges)), SLOT),
-            )
-        )
+        scalars, edges, vertices = self._memory.scalars, len(self._memory.edges), len(self._memory.vertices)
+        memory = self._memory.grow("edges", 2 * edges if scalars[k.EDGES] >= edges else edges)
+        self._point(memory.grow("vertices", 2 * vertices if scalars[k.VERTICES] + 2 > vertices else vertices))
         call(fill_row_slots, self._table)
 
     def _grow_pairs(self) -> None:
@@ -109,8 +88,7 @@ class Reach(KernelNode):
                 self.most_pairs,
                 "pairs of nodes that a path (+ or *) connects; bind one of its ends, or make the window shorter",
             )
-        size = min(2 * len(memory.pairs), self.most_pairs)
-        self._point(memory._replace(pairs=longer(memory.pairs, size), pair_slots=np.zeros(slots_for(size), SLOT)))
+        self._point(memory.grow("pairs", min(2 * len(memory.pairs), self.most_pairs)))
         call(fill_pair_slots, self._table)
 
     # --- its saved state ------------------------------------------------------------------------------

@@ -12,13 +12,12 @@ from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import moments as k
 from oxiseq.engine.kernels.flow.timelines import fill_group_slots, fill_row_slots, keep_rows
-from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
-from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _MOST: Final = 1 << 30
 """Rows that can be numbered."""
+_ROOMS: Final = {k.ENTRIES: "entries", k.MOMENTS: "moments", k.GROUPS: "groups"}
 
 
 class Timeline:
@@ -39,57 +38,26 @@ class Timeline:
 
     def _allocated(self, room: int) -> k.Timeline:
         """Nothing kept."""
-        scalars = np.zeros(k.SCALARS, np.int64)
-        scalars[k.TIME], scalars[k.LEAST] = self._time, self._least
-        scalars[[k.FREE, k.MOMENT_FREE, k.GROUP_FREE]] = k.NONE
         few = min(room, 16)  # moments and groups may be far fewer than rows
-        return k.Timeline(
-            scalars,
-            np.array(self._key, np.int64),
-            np.zeros(room, k.ENTRY),
-            np.zeros((room, self._width), np.uint32),
-            np.zeros(slots_for(room), SLOT),
-            np.zeros(few, k.MOMENT),
-            np.zeros(few, k.GROUP),
-            np.zeros((few, len(self._key)), np.uint32),
-            np.zeros(slots_for(few), SLOT),
-        )
+        memory = k.Timeline.allocate(entries=room, moments=few, groups=few, width=self._width, key=len(self._key))
+        memory.scalars[k.TIME], memory.scalars[k.LEAST] = self._time, self._least
+        memory.scalars[[k.FREE, k.MOMENT_FREE, k.GROUP_FREE]] = k.NONE
+        return memory._replace(key=np.array(self._key, np.int64))
 
     def make_room(self) -> None:
         """What a kernel lacks, if anything. Raises LimitError where rows cannot be numbered any more."""
         memory = self._memory.arrays
         lack, memory.scalars[k.LACK] = int(memory.scalars[k.LACK]), k.NOTHING
-        if lack == k.ENTRIES:
-            size = self._doubled(memory.entries)
-            self._memory.set(
-                memory._replace(
-                    entries=longer(memory.entries, size),
-                    rows=longer(memory.rows, size),
-                    slots=np.zeros(slots_for(size), SLOT),
-                )
-            )
-            call(fill_row_slots, self._memory)
-        elif lack == k.MOMENTS:
-            self._memory.set(memory._replace(moments=longer(memory.moments, self._doubled(memory.moments))))
-        elif lack == k.GROUPS:
-            size = self._doubled(memory.groups)
-            self._memory.set(
-                memory._replace(
-                    groups=longer(memory.groups, size),
-                    keys=longer(memory.keys, size),
-                    group_slots=np.zeros(slots_for(size), SLOT),
-                )
-            )
-            call(fill_group_slots, self._memory)
-        elif lack == k.LESS:
+        if lack == k.LESS:
             self._keep(*self._rows())
-
-    @staticmethod
-    def _doubled(array: np.ndarray) -> int:
-        size = 2 * len(array)
-        if size > _MOST:
-            raise LimitError(len(array), _MOST // 2, "rows kept in order of time")
-        return size
+        elif lack != k.NOTHING:
+            if 2 * memory.room(_ROOMS[lack]) > _MOST:
+                raise LimitError(memory.room(_ROOMS[lack]), _MOST // 2, "rows kept in order of time")
+            self._memory.set(memory.grow(_ROOMS[lack]))
+            if lack == k.ENTRIES:
+                call(fill_row_slots, self._memory)
+            elif lack == k.GROUPS:
+                call(fill_group_slots, self._memory)
 
     def _keep(self, rows: Ids, weight: I64) -> None:
         """Keep these and no others."""
@@ -112,7 +80,7 @@ class Timeline:
     @property
     def bytes(self) -> int:
         """How large its tables are."""
-        return sum(array.nbytes for array in self._memory.arrays)
+        return self._memory.arrays.bytes
 
     def held_ids(self) -> Ids:
         """The terms of its rows."""

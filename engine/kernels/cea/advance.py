@@ -10,7 +10,7 @@ again: READ starts over, EMIT continues where it stopped.
 
 from __future__ import annotations
 
-from oxiseq.engine.kernels.cea import views as v
+from oxiseq.engine.kernels.cea import records as v
 from oxiseq.engine.kernels.cea.counting import count_ends
 from oxiseq.engine.kernels.cea.moving import passed, read
 from oxiseq.engine.kernels.cea.records import (

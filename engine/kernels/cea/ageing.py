@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from oxiseq.engine.kernels.cea import views as v
+from oxiseq.engine.kernels.cea import records as v
 from oxiseq.engine.kernels.cea.records import BEFORE_ALL, BEHIND, CANNOT_END, DISORDER, EPOCH, Cache, Events, Memory
 from oxiseq.engine.kernels.cea.symbols import is_read
 from oxiseq.engine.kernels.compiling.options import inner

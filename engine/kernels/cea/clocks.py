@@ -6,22 +6,15 @@ from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.kernels.cea import records as v
 from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_TIME, CANNOT_END, NEVER, Events, Few
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.clocks import window_start
-from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.raw import put
 
 _REST: Final = (1 << 63) - 1
 _ARRAYS: Final = len(Events._fields)
-
-_clocks = view_of(Few, "clock", np.int64)
-_cuts = view_of(Few, "cut", np.int64)
-_attribute = view_of(Few, "attribute", np.float64)
-_numbers = view_of(Few, "numbers", np.int64)
-_size = view_of(Few, "size", np.float64)
-_double = view_of(Few, "double", np.float64)
-_word = view_of(Few, "word", np.int64)
 
 
 @kernel
@@ -42,8 +35,8 @@ def place(F: Ptr[Few], time: Array, count: int) -> None:
     """As `place_few`."""
     for number in range(_ARRAYS):
         put(F, WORDS * number + 1, count)
-    clocks, cuts, attribute = _clocks(F), _cuts(F), _attribute(F)
-    kind, back = _numbers(F)[0], _numbers(F)[1]
+    clocks, cuts, attribute = v.clock(F), v.cut(F), v.attribute(F)
+    kind, back = v.numbers(F)[0], v.numbers(F)[1]
     for row in range(count):
         if kind == BY_ATTRIBUTE:
             clocks[row], cuts[row] = _clock_and_cut(F, attribute[row])
@@ -55,7 +48,7 @@ def place(F: Ptr[Few], time: Array, count: int) -> None:
 @inner
 def _clock_and_cut(F: Ptr[Few], value: float) -> tuple[int, int]:
     """A difference is computed as one of doubles: first is within the window of last if last - first <= size."""
-    size = _size(F)[0]
+    size = v.size(F)[0]
     if np.isnan(value):
         return NEVER, CANNOT_END
     clock = NEVER if value == -np.inf else _sortable(F, value)
@@ -82,13 +75,13 @@ def _search(F: Ptr[Few], last: float) -> int:
 
 @inner
 def _within(F: Ptr[Few], last: float, clock: int) -> bool:
-    _word(F)[0] = clock ^ ((clock >> 63) & _REST)
-    return last - _double(F)[0] <= _size(F)[0]
+    v.word(F)[0] = clock ^ ((clock >> 63) & _REST)
+    return last - v.double(F)[0] <= v.size(F)[0]
 
 
 @inner
 def _sortable(F: Ptr[Few], value: float) -> int:
     """Integers in the order of the values; -0.0 is 0.0."""
-    _double(F)[0] = value + 0.0
-    word = _word(F)[0]
+    v.double(F)[0] = value + 0.0
+    word = v.word(F)[0]
     return word ^ ((word >> 63) & _REST)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oxiseq.engine.kernels.cea import views as v
+from oxiseq.engine.kernels.cea import records as v
 from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_EVENTS, EPOCH, KIND, LIVE_TOP, SIZE, Cache, Memory
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.clocks import window_start

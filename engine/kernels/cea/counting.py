@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oxiseq.engine.kernels.cea import views as v
+from oxiseq.engine.kernels.cea import records as v
 from oxiseq.engine.kernels.cea.records import AT, BASE, BY_ATTRIBUTE, KIND, LEAST, TELLS_COUNTS, Cache
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.records import (
@@ -20,7 +20,7 @@ from oxiseq.engine.kernels.matches.records import (
     OUT_FULL,
     OUT_MATCHES,
     OUT_ROWS,
-    HasMatches,
+    MatchMemory,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
@@ -33,7 +33,7 @@ COUNTED = 3
 
 
 @inner
-def count_ends(A: Ptr[Cache], S: Ptr[HasMatches]) -> int:
+def count_ends(A: Ptr[Cache], S: Ptr[MatchMemory]) -> int:
     """DONE: they are counted, and the number is written, or fewer than LEAST; NEED_CHOICE: the caller reads them as a
     set, or they are too many; or what is needed."""
     scalars, sizes, finals = v.scalars(S), v.sizes(A), v.finals(S)
@@ -60,7 +60,7 @@ def count_ends(A: Ptr[Cache], S: Ptr[HasMatches]) -> int:
 
 
 @inner
-def _tell(S: Ptr[HasMatches], count: int) -> bool:
+def _tell(S: Ptr[MatchMemory], count: int) -> bool:
     """Write the number as if it were the one row of a match; False: there is no room."""
     scalars, out_ends = v.scalars(S), v.out_ends(S)
     rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
@@ -74,7 +74,7 @@ def _tell(S: Ptr[HasMatches], count: int) -> bool:
 
 
 @inner
-def _visit(A: Ptr[Cache], S: Ptr[HasMatches], final: int, cut: int) -> int:
+def _visit(A: Ptr[Cache], S: Ptr[MatchMemory], final: int, cut: int) -> int:
     """Fill the columns of a node and of what is alive below it, children first."""
     nodes, weights, stack = v.nodes(S), v.weights(S), v.stack(S)
     event = np.uint64(v.scalars(S)[BASE] + v.scalars(S)[AT] + 2)

@@ -3,17 +3,12 @@ to note of them, in one call."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from oxiseq.engine.kernels.cea import views as v
+from oxiseq.engine.kernels.cea import records as v
 from oxiseq.engine.kernels.cea.clocks import place
 from oxiseq.engine.kernels.cea.held import Letters, enter
 from oxiseq.engine.kernels.cea.records import AT, Few, Memory
 from oxiseq.engine.kernels.compiling.options import kernel
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
-
-_symbol = view_of(Few, "symbol", np.uint64, 2)
-_partition = view_of(Few, "partition", np.int64)
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
 @kernel
@@ -27,4 +22,4 @@ def enter_few(S: Ptr[Memory], F: Ptr[Few], time: Array, log: Array, low: int, L:
     for row in range(count):
         log[low + row] = time[row]
     if held >= 0:
-        enter(L, _symbol(F), _partition(F), count, held)
+        enter(L, v.symbol(F), v.partition(F), count, held)

@@ -6,70 +6,58 @@ backwards. Takes a look at each position of D and, if some letters are silent, a
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
-class Letters(NamedTuple):
+class Letters(Arrays):
     """The position automaton and what has happened."""
 
-    atom: Array  # i64[letters]
-    mask: Array  # u64[letters, words of variables]
-    kinds: Array  # u8[letters, 3]: KEPT, FIRST, LAST
-    at_once: Array  # u8[letters, letters]
-    later: Array  # u8[letters, letters]
-    symbol: Array  # u64[events, words]
-    before: Array  # i64[events]: the position before in its partition
-    sizes: Array  # i64: OLDEST, the position of the first event here; SILENT, whether some letter is silent
-    last: Array  # i64[partitions]: the last position in each so far, -1 if there is none
+
+_atom = array(Letters, "atom", np.int64)  # i64[letters]
+_mask = array(Letters, "mask", np.uint64, 2)  # u64[letters, words of variables]
+_kinds = array(Letters, "kinds", np.uint8, 2)  # u8[letters, 3]: KEPT, FIRST, LAST
+_at_once = array(Letters, "at_once", np.uint8, 2)  # u8[letters, letters]
+_later = array(Letters, "later", np.uint8, 2)  # u8[letters, letters]
+_symbol = array(Letters, "symbol", np.uint64, 2, rows="events", columns="words")
+_before = array(Letters, "before", np.int64, rows="events")  # the position before in its partition
+_sizes = array(Letters, "sizes", np.int64)
+"""OLDEST, the position of the first event here; SILENT, whether some letter is silent."""
+_last = array(
+    Letters, "last", np.int64, rows="partitions", fill=-1
+)  # the last position in each so far, -1 if there is none
 
 
-class Scratch(NamedTuple):
+class Scratch(Arrays):
     """Room for the events of one match."""
 
-    chain: Array  # i64: positions
-    flags: Array  # u8[n, 3]: IN_D, MUST be read, ADJACENT to the one before
-    reach: Array  # u8[n, letters]
-    wait: Array  # u8[letters]
+
+_chain = array(Scratch, "chain", np.int64, rows="events")  # positions
+_flags = array(
+    Scratch, "flags", np.uint8, 2, rows="events", columns=3
+)  # IN_D, MUST be read, ADJACENT to the one before
+_reach = array(Scratch, "reach", np.uint8, 2, rows="events", columns="letters")
+_wait = array(Scratch, "wait", np.uint8, rows="letters")
 
 
-class Matches(NamedTuple):
+class Matches(Arrays):
     """As in FoundEvents."""
 
-    start: Array
-    end: Array
-    positions: Array
-    offsets: Array
-    held: Array
+
+_start = array(Matches, "start", np.int64)
+_end = array(Matches, "end", np.int64)
+_positions = array(Matches, "positions", np.int64)
+_offsets = array(Matches, "offsets", np.int64)
+_held = array(Matches, "held", np.uint64, 2)
 
 
 KEPT, FIRST, LAST = range(3)
 IN_D, MUST, ADJACENT = range(3)
 OLDEST, SILENT = range(2)
-
-_atom = view_of(Letters, "atom", np.int64)
-_mask = view_of(Letters, "mask", np.uint64, 2)
-_kinds = view_of(Letters, "kinds", np.uint8, 2)
-_at_once = view_of(Letters, "at_once", np.uint8, 2)
-_later = view_of(Letters, "later", np.uint8, 2)
-_symbol = view_of(Letters, "symbol", np.uint64, 2)
-_before = view_of(Letters, "before", np.int64)
-_sizes = view_of(Letters, "sizes", np.int64)
-_last = view_of(Letters, "last", np.int64)
-_chain = view_of(Scratch, "chain", np.int64)
-_flags = view_of(Scratch, "flags", np.uint8, 2)
-_reach = view_of(Scratch, "reach", np.uint8, 2)
-_wait = view_of(Scratch, "wait", np.uint8)
-_start = view_of(Matches, "start", np.int64)
-_end = view_of(Matches, "end", np.int64)
-_positions = view_of(Matches, "positions", np.int64)
-_offsets = view_of(Matches, "offsets", np.int64)
-_held = view_of(Matches, "held", np.uint64, 2)
 
 
 @kernel

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from oxiseq.engine.kernels.cea import views as v
+from oxiseq.engine.kernels.cea import records as v
 from oxiseq.engine.kernels.cea.ageing import age, begin_anew, reaches_back
 from oxiseq.engine.kernels.cea.records import (
     BASE,
@@ -45,8 +45,8 @@ from oxiseq.engine.kernels.cea.records import (
 from oxiseq.engine.kernels.cea.symbols import number_of, recall
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.clocks import window_start
-from oxiseq.engine.kernels.matches.nodes import SPINE, meld, output
-from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NODE_TOP, PLACE_BITS, HasMatches
+from oxiseq.engine.kernels.matches.nodes import meld, output
+from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NODE_TOP, PLACE_BITS, SPINE, MatchMemory
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 
@@ -146,7 +146,7 @@ def _scan(A: Ptr[Cache], S: Ptr[Memory], part: Any, symbol: int, tau: int) -> in
 
 
 @inner
-def _has_room(S: Ptr[HasMatches], part: Any, changed: int) -> bool:
+def _has_room(S: Ptr[MatchMemory], part: Any, changed: int) -> bool:
     """Whether nothing can be lacking when so many records are marked and runs begin: then nothing need be undone."""
     most = v.scalars(S)[NODE_TOP] + (changed + 2) * (SPINE + 2)
     return most <= v.nodes(S).shape[0] and part.count + changed + 2 <= part.room
@@ -249,7 +249,7 @@ def _begin(
 
 
 @inner
-def _end(S: Ptr[HasMatches], node: int) -> None:
+def _end(S: Ptr[MatchMemory], node: int) -> None:
     """Complex events end here: there is room for two per live state and two that begin."""
     scalars = v.scalars(S)
     v.finals(S)[scalars[FINALS], 0] = node

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final
 
 import numpy as np
 
-from oxiseq.engine.kernels.matches.records import MATCH_NEEDS, MATCH_SCALARS, begins_with_matches
-from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.arrays.declared import WHOLE, Arrays, array
+from oxiseq.engine.kernels.matches.records import (
+    MATCH_NEEDS,
+    MATCH_SCALARS,
+    MatchMemory,
+    finals,
+    nodes,
+    out_ends,
+    out_marks,
+    out_rows,
+    scalars,
+    spine,
+    stack,
+    weights,
+)
 
 MOVE = np.dtype([("marked", "i4"), ("place", "i4"), ("other", "i4"), ("flags", "i4")], align=True)
 """A step of the deterministic automaton: states reached when the event is in D (place > 0) and when it is not;
@@ -91,66 +104,64 @@ for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses; DISORDER: 
 counted (counting.py); fewer than LEAST are ignored; TELLS_COUNTS: 1 if only numbers are wanted."""
 
 
-class Cache(NamedTuple):
+KEEP_ALL: Final = {"tau": BEFORE_ALL, "low": CANNOT_END}
+"""What a partition has that is not to forget anything for now (ageing.py)."""
+
+
+def slots_for(records: int) -> int:
+    """Of a hash table for so many records."""
+    return 1 << max(1, (2 * records - 1).bit_length())
+
+
+class Cache(Arrays):
     """The steps of the automaton that are known."""
 
-    sizes: Array  # i64
-    moves: Array  # MOVE[states * STRIDE]; state 0 is before a run begins
-    relevant: Array  # u64[states, WORDS]: bits that a state's moves depend on
-    step_state: Array  # i32: steps that have been made: of a state ...
-    step_bits: Array  # u64[n, WORDS]: ... by an event with these of its relevant bits ...
-    step_move: Array  # MOVE: ... its move
-    step_table: Array  # i32: open addressing over steps
-    restless: Array  # i32[states]
-    seat: Array  # i32[states]: its place in `fresh`, if
-    seated: Array  # i64[states]: ... it is the attempt's SERIAL
-    symbols: Array  # u64[STRIDE, WORDS]
-    table: Array  # i32: open addressing over symbols
+
+sizes = array(Cache, "sizes", np.int64)
+moves = array(Cache, "moves", MOVE, rows="states", each="symbols")
+"""MOVE[states * STRIDE]; state 0 is before a run begins."""
+relevant = array(Cache, "relevant", np.uint64, 2, rows="states", columns="words")
+"""Bits that a state's moves depend on."""
+step_state = array(Cache, "step_state", np.int32, rows="steps")  # steps that have been made: of a state ...
+step_bits = array(Cache, "step_bits", np.uint64, 2, rows="steps", columns="words")
+"""... by an event with these of its relevant bits ..."""
+step_move = array(Cache, "step_move", MOVE, rows="steps")  # MOVE: ... its move
+step_table = array(Cache, "step_table", np.int32, rows="steps", slots=slots_for, fill=-1)  # open addressing over steps
+restless = array(Cache, "restless", np.int32, rows="states")
+seat = array(Cache, "seat", np.int32, rows="states")  # its place in `fresh`, if
+seated = array(Cache, "seated", np.int64, rows="states")  # ... it is the attempt's SERIAL
+symbols = array(Cache, "symbols", np.uint64, 2, rows="symbols", columns="words")
+table = array(Cache, "table", np.int32, rows="symbols", slots=slots_for, fill=-1)  # open addressing over symbols
 
 
-class Memory(NamedTuple):
-    """The running state; it begins as every runner's does (matches/records.py)."""
-
-    scalars: Array
-    nodes: Array
-    weights: Array
-    spans: Array
-    finals: Array
-    stack: Array
-    path: Array
-    out_rows: Array
-    out_ends: Array
-    out_marks: Array  # the end of each match, as number of the event in the batch
-    spine: Array
-    parts: Array
-    live: Array
-    fresh: Array  # LIVE: the partition's new records while an event is in work
+class Memory(MatchMemory):
+    """The running state; it begins as every runner's does."""
 
 
-assert begins_with_matches(Memory._fields)
+parts = array(Memory, "parts", PART, rows="parts", used=WHOLE, fill={"gone": BEFORE_ALL, **KEEP_ALL})
+live = array(Memory, "live", LIVE, rows="live", used=LIVE_TOP)
+fresh = array(Memory, "fresh", LIVE, rows="fresh")  # LIVE: the partition's new records while an event is in work
 
 
-class Events(NamedTuple):
+class Events(Arrays):
     """A batch."""
 
-    symbol: Array  # u64[n, WORDS]
-    partition: Array  # i64[n]; -1: in none
-    clock: Array  # i64[n]: what starts here has this clock (windows of time and attribute)
-    cut: Array  # i64[n]: what ends here must start at this clock or later (the same)
+
+symbol = array(Events, "symbol", np.uint64, 2, rows="events", columns="words")
+partition = array(Events, "partition", np.int64, rows="events")  # i64[n]; -1: in none
+clock = array(Events, "clock", np.int64, rows="events")
+"""What starts here has this clock (windows of time and attribute)."""
+cut = array(Events, "cut", np.int64, rows="events")
+"""What ends here must start at this clock or later (the same)."""
 
 
-class Few(NamedTuple):
-    """Room for a batch of few events, and what places them in the window; it begins as `Events`."""
-
-    symbol: Array
-    partition: Array
-    clock: Array
-    cut: Array
-    attribute: Array  # f64[n]: values of the window's attribute, NaN: none; empty in other windows
-    numbers: Array  # i64: the kind of window; of one of time its size in microseconds
-    size: Array  # f64[1]: of a window of an attribute
-    double: Array  # f64[1], scratch,
-    word: Array  # i64[1]: the same memory
+class Few(Events):
+    """Room for a batch of few events, and what places them in the window."""
 
 
-assert Few._fields[: len(Events._fields)] == Events._fields
+attribute = array(Few, "attribute", np.float64, rows="attributes")
+"""Values of the window's attribute, NaN: none; empty in other windows."""
+numbers = array(Few, "numbers", np.int64)  # the kind of window; of one of time its size in microseconds
+size = array(Few, "size", np.float64)  # of a window of an attribute
+double = array(Few, "double", np.float64)  # scratch,
+word = array(Few, "word", np.int64)  # the same memory

@@ -7,10 +7,11 @@ which one, and the kernel returns to ask for another.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.cea.facts import symbols_of_rows
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.events.arrow import (
@@ -26,7 +27,7 @@ from oxiseq.engine.kernels.events.arrow import (
     real,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get, signed_half
 
 TYPES, FACTS, NUMBERS = range(3)
@@ -58,38 +59,27 @@ RANGE = np.dtype(
 """A leaf is `low <= value <= high` of integers, `least <= value <= most` of floats, or the contrary."""
 
 
-class Program(NamedTuple):
+class Program(Arrays):
     """What is asked of the rows of one schema."""
 
-    columns: Array
-    ranges: Array
-    gates: Array  # as in FactPlan, to the end
-    any_of: Array
-    first_atom: Array
-    atom_of: Array
-    masks: Array
+
+_columns = array(Program, "columns", COLUMN)
+_ranges = array(Program, "ranges", RANGE)
+_gates = array(Program, "gates", np.uint64, 2)  # as in FactPlan, to the end
+_any_of = array(Program, "any_of", np.uint8)
+_first_atom = array(Program, "first_atom", np.int64)
+_atom_of = array(Program, "atom_of", np.int64)
+_masks = array(Program, "masks", np.uint64, 2)
 
 
-class Room(NamedTuple):
+class Room(Arrays):
     """Where rows are marked."""
 
-    facts: Array  # u64[rows, words]: of leaves of one attribute
-    type_of: Array  # i64[rows]; -1: none of the query's
-    window: Array  # f64[rows], NaN: none; or empty
-    symbol: Array  # u64[rows, words of atoms]
 
-
-_columns = view_of(Program, "columns", COLUMN)
-_ranges = view_of(Program, "ranges", RANGE)
-_gates = view_of(Program, "gates", np.uint64, 2)
-_any_of = view_of(Program, "any_of", np.uint8)
-_first_atom = view_of(Program, "first_atom", np.int64)
-_atom_of = view_of(Program, "atom_of", np.int64)
-_masks = view_of(Program, "masks", np.uint64, 2)
-_facts = view_of(Room, "facts", np.uint64, 2)
-_type_of = view_of(Room, "type_of", np.int64)
-_window = view_of(Room, "window", np.float64)
-_symbol = view_of(Room, "symbol", np.uint64, 2)
+_facts = array(Room, "facts", np.uint64, 2)  # u64[rows, words]: of leaves of one attribute
+_type_of = array(Room, "type_of", np.int64)  # i64[rows]; -1: none of the query's
+_window = array(Room, "window", np.float64)  # f64[rows], NaN: none; or empty
+_symbol = array(Room, "symbol", np.uint64, 2)  # u64[rows, words of atoms]
 
 
 @kernel

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from oxiseq.engine.kernels.cea import views as v
+from oxiseq.engine.kernels.cea import records as v
 from oxiseq.engine.kernels.cea.records import (
     KNOWN,
     NEED_STATE,

@@ -31,14 +31,11 @@ from oxiseq.engine.kernels.flow.wide import (
     taken_apart,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
-from oxiseq.engine.kernels.terms.table import TermArrays, Terms
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.terms import table as worth
+from oxiseq.engine.kernels.terms.table import Terms
 
 _SCALES: Final = np.array([10 ** (18 - scale) for scale in range(kinds.MAX_SCALE + 1)], np.uint64)
-_kind = view_of(TermArrays, "kind", np.uint8)
-_number = view_of(TermArrays, "number", np.float64)
-_exact = view_of(TermArrays, "exact", np.int64)
-_quality = view_of(TermArrays, "quality", np.uint8)
 
 
 @inner
@@ -47,11 +44,11 @@ def take_value(M: Ptr[g.GroupMemory], D: Terms, e: int, at: int, term: int, weig
     group = g.cells(M)
     if term != 0:
         group[e, at + g.BOUND] += weight
-    kind, quality = i64(_kind(D)[term]), i64(_quality(D)[term])
+    kind, quality = i64(worth.kind(D)[term]), i64(worth.quality(D)[term])
     if term == 0 or kind < kinds.INTEGER or kind > kinds.DOUBLE:
         group[e, at + g.ODD] += weight
     elif kind >= kinds.FLOAT:
-        _take_double(M, e, at, kind, _number(D)[term], weight)
+        _take_double(M, e, at, kind, worth.number(D)[term], weight)
     else:
         if kind == kinds.DECIMAL:
             group[e, at + g.DECIMALS] += weight
@@ -59,9 +56,9 @@ def take_value(M: Ptr[g.GroupMemory], D: Terms, e: int, at: int, term: int, weig
             group[e, at + g.STRANGE] += weight
             g.scalars(M)[g.STRANGE_ROWS] += 1
         elif kind == kinds.INTEGER:
-            _add_integer(M, e, at, _exact(D)[term], weight)
+            _add_integer(M, e, at, worth.exact(D)[term], weight)
         else:
-            _add_decimal(M, e, at, _exact(D)[term], quality >> kinds.SCALE_SHIFT, weight)
+            _add_decimal(M, e, at, worth.exact(D)[term], quality >> kinds.SCALE_SHIFT, weight)
 
 
 @inner

@@ -17,11 +17,11 @@ the subsets of its mask were asked for.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.memory.slots import SLOT
 
 WEIGHT, BORN, DIED = range(3)
@@ -68,40 +68,19 @@ NOTHING, ENTRIES, KEYS, LINKS_EACH, LESS = range(5)
 """What is wanted: more entries, more slots by key, more links for each, or less of all."""
 
 
-class Arrangement(NamedTuple):
+class Arrangement(Arrays):
     """Rows that are kept."""
 
-    scalars: Array
-    key: Array
-    """i64: columns."""
-    loose: Array
-    """i64: up to MOST_LOOSE columns."""
-    checked: Array
-    """i64: further loose columns."""
-    words: Array
-    halves: Array
-    links: Array
-    by_row: Array
-    """SLOT → entry, of those that are there; unused if WHOLE or COMING."""
-    by_key: Array
-    """SLOT → newest entry of a chain << SHIFT | number of its link."""
-    seen: Array
-    """i64 by mask: entries in chains."""
-    asked: Array
-    """i64 by mask: how many of its subsets have chains."""
-    subsets: Array
-    """i64 by mask and number of the link: the subset."""
 
-
-scalars = view_of(Arrangement, "scalars", np.int64)
-key = view_of(Arrangement, "key", np.int64)
-loose = view_of(Arrangement, "loose", np.int64)
-checked = view_of(Arrangement, "checked", np.int64)
-words = view_of(Arrangement, "words", np.int64, 2)
-halves = view_of(Arrangement, "halves", np.uint32, 2)
-links = view_of(Arrangement, "links", np.int32, 2)
-by_row = view_of(Arrangement, "by_row", SLOT)
-by_key = view_of(Arrangement, "by_key", SLOT)
-seen = view_of(Arrangement, "seen", np.int64)
-asked = view_of(Arrangement, "asked", np.int64)
-subsets = view_of(Arrangement, "subsets", np.int64, 2)
+scalars = array(Arrangement, "scalars", np.int64)
+key = array(Arrangement, "key", np.int64)  # columns
+loose = array(Arrangement, "loose", np.int64)  # up to MOST_LOOSE columns
+checked = array(Arrangement, "checked", np.int64)  # further loose columns
+words = array(Arrangement, "words", np.int64, 2)
+halves = array(Arrangement, "halves", np.uint32, 2)
+links = array(Arrangement, "links", np.int32, 2)
+by_row = array(Arrangement, "by_row", SLOT)  # SLOT → entry, of those that are there; unused if WHOLE or COMING
+by_key = array(Arrangement, "by_key", SLOT)  # SLOT → newest entry of a chain << SHIFT | number of its link
+seen = array(Arrangement, "seen", np.int64)  # i64 by mask: entries in chains
+asked = array(Arrangement, "asked", np.int64)  # i64 by mask: how many of its subsets have chains
+subsets = array(Arrangement, "subsets", np.int64, 2)  # i64 by mask and number of the link: the subset

@@ -6,11 +6,12 @@ own memory; so all of them can be driven by a table.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.arrays.declared import Arrays, array
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 DONE, NEED_OUT, NEED_ROOM, NEED_ORDER = range(4)
 """What a kernel answers: that it is through; that it wants more room for its output, or in its memory; that it has to
@@ -18,23 +19,15 @@ compare terms whose order Python must say (`TermOrder.prepare`). It is called ag
 where it was."""
 
 
-class Flowing(NamedTuple):
+class Flowing(Arrays):
     """A delta. `count` rows are in use; the others are room."""
 
-    at: Array
-    """i64: ticks, ascending."""
-    weight: Array
-    """i64, never 0: how many such rows come, or (below 0) go."""
-    rows: Array
-    """u32[room, columns]: term ids, 0 being unbound."""
-    count: Array
-    """i64[1]."""
+
+at = array(Flowing, "at", np.int64)  # ticks, ascending
+weight = array(Flowing, "weight", np.int64)  # i64, never 0: how many such rows come, or (below 0) go
+rows = array(Flowing, "rows", np.uint32, 2)  # u32[room, columns]: term ids, 0 being unbound
+count = array(Flowing, "count", np.int64)  # i64[1]
 
 
 Delta: TypeAlias = Ptr[Flowing]
 """A delta, for kernels."""
-
-at = view_of(Flowing, "at", np.int64)
-weight = view_of(Flowing, "weight", np.int64)
-rows = view_of(Flowing, "rows", np.uint32, 2)
-count = view_of(Flowing, "count", np.int64)

@@ -8,10 +8,9 @@ or last, first one. The rest is emitted.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Delta
@@ -19,7 +18,7 @@ from oxiseq.engine.kernels.flow.merging import NUMBER_BITS
 from oxiseq.engine.kernels.flow.using import Kept, Rows, is_free, most_used, number_at, use
 from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 (
     RECENT,  # 1: the last operands are chosen
@@ -33,33 +32,18 @@ FIRST, SECOND, SHARED, OWN, PARTS = range(5)
 apart. `begin` has for each choice where these begin in `columns`."""
 
 
-class Choosing(NamedTuple):
+class Choosing(Arrays):
     """What has been used, and what is being chosen."""
 
-    scalars: Array
-    begin: Array
-    """i64[choices * PARTS + 1]."""
-    columns: Array
-    used: Array
-    """i64[2^n]: the numbers of used triples, hashed; 0: none."""
-    kept: Array
-    """i64 by row: 1: it is emitted."""
-    ends: Array
-    """i64 by row: when an operand ended."""
-    heads: Array
-    """i64[2^m], twice as many as rows: a row of a group + 1, hashed."""
-    best: Array
-    """i64 by row: the best end of its group."""
 
-
-_scalars = view_of(Choosing, "scalars", np.int64)
-_begin = view_of(Choosing, "begin", np.int64)
-_columns = view_of(Choosing, "columns", np.int64)
-_used = view_of(Choosing, "used", np.int64)
-_kept = view_of(Choosing, "kept", np.int64)
-_ends = view_of(Choosing, "ends", np.int64)
-_heads = view_of(Choosing, "heads", np.int64)
-_best = view_of(Choosing, "best", np.int64)
+_scalars = array(Choosing, "scalars", np.int64)
+_begin = array(Choosing, "begin", np.int64)  # i64[choices * PARTS + 1]
+_columns = array(Choosing, "columns", np.int64)
+_used = array(Choosing, "used", np.int64)  # i64[2^n]: the numbers of used triples, hashed; 0: none
+_kept = array(Choosing, "kept", np.int64)  # i64 by row: 1: it is emitted
+_ends = array(Choosing, "ends", np.int64)  # i64 by row: when an operand ended
+_heads = array(Choosing, "heads", np.int64)  # i64[2^m], twice as many as rows: a row of a group + 1, hashed
+_best = array(Choosing, "best", np.int64)  # i64 by row: the best end of its group
 
 
 @kernel

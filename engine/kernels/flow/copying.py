@@ -5,30 +5,24 @@ The output holds what has been done so far: each kernel appends to it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 # --- columns -----------------------------------------------------------------------------------------
 
 
-class Picked(NamedTuple):
+class Picked(Arrays):
     """The columns that are picked."""
 
-    first: Array
-    """i64[columns + 1]: where in `places` a column's begin."""
-    places: Array
-    """i64: columns of the input, of which the first that is bound is taken."""
 
-
-_first = view_of(Picked, "first", np.int64)
-_places = view_of(Picked, "places", np.int64)
+_first = array(Picked, "first", np.int64)  # i64[columns + 1]: where in `places` a column's begin
+_places = array(Picked, "places", np.int64)  # columns of the input, of which the first that is bound is taken
 
 
 @kernel
@@ -77,17 +71,12 @@ def copy_row(D: Delta, i: int, out: Delta, n: int) -> None:
 # --- several as one ----------------------------------------------------------------------------------
 
 
-class Merging(NamedTuple):
+class Merging(Arrays):
     """What is merged."""
 
-    children: Array
-    """i64: addresses of their deltas."""
-    next: Array
-    """i64 by child: the row that comes next; 0 between batches."""
 
-
-_children = view_of(Merging, "children", np.int64)
-_next = view_of(Merging, "next", np.int64)
+_children = array(Merging, "children", np.int64)  # addresses of their deltas
+_next = array(Merging, "next", np.int64)  # i64 by child: the row that comes next; 0 between batches
 
 
 @kernel

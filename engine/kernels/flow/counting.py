@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
@@ -13,7 +14,7 @@ from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import row_tag
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.slots import SLOT, drop_slot, fetch_slot, find_number, put_slot, slot_of_row
 
 # --- distinct ----------------------------------------------------------------------------------------
@@ -50,24 +51,18 @@ _AHEAD: Final = 8
 """So many rows."""
 
 
-class Counted(NamedTuple):
+class Counted(Arrays):
     """Rows and their weights. `words`, `halves` and `states` are the same memory, read as i64, u32 and i32."""
 
-    scalars: Array
-    words: Array
-    halves: Array
-    states: Array
-    slots: Array
-    """SLOT → record."""
+
+_scalars = array(Counted, "scalars", np.int64)
+_words = array(Counted, "words", np.int64, 2)
+_halves = array(Counted, "halves", np.uint32, 2)
+_states = array(Counted, "states", np.int32, 2)
+_slots = array(Counted, "slots", SLOT)  # SLOT → record
 
 
 _SLOTS: Final = WORDS * Counted._fields.index("slots")
-
-_scalars = view_of(Counted, "scalars", np.int64)
-_words = view_of(Counted, "words", np.int64, 2)
-_halves = view_of(Counted, "halves", np.uint32, 2)
-_states = view_of(Counted, "states", np.int32, 2)
-_slots = view_of(Counted, "slots", SLOT)
 
 
 @kernel

@@ -8,16 +8,17 @@ at: of a plan for many queries those are few.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.calling import caller
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 ALL_DONE: Final = -1
 """`drive` is through."""
@@ -49,28 +50,18 @@ batch, ALL: any may have."""
 ALL: Final = -1
 
 
-class Steps(NamedTuple):
+class Steps(Arrays):
     """A plan."""
 
-    scalars: Array
-    steps: Array
-    """Inputs before those that read them."""
-    readers: Array
-    """i64: places."""
-    sources: Array
-    """i64: places of those that are filled before; they have no step."""
-    due: Array
-    """u8 by place: whether something has come to it."""
-    filled: Array
-    """i64: places of those that have written something."""
+
+_scalars = array(Steps, "scalars", np.int64)
+_steps = array(Steps, "steps", STEP)  # Inputs before those that read them
+_readers = array(Steps, "readers", np.int64)  # places
+_sources = array(Steps, "sources", np.int64)  # places of those that are filled before; they have no step
+_due = array(Steps, "due", np.uint8)  # u8 by place: whether something has come to it
+_filled = array(Steps, "filled", np.int64)  # places of those that have written something
 
 
-_scalars = view_of(Steps, "scalars", np.int64)
-_steps = view_of(Steps, "steps", STEP)
-_readers = view_of(Steps, "readers", np.int64)
-_sources = view_of(Steps, "sources", np.int64)
-_due = view_of(Steps, "due", np.uint8)
-_filled = view_of(Steps, "filled", np.int64)
 _call1, _call2, _call3, _call4, _call5, _call6 = map(caller, range(1, 7))
 
 

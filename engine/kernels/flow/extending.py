@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
-from oxiseq.engine.kernels.memory.slots import SLOT, find_key, put_slot
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.slots import SLOT, find_key, put_slot, slots_for
 
 NEED_VALUE = 4
 """More that the kernel answers: it wants to know (`learn`) the value of the first row that it has not written."""
 
 
-class Extending(NamedTuple):
+class Extending(Arrays):
     """Values that are known."""
 
-    count: Array
-    """i64[1]: how many."""
-    places: Array
-    """i64: the columns that the value depends on."""
-    slots: Array
-    """SLOT → a value that is known."""
-    keys: Array
-    """u32[room, places]."""
-    values: Array
-    """u32[room]: ids, 0 for none."""
 
-
-count = view_of(Extending, "count", np.int64)
-_places = view_of(Extending, "places", np.int64)
-_slots = view_of(Extending, "slots", SLOT)
-_keys = view_of(Extending, "keys", np.uint32, 2)
-_values = view_of(Extending, "values", np.uint32)
+count = array(Extending, "count", np.int64, rows=1)  # how many
+_places = array(Extending, "places", np.int64)  # the columns that the value depends on
+_slots = array(Extending, "slots", SLOT, rows="values", slots=slots_for)  # a value that is known
+_keys = array(Extending, "keys", np.uint32, 2, rows="values", columns="width")
+_values = array(Extending, "values", np.uint32, rows="values")  # ids, 0 for none
 
 
 @kernel

@@ -6,19 +6,19 @@ tick.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.flow.looking import END, START
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get, half
-from oxiseq.engine.kernels.terms.table import TermArrays, Terms
+from oxiseq.engine.kernels.terms import table as worth
+from oxiseq.engine.kernels.terms.table import Terms
 from oxiseq.engine.kinds import BLANK, IRI
 
 INTERVAL = 4
@@ -38,17 +38,13 @@ _FEW = 32
 ) = range(9)
 
 
-class Arriving(NamedTuple):
+class Arriving(Arrays):
     """Events in order of time, and how far they have been written. Addresses of arrays."""
 
-    scalars: Array
-    columns: Array
-    """i64[6]: addresses of time, start (i64), offset (i64), subject, predicate, object (u32)."""
 
-
-_kind = view_of(TermArrays, "kind", np.uint8)
-_scalars = view_of(Arriving, "scalars", np.int64)
-_columns = view_of(Arriving, "columns", np.int64)
+_scalars = array(Arriving, "scalars", np.int64)
+_columns = array(Arriving, "columns", np.int64)
+"""i64[6]: addresses of time, start (i64), offset (i64), subject, predicate, object (u32)."""
 
 
 @kernel
@@ -87,23 +83,18 @@ def _write(columns: Array, i: int, k: int, made: Array, n: int) -> None:
         made[n, INTERVAL + c] = half(columns[3 + c], k)
 
 
-class Making(NamedTuple):
+class Making(Arrays):
     """A template of triples, to be filled with solutions."""
 
-    next: Array
-    """i64[1]: the row that comes next."""
-    parts: Array
-    """i64[3 * triples, 2]: the column of a part, or -1; else a term."""
 
-
-_next = view_of(Making, "next", np.int64)
-_parts = view_of(Making, "parts", np.int64, 2)
+_next = array(Making, "next", np.int64)  # i64[1]: the row that comes next
+_parts = array(Making, "parts", np.int64, 2)  # i64[3 * triples, 2]: the column of a part, or -1; else a term
 
 
 @kernel
 def make_facts(S: Ptr[Making], T: Terms, D: Delta, out: Delta) -> int:
     """Write what a template makes of the rows of a delta, as far as it is triples. T: the dictionary."""
-    following, parts, kind, rows = _next(S), _parts(S), _kind(T), buffers.rows(D)
+    following, parts, kind, rows = _next(S), _parts(S), worth.kind(T), buffers.rows(D)
     made, at, top, count = buffers.rows(out), buffers.at(out), buffers.count(out), buffers.count(D)[0]
     triples = parts.shape[0] // 3
     while following[0] < count:

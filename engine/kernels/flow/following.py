@@ -14,10 +14,9 @@ O(log n) for a row, and O(1) for each pair that comes or goes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow import moments as t
@@ -34,7 +33,7 @@ from oxiseq.engine.kernels.flow.timelines import (
 )
 from oxiseq.engine.kernels.flow.treap import last_until, next_after
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 ALL, EARLIEST, LATEST = range(3)
 """Which pairs, which rows."""
@@ -53,19 +52,15 @@ LEFT, RIGHT = range(2)
 ) = range(9)
 
 
-class Following(NamedTuple):
+class Following(Arrays):
     """What is to be paired."""
 
-    scalars: Array
-    loose: Array
-    """i64: columns of the left. Pairs are emitted if these agree with those of the right where both have a value;
-    EARLIEST and LATEST choose without them."""
-    loose_right: Array
 
-
-_scalars = view_of(Following, "scalars", np.int64)
-_loose = view_of(Following, "loose", np.int64)
-_loose_right = view_of(Following, "loose_right", np.int64)
+_scalars = array(Following, "scalars", np.int64)
+_loose = array(Following, "loose", np.int64)
+"""Columns of the left. Pairs are emitted if these agree with those of the right where both have a value;
+EARLIEST and LATEST choose without them."""
+_loose_right = array(Following, "loose_right", np.int64)
 
 
 @kernel
@@ -288,14 +283,11 @@ def _write(F: Ptr[Following], out: Delta, weight: int, a: Array, i: int, b: Arra
 # --- the first or last rows of all ----------------------------------------------------------------------
 
 
-class Extreme(NamedTuple):
+class Extreme(Arrays):
     """What is to be chosen."""
 
-    scalars: Array
-    """CHOICE (not ALL), PLACE and AT are used."""
 
-
-_chosen = view_of(Extreme, "scalars", np.int64)
+_chosen = array(Extreme, "scalars", np.int64)  # CHOICE (not ALL), PLACE and AT are used
 
 
 @kernel

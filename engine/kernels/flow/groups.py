@@ -9,15 +9,16 @@ An accumulator for doubles and floats is a row of `wides`, made when a group see
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.hashing import times
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
-from oxiseq.engine.kernels.memory.slots import SLOT, drop_slot, find_number, put_slot
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.slots import SLOT, drop_slot, find_number, put_slot, slots_for
 
 # --- scalars ----------------------------------------------------------------------------------------
 
@@ -83,35 +84,21 @@ ROWS, VALUES, TOTAL, MEAN, ASKED = range(5)
 """What a sum is: the number of rows, of bound values, the sum, the mean, something that Python makes."""
 
 
-class GroupMemory(NamedTuple):
+class GroupMemory(Arrays):
     """What `M` points to."""
 
-    scalars: Array
-    cells: Array
-    slots: Array
-    """SLOT[2^b]: rows of cells by the hash of their keys."""
-    touched: Array
-    """i64: the groups that rows of this tick are of."""
-    wides: Array
-    key: Array
-    """i64: columns."""
-    values: Array
-    sums: Array
-    fresh: Array
-    """i64 by sum: results of the group that is emitted."""
-    scratch: Array
-    """u8: for texts."""
 
+scalars = array(GroupMemory, "scalars", np.int64, rows=SCALARS)
+cells = array(GroupMemory, "cells", np.int64, 2, rows="groups", columns="words")
+slots = array(GroupMemory, "slots", SLOT, rows="groups", slots=slots_for)  # rows of cells by the hash of their keys
+touched = array(GroupMemory, "touched", np.int64, rows="touched")  # the groups that rows of this tick are of
+wides = array(GroupMemory, "wides", np.int64, 2, rows="wides", columns=WIDE_WORDS)
+key = array(GroupMemory, "key", np.int64)  # columns
+values = array(GroupMemory, "values", VALUE)
+sums = array(GroupMemory, "sums", SUMMED)
+fresh = array(GroupMemory, "fresh", np.int64, rows="sums")  # i64 by sum: results of the group that is emitted
+array(GroupMemory, "scratch", np.uint8, rows="scratch")  # for texts
 
-scalars = view_of(GroupMemory, "scalars", np.int64)
-cells = view_of(GroupMemory, "cells", np.int64, 2)
-slots = view_of(GroupMemory, "slots", SLOT)
-touched = view_of(GroupMemory, "touched", np.int64)
-wides = view_of(GroupMemory, "wides", np.int64, 2)
-key = view_of(GroupMemory, "key", np.int64)
-values = view_of(GroupMemory, "values", VALUE)
-sums = view_of(GroupMemory, "sums", SUMMED)
-fresh = view_of(GroupMemory, "fresh", np.int64)
 
 _A: Final = -7046029254386353131
 _B: Final = -4417276706812531889

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 NONE_FULL: Final = -1
 
 
-class Handing(NamedTuple):
+class Handing(Arrays):
     """Where rows go."""
 
-    sinks: Array
-    """i64 by query: the address of its delta (buffers.Flowing)."""
-    next: Array
-    """i64[1]: the row that comes next; 0 between calls that are through."""
 
-
-_sinks = view_of(Handing, "sinks", np.int64)
-_next = view_of(Handing, "next", np.int64)
+_sinks = array(Handing, "sinks", np.int64)  # i64 by query: the address of its delta (buffers.Flowing).
+_next = array(Handing, "next", np.int64)  # i64[1]: the row that comes next; 0 between calls that are through
 
 
 @kernel

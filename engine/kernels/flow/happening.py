@@ -6,10 +6,9 @@ The output holds what has been done so far; `place` says of which row that was t
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
@@ -18,7 +17,7 @@ from oxiseq.engine.kernels.flow.copying import copy_row
 from oxiseq.engine.kernels.flow.looking import END, START
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get
 
 INTERVAL = 4
@@ -31,25 +30,15 @@ CLOCK, LEFT, RIGHT = range(2, 5)
 _NO_END = -(1 << 62)
 
 
-class Accepting(NamedTuple):
+class Accepting(Arrays):
     """What a triple pattern asks for."""
 
-    scalars: Array
-    equal: Array
-    """i64[n, 2]: columns and the terms that they must hold."""
-    same: Array
-    """i64[n, 2]: columns of equal terms."""
-    but: Array
-    """i64: terms that the predicate is not."""
-    columns: Array
-    """i64: those that are handed on behind the interval."""
 
-
-_scalars = view_of(Accepting, "scalars", np.int64)
-_equal = view_of(Accepting, "equal", np.int64, 2)
-_same = view_of(Accepting, "same", np.int64, 2)
-_but = view_of(Accepting, "but", np.int64)
-_columns = view_of(Accepting, "columns", np.int64)
+_scalars = array(Accepting, "scalars", np.int64)
+_equal = array(Accepting, "equal", np.int64, 2)  # i64[n, 2]: columns and the terms that they must hold
+_same = array(Accepting, "same", np.int64, 2)  # i64[n, 2]: columns of equal terms
+_but = array(Accepting, "but", np.int64)  # terms that the predicate is not
+_columns = array(Accepting, "columns", np.int64)  # those that are handed on behind the interval
 
 
 @kernel
@@ -90,19 +79,13 @@ def _accepted(S: Ptr[Accepting], rows: Array, i: int) -> bool:
     return end - start <= _scalars(S)[LONGEST] and (end != _NO_END or _scalars(S)[TIMED] == 0)
 
 
-class Covering(NamedTuple):
+class Covering(Arrays):
     """How pairs become rows."""
 
-    scalars: Array
-    first: Array
-    """i64[columns + 1]: where in `places` those of a column begin."""
-    places: Array
-    """i64: columns of the pair, of which the first that is bound is taken."""
 
-
-_limits = view_of(Covering, "scalars", np.int64)
-_first = view_of(Covering, "first", np.int64)
-_places = view_of(Covering, "places", np.int64)
+_limits = array(Covering, "scalars", np.int64)
+_first = array(Covering, "first", np.int64)  # i64[columns + 1]: where in `places` those of a column begin
+_places = array(Covering, "places", np.int64)  # columns of the pair, of which the first that is bound is taken
 
 
 @kernel
@@ -142,16 +125,15 @@ def _write(S: Ptr[Covering], rows: Array, i: int, start: int, end: int, made: Ar
         made[n, INTERVAL + c] = term
 
 
-class Bounds(NamedTuple):
+class Bounds(Arrays):
     """How long rows last that are wanted."""
 
-    scalars: Array
-    """i64[BOUNDS]."""
+
+_bounds = array(Bounds, "scalars", np.int64)  # i64[BOUNDS]
 
 
 BEGIN_AT, END_AT, LEAST, MOST, BOUNDS = range(1, 6)
 """Behind PLACE: where an interval begins and ends, the shortest and the longest that is wanted."""
-_bounds = view_of(Bounds, "scalars", np.int64)
 
 
 @kernel

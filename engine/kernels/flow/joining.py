@@ -7,10 +7,9 @@ Both deltas are merged by tick, so that the output ascends. The join has no memo
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers, walking
@@ -19,7 +18,7 @@ from oxiseq.engine.kernels.flow.arranging import mask_of, sweep
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.walking import ENTRY_AT, LINK_AT, MASK_AT, compatible, enter_chain, fetch_ahead
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 (
     LEFT_AT,  # row of the left delta that comes next
@@ -31,14 +30,11 @@ from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 _NO_SIDE, _LEFT, _RIGHT = -1, 0, 1
 
 
-class Joining(NamedTuple):
+class Joining(Arrays):
     """Where a join is."""
 
-    places: Array
-    """i64[PLACES]."""
 
-
-places = view_of(Joining, "places", np.int64)
+places = array(Joining, "places", np.int64)  # i64[PLACES]
 
 
 @kernel

@@ -7,10 +7,11 @@ place: a row of the delta, the mask of the rows that it is compared with, an ent
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers, walking
@@ -20,7 +21,7 @@ from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.flow.walking import ENTRY_AT, LINK_AT, MASK_AT, compatible, enter_chain, fetch_ahead
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 START, END = 0, 2
 """Columns of an interval."""
@@ -46,22 +47,15 @@ _NO_END: Final = -(1 << 62)
 """Of what has no time: it is before nothing, and after nothing."""
 
 
-class Looking(NamedTuple):
+class Looking(Arrays):
     """How is looked, and where it is."""
 
-    scalars: Array
-    key: Array
-    """i64: columns of what looks."""
-    loose: Array
-    """i64: columns that agree where both have a value, as many as the arrangement makes chains by."""
-    checked: Array
-    """i64: further ones."""
 
-
-_scalars = view_of(Looking, "scalars", np.int64)
-_key = view_of(Looking, "key", np.int64)
-_loose = view_of(Looking, "loose", np.int64)
-_checked = view_of(Looking, "checked", np.int64)
+_scalars = array(Looking, "scalars", np.int64)
+_key = array(Looking, "key", np.int64)  # columns of what looks
+_loose = array(Looking, "loose", np.int64)
+"""Columns that agree where both have a value, as many as the arrangement makes chains by."""
+_checked = array(Looking, "checked", np.int64)  # further ones
 
 
 @kernel

@@ -3,17 +3,18 @@ operators.md, 3.4). Nothing is kept from tick to tick."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import row_tag, same_rows
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.slots import SLOT, put_slot
 
 (
@@ -42,16 +43,12 @@ _LEAST_SLOTS: Final = 1 << 10
 """Slots below which the table does not shrink."""
 
 
-class Cancelling(NamedTuple):
+class Cancelling(Arrays):
     """What a tick's rows are found by: empty between batches."""
 
-    places: Array
-    slots: Array
-    """SLOT → row of the output, counted from BASE for the tick's first."""
 
-
-_places = view_of(Cancelling, "places", np.int64)
-_found = view_of(Cancelling, "slots", SLOT)
+_places = array(Cancelling, "places", np.int64)
+_found = array(Cancelling, "slots", SLOT)  # SLOT → row of the output, counted from BASE for the tick's first
 
 
 @kernel

@@ -9,14 +9,15 @@ A time is two columns of its row: the halves of an i64, the sign turned, so that
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
-from oxiseq.engine.kernels.memory.slots import SLOT
+from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 ENTRY: Final = np.dtype(
     [("weight", "i8"), ("tag", "u4"), ("moment", "i4"), ("next", "i4"), ("previous", "i4")], align=True
@@ -62,34 +63,19 @@ NOTHING, ENTRIES, MOMENTS, GROUPS, LESS = range(5)
 """What is wanted: more of these, or less of all."""
 
 
-class Timeline(NamedTuple):
+class Timeline(Arrays):
     """Rows in order of time."""
 
-    scalars: Array
-    key: Array
-    """i64: columns."""
-    entries: Array
-    rows: Array
-    """u32[entries, columns]."""
-    slots: Array
-    """SLOT → entry."""
-    moments: Array
-    groups: Array
-    keys: Array
-    """u32[groups, columns of the key]."""
-    group_slots: Array
-    """SLOT → group."""
 
-
-scalars = view_of(Timeline, "scalars", np.int64)
-key = view_of(Timeline, "key", np.int64)
-entries = view_of(Timeline, "entries", ENTRY)
-rows = view_of(Timeline, "rows", np.uint32, 2)
-slots = view_of(Timeline, "slots", SLOT)
-moments = view_of(Timeline, "moments", MOMENT)
-groups = view_of(Timeline, "groups", GROUP)
-keys = view_of(Timeline, "keys", np.uint32, 2)
-group_slots = view_of(Timeline, "group_slots", SLOT)
+scalars = array(Timeline, "scalars", np.int64, rows=SCALARS)
+key = array(Timeline, "key", np.int64)  # columns
+entries = array(Timeline, "entries", ENTRY, rows="entries")
+rows = array(Timeline, "rows", np.uint32, 2, rows="entries", columns="width")
+slots = array(Timeline, "slots", SLOT, rows="entries", slots=slots_for)  # entry
+moments = array(Timeline, "moments", MOMENT, rows="moments")
+groups = array(Timeline, "groups", GROUP, rows="groups")
+keys = array(Timeline, "keys", np.uint32, 2, rows="groups", columns="key")
+group_slots = array(Timeline, "group_slots", SLOT, rows="groups", slots=slots_for)  # group
 
 
 @inner

@@ -7,12 +7,12 @@ which was there before; so proofs have no cycles.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
-from oxiseq.engine.kernels.memory.slots import SLOT
+from oxiseq.engine.arrays.declared import Arrays, array
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 VERTEX: Final = np.dtype(
     [
@@ -93,25 +93,15 @@ TAKE, SEED, SPREAD, TELL = range(4)
 """Phases of a tick."""
 
 
-class PathMemory(NamedTuple):
+class PathMemory(Arrays):
     """What `S` points to."""
 
-    scalars: Array
-    vertices: Array
-    rows: Array
-    """u32[vertices, columns of the context + 1]: term ids."""
-    vertex_slots: Array
-    edges: Array
-    edge_slots: Array
-    pairs: Array
-    pair_slots: Array
 
-
-scalars = view_of(PathMemory, "scalars", np.int64)
-vertices = view_of(PathMemory, "vertices", VERTEX)
-rows = view_of(PathMemory, "rows", np.uint32, 2)
-vertex_slots = view_of(PathMemory, "vertex_slots", SLOT)
-edges = view_of(PathMemory, "edges", EDGE)
-edge_slots = view_of(PathMemory, "edge_slots", SLOT)
-pairs = view_of(PathMemory, "pairs", PAIR)
-pair_slots = view_of(PathMemory, "pair_slots", SLOT)
+scalars = array(PathMemory, "scalars", np.int64, rows=SCALARS)
+vertices = array(PathMemory, "vertices", VERTEX, rows="vertices")
+rows = array(PathMemory, "rows", np.uint32, 2, rows="vertices", columns="width")  # term ids
+vertex_slots = array(PathMemory, "vertex_slots", SLOT, rows="vertices", slots=slots_for)
+edges = array(PathMemory, "edges", EDGE, rows="edges")
+edge_slots = array(PathMemory, "edge_slots", SLOT, rows="edges", slots=slots_for)
+pairs = array(PathMemory, "pairs", PAIR, rows="pairs")
+pair_slots = array(PathMemory, "pair_slots", SLOT, rows="pairs", slots=slots_for)

@@ -9,12 +9,12 @@ before the border and others behind it. A row is emitted as often as it lies bef
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
-from oxiseq.engine.kernels.memory.slots import SLOT
+from oxiseq.engine.arrays.declared import Arrays, array
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 ENTRY: Final = np.dtype(
     [
@@ -80,37 +80,20 @@ BY_VALUE, DOWN, BY_TERM, BY_NUMBER, NUMBER_DOWN = range(5)
 """How two rows are compared in a column; the last two in one that holds numbers, not ids."""
 
 
-class RankMemory(NamedTuple):
+class RankMemory(Arrays):
     """What `S` points to."""
 
-    scalars: Array
-    entries: Array
-    links: Array
-    rows: Array
-    """u32[entries, columns]: term ids."""
-    slots: Array
-    groups: Array
-    borders: Array
-    keys: Array
-    """u32[groups, columns of the key]."""
-    group_slots: Array
-    place: Array
-    """i64: the columns of the key."""
-    sequence: Array
-    """i64[n, 2]: the columns by which rows are ordered one after the other, and how (BY_VALUE...)."""
-    bounds: Array
-    """i64[borders]: ranks, ascending."""
 
-
-scalars = view_of(RankMemory, "scalars", np.int64)
-entries = view_of(RankMemory, "entries", ENTRY)
-links = view_of(RankMemory, "links", LINK)
-rows = view_of(RankMemory, "rows", np.uint32, 2)
-slots = view_of(RankMemory, "slots", SLOT)
-groups = view_of(RankMemory, "groups", GROUP)
-borders = view_of(RankMemory, "borders", BORDER)
-keys = view_of(RankMemory, "keys", np.uint32, 2)
-group_slots = view_of(RankMemory, "group_slots", SLOT)
-place = view_of(RankMemory, "place", np.int64)
-sequence = view_of(RankMemory, "sequence", np.int64, 2)
-bounds = view_of(RankMemory, "bounds", np.int64)
+scalars = array(RankMemory, "scalars", np.int64, rows=SCALARS)
+entries = array(RankMemory, "entries", ENTRY, rows="entries")
+links = array(RankMemory, "links", LINK, rows="entries", each="borders")
+rows = array(RankMemory, "rows", np.uint32, 2, rows="entries", columns="width")  # term ids
+slots = array(RankMemory, "slots", SLOT, rows="entries", slots=slots_for)
+groups = array(RankMemory, "groups", GROUP, rows="groups")
+borders = array(RankMemory, "borders", BORDER, rows="groups", each="borders")
+keys = array(RankMemory, "keys", np.uint32, 2, rows="groups", columns="key")
+group_slots = array(RankMemory, "group_slots", SLOT, rows="groups", slots=slots_for)
+place = array(RankMemory, "place", np.int64)  # the columns of the key
+sequence = array(RankMemory, "sequence", np.int64, 2)
+"""i64[n, 2]: the columns by which rows are ordered one after the other, and how (BY_VALUE...)."""
+bounds = array(RankMemory, "bounds", np.int64)  # i64[borders]: ranks, ascending

@@ -2,50 +2,32 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
-from oxiseq.engine.kernels.terms.table import TermArrays, Terms
+from oxiseq.engine.kernels.memory.pointers import Ptr
+from oxiseq.engine.kernels.terms import table as worth
+from oxiseq.engine.kernels.terms.table import Terms
 
 NEED_DECISION = 4
 """More that the kernel answers: Python is to decide about the row `next`, and may go on from there."""
 
 
-class Sifting(NamedTuple):
+class Sifting(Arrays):
     """Conditions."""
 
-    next: Array
-    """i64[1]: the row that comes next; 0 between batches."""
-    ends: Array
-    """i64[conditions + 1]: where the program of each begins in `code`."""
-    code: Array
-    """i32."""
-    values: Array
-    """i64[columns + 1]: the ids of a row, and 0."""
-    numbers: Array
-    machine: Array
-    """The stack machine's scratch."""
-    memo: Array
-    """u8[1, 1]: no program looks into it."""
 
-
-next_row = view_of(Sifting, "next", np.int64)
-_ends = view_of(Sifting, "ends", np.int64)
-_code = view_of(Sifting, "code", np.int32)
-_values = view_of(Sifting, "values", np.int64)
-_numbers = view_of(Sifting, "numbers", np.float64, 2)
-_machine = view_of(Sifting, "machine", np.int64, 2)
-_memo = view_of(Sifting, "memo", np.uint8, 2)
-_kind = view_of(TermArrays, "kind", np.uint8)
-_number = view_of(TermArrays, "number", np.float64)
-_exact = view_of(TermArrays, "exact", np.int64)
-_quality = view_of(TermArrays, "quality", np.uint8)
+next_row = array(Sifting, "next", np.int64)  # i64[1]: the row that comes next; 0 between batches
+_ends = array(Sifting, "ends", np.int64)  # i64[conditions + 1]: where the program of each begins in `code`
+_code = array(Sifting, "code", np.int32)
+_values = array(Sifting, "values", np.int64)  # i64[columns + 1]: the ids of a row, and 0
+_numbers = array(Sifting, "numbers", np.float64, 2)
+_machine = array(Sifting, "machine", np.int64, 2)  # The stack machine's scratch
+_memo = array(Sifting, "memo", np.uint8, 2)  # u8[1, 1]: no program looks into it
 
 
 @kernel
@@ -80,10 +62,10 @@ def _outcome(S: Ptr[Sifting], D: Terms) -> int:
             ends[number],
             ends[number + 1],
             _values(S),
-            _kind(D),
-            _number(D),
-            _exact(D),
-            _quality(D),
+            worth.kind(D),
+            worth.number(D),
+            worth.exact(D),
+            worth.quality(D),
             _memo(S),
             numbers,
             entries,

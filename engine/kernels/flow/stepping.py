@@ -8,17 +8,16 @@ which steps that operator and calls again: the place is in the scalars.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import Delta
 from oxiseq.engine.kernels.flow.driving import ALL_DONE, drive
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 FEED, WORK, KEEP, USE = range(4)
 """Phases of a tick."""
@@ -39,40 +38,37 @@ of used rows lacks room. `WHICH` says which one."""
 ) = range(8)
 
 
-class Stepped(NamedTuple):
+class Stepped(Arrays):
     """What is driven."""
 
-    scalars: Array
-    sources: Array
-    """i64[sources, 3]: address of its Source, its delta, its stream."""
-    kept: Array
-    """i64[kept, 2]: a delta, and the one to which it is added tick by tick."""
-    used: Array
-    """i64[events, 3]: a delta of items that are used up, the column of an event's place, its stream."""
-    more: Array
-    """i64[stretches]: further ticks at which windows hold the same."""
-    counts: Array
-    """i64[stretches]: how many ticks are done. Those at which nothing changes any more are not."""
+
+_scalars = array(Stepped, "scalars", np.int64)
+_sources = array(Stepped, "sources", np.int64, 2)  # i64[sources, 3]: address of its Source, its delta, its stream
+_kept = array(Stepped, "kept", np.int64, 2)  # i64[kept, 2]: a delta, and the one to which it is added tick by tick
+_used = array(Stepped, "used", np.int64, 2)
+"""i64[events, 3]: a delta of items that are used up, the column of an event's place, its stream."""
+_more = array(Stepped, "more", np.int64)  # i64[stretches]: further ticks at which windows hold the same
+_counts = array(Stepped, "counts", np.int64)
+"""i64[stretches]: how many ticks are done. Those at which nothing changes any more are not."""
 
 
-class Source(NamedTuple):
+class Source(Arrays):
     """Event mappings, in the order of their items' places."""
 
-    rows: Array
-    place: Array
-    used: Array
-    """bool: the item has been used up."""
-    at: Array
-    """i64[changes], ascending: stretches at which a row comes into the window or leaves it."""
-    row: Array
-    weight: Array
-    starts: Array
-    """i64[stretches]: the window holds the places from there on, `stops` not included."""
-    stops: Array
-    going: Array
-    """i64: rows that go at the next tick, since they have been used up while they were in the window."""
-    state: Array
-    """i64[SOURCE_STATE]."""
+
+_rows = array(Source, "rows", np.uint32, 2)
+_place = array(Source, "place", np.int64)
+_is_used = array(Source, "used", np.bool_)  # bool: the item has been used up
+_at = array(Source, "at", np.int64)
+"""i64[changes], ascending: stretches at which a row comes into the window or leaves it."""
+_row = array(Source, "row", np.int64)
+_weight = array(Source, "weight", np.int64)
+_starts = array(Source, "starts", np.int64)
+"""i64[stretches]: the window holds the places from there on, `stops` not included."""
+_stops = array(Source, "stops", np.int64)
+_going = array(Source, "going", np.int64)
+"""Rows that go at the next tick, since they have been used up while they were in the window."""
+_state = array(Source, "state", np.int64)  # i64[SOURCE_STATE]
 
 
 (
@@ -81,24 +77,6 @@ class Source(NamedTuple):
     LIVE,  # rows in use
     SOURCE_STATE,
 ) = range(4)
-
-_scalars = view_of(Stepped, "scalars", np.int64)
-_sources = view_of(Stepped, "sources", np.int64, 2)
-_kept = view_of(Stepped, "kept", np.int64, 2)
-_used = view_of(Stepped, "used", np.int64, 2)
-_more = view_of(Stepped, "more", np.int64)
-_counts = view_of(Stepped, "counts", np.int64)
-
-_rows = view_of(Source, "rows", np.uint32, 2)
-_place = view_of(Source, "place", np.int64)
-_is_used = view_of(Source, "used", np.bool_)
-_at = view_of(Source, "at", np.int64)
-_row = view_of(Source, "row", np.int64)
-_weight = view_of(Source, "weight", np.int64)
-_starts = view_of(Source, "starts", np.int64)
-_stops = view_of(Source, "stops", np.int64)
-_going = view_of(Source, "going", np.int64)
-_state = view_of(Source, "state", np.int64)
 
 
 @kernel

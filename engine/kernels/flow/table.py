@@ -4,10 +4,11 @@ or by how a number compares with those of the table.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
@@ -15,28 +16,22 @@ from oxiseq.engine.kernels.flow.arrangement import DIED, LINK0, NEVER, ROW, WEIG
 from oxiseq.engine.kernels.flow.arranging import first_of_chain
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
-from oxiseq.engine.kernels.terms.table import TermArrays, Terms
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.terms import table as worth
+from oxiseq.engine.kernels.terms.table import Terms
 from oxiseq.engine.kinds import DECIMAL, DOUBLE, INTEGER, ROUNDED
 
 NEXT, ENTRY, PLACES = range(3)
 """The row that looks next; the next entry of the chain that it walks, -1: it walks none yet."""
 
 
-class Searching(NamedTuple):
+class Searching(Arrays):
     """How rows look, and where they are."""
 
-    places: Array
-    """i64[PLACES]."""
-    key: Array
-    """i64: the columns of a row that are the table's key."""
-    loose: Array
-    """i64[0]: such a table has no loose columns."""
 
-
-_places = view_of(Searching, "places", np.int64)
-_key = view_of(Searching, "key", np.int64)
-_loose = view_of(Searching, "loose", np.int64)
+_places = array(Searching, "places", np.int64)  # i64[PLACES]
+_key = array(Searching, "key", np.int64)  # the columns of a row that are the table's key
+_loose = array(Searching, "loose", np.int64)  # i64[0]: such a table has no loose columns
 
 
 @kernel
@@ -75,23 +70,13 @@ AT, MADE, PLACE, SIGN, ALL, BETWEEN_PLACES = range(6)
 that is to stand; 1: some of the table's numbers are none, and all rows are looked at."""
 
 
-class Between(NamedTuple):
+class Between(Arrays):
     """A table in the order of its numbers."""
 
-    places: Array
-    """i64[BETWEEN_PLACES]."""
-    number: Array
-    """f64[n], ascending, each rounded once."""
-    rows: Array
-    """u32[n, columns]."""
 
-
-_between = view_of(Between, "places", np.int64)
-_ascending = view_of(Between, "number", np.float64)
-_table = view_of(Between, "rows", np.uint32, 2)
-_kind = view_of(TermArrays, "kind", np.uint8)
-_number = view_of(TermArrays, "number", np.float64)
-_quality = view_of(TermArrays, "quality", np.uint8)
+_between = array(Between, "places", np.int64)  # i64[BETWEEN_PLACES]
+_ascending = array(Between, "number", np.float64)  # f64[n], ascending, each rounded once
+_table = array(Between, "rows", np.uint32, 2)  # u32[n, columns]
 
 
 @kernel
@@ -123,8 +108,8 @@ def between(S: Ptr[Between], T: Terms, D: Delta, out: Delta) -> int:
 def _range(S: Ptr[Between], T: Terms, term: int) -> Any:
     """Which rows of the table a term may compare with as it has to. What is no such number is compared with all."""
     places, ascending = _between(S), _ascending(S)
-    n, kind, value = ascending.shape[0], _kind(T)[term], _number(T)[term]
-    is_number = (kind == INTEGER or kind == DECIMAL or kind == DOUBLE) and _quality(T)[term] & ROUNDED != 0
+    n, kind, value = ascending.shape[0], worth.kind(T)[term], worth.number(T)[term]
+    is_number = (kind == INTEGER or kind == DECIMAL or kind == DOUBLE) and worth.quality(T)[term] & ROUNDED != 0
     if places[ALL] != 0 or not is_number or np.isnan(value):
         return i64(0), i64(n)
     low, high = i64(0), i64(n)

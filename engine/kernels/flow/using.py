@@ -8,57 +8,43 @@ used triple, or has a guard of its own and a partner that counts.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow.arranging import begin_again, drop, first_of_chain
 from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 GUARD, ENTRY, NEXT, LEVEL = range(4)
 """A level of the walk: whose partners, the one in work, the next of that one's guards to be looked at."""
 
 
-class Rows(NamedTuple):
+class Rows(Arrays):
     """What rows of one form are made of."""
 
-    uses: Array
-    """i64: columns of the upper halves of triples' numbers."""
-    guards: Array
-    """i64: addresses of `Guard`."""
+
+_uses = array(Rows, "uses", np.int64)  # columns of the upper halves of triples' numbers
+_guards = array(Rows, "guards", np.int64)  # addresses of `Guard`
 
 
-class Guard(NamedTuple):
+class Guard(Arrays):
     """A guard in rows of one form."""
 
-    key: Array
-    """i64[2]: the columns of its halves."""
-    number: Array
-    """i64[1]: which one it is."""
+
+_key = array(Guard, "key", np.int64)  # i64[2]: the columns of its halves
+_guard = array(Guard, "number", np.int64)  # i64[1]: which one it is
 
 
-class Kept(NamedTuple):
+class Kept(Arrays):
     """Arrangements of what is made of triples: first, by guard, of the partners behind it."""
 
-    arranged: Array
-    """i64: their addresses."""
-    forms: Array
-    """i64: the addresses of the `Rows` that are in them."""
-    stack: Array
-    """i64[guards + 1, LEVEL]."""
 
-
-_uses = view_of(Rows, "uses", np.int64)
-_guards = view_of(Rows, "guards", np.int64)
-_key = view_of(Guard, "key", np.int64)
-_guard = view_of(Guard, "number", np.int64)
-_arranged = view_of(Kept, "arranged", np.int64)
-_forms = view_of(Kept, "forms", np.int64)
-_stack = view_of(Kept, "stack", np.int64, 2)
+_arranged = array(Kept, "arranged", np.int64)  # their addresses
+_forms = array(Kept, "forms", np.int64)  # the addresses of the `Rows` that are in them
+_stack = array(Kept, "stack", np.int64, 2)  # i64[guards + 1, LEVEL]
 
 
 @inner

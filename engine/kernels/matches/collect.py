@@ -9,9 +9,9 @@ by owner; of several owners the one with the least floor counts.
 from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches import views as v
+from oxiseq.engine.kernels.matches import records as v
 from oxiseq.engine.kernels.matches.counting import members
-from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, HasMatches
+from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, MatchMemory
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
@@ -25,7 +25,7 @@ def root(marks: Array, floors: Array, node: int, owner: int) -> None:
 
 
 @inner
-def reach(S: Ptr[HasMatches], marks: Array, floors: Array) -> None:
+def reach(S: Ptr[MatchMemory], marks: Array, floors: Array) -> None:
     """What is alive below held nodes is held: children are older than their parents, so one pass back suffices."""
     nodes = v.nodes(S)
     for i in range(v.scalars(S)[NODE_TOP] - 1, -1, -1):
@@ -43,7 +43,7 @@ def reach(S: Ptr[HasMatches], marks: Array, floors: Array) -> None:
 
 
 @inner
-def slide(S: Ptr[HasMatches], marks: Array) -> int:
+def slide(S: Ptr[MatchMemory], marks: Array) -> int:
     """Move held nodes together; `marks` becomes the old → new index. The smallest row id still referred to."""
     scalars, nodes, weights, spans = v.scalars(S), v.nodes(S), v.weights(S), v.spans(S)
     oldest, each = i64(1) << i64(62), members(S)

@@ -20,10 +20,11 @@ batch, ends are not told of, and SO_FAR is read then: of each partition, or of a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.matches.records import (
@@ -36,7 +37,7 @@ from oxiseq.engine.kernels.matches.records import (
 )
 from oxiseq.engine.kernels.matches.weights import add, add_held, add_product, present, put_one, reaches, width
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 PART = np.dtype(
     [
@@ -96,101 +97,77 @@ HEAD, QUEUED, DIRTY, LATEST, TALLY = range(5)
 clock of the last end, in a window that does not slide."""
 
 
-class Automaton(NamedTuple):
+class Automaton(Arrays):
     """What rows of each symbol do."""
 
-    settings: Array  # i64[SETTINGS]
-    keep: Array  # i64[symbols]: states (bits) in which matches stay when such a row comes
-    spans: Array  # i32[symbols, 2]: its arcs, first and end
-    arcs: Array
+
+settings = array(Automaton, "settings", np.int64)  # i64[SETTINGS]
+keep = array(Automaton, "keep", np.int64, rows="symbols")  # states (bits) in which matches stay when such a row comes
+spans = array(Automaton, "spans", np.int32, 2, rows="symbols", columns=2)  # its arcs, first and end
+arcs = array(Automaton, "arcs", ARC, rows="arcs")
 
 
-class Steps(NamedTuple):
+class Steps(Arrays):
     """The rows of a batch; those of one step follow each other."""
 
-    symbol: Array  # i32[n]; -1: it does nothing
-    partition: Array  # i64[n]; -1: in none
-    clock: Array  # i64[n]
-    cut: Array  # i64[n]: what ends here must start at this clock or later
-    instant: Array  # i64[n]: numbers; i64[0]: each row is a step of its own
-    moment: Array  # i64[n]: the same where what ends then is told of together, though partitions count their own
+
+symbol = array(Steps, "symbol", np.int32)  # i32[n]; -1: it does nothing
+partition = array(Steps, "partition", np.int64)  # i64[n]; -1: in none
+row_clock = array(Steps, "clock", np.int64)  # i64[n]
+row_cut = array(Steps, "cut", np.int64)  # i64[n]: what ends here must start at this clock or later
+instant = array(Steps, "instant", np.int64)  # i64[n]: numbers; i64[0]: each row is a step of its own
+moment = array(Steps, "moment", np.int64)
+"""i64[n]: the same where what ends then is told of together, though partitions count their own."""
 
 
-class Reports(NamedTuple):
+class Reports(Arrays):
     """The reports of a batch, in order; those at which nothing is told of are none."""
 
-    row: Array  # i64[n]: it comes before this row
-    cut: Array  # i64[n]: what it tells of starts at this clock or later
-    at: Array  # i64[CURSOR]
-    order: Array  # i64[rows]: their numbers in the batch; i64[0]: they are in order
+
+report_row = array(Reports, "row", np.int64)  # i64[n]: it comes before this row
+report_cut = array(Reports, "cut", np.int64)  # i64[n]: what it tells of starts at this clock or later
+report_at = array(Reports, "at", np.int64)  # i64[CURSOR]
+report_order = array(Reports, "order", np.int64)  # i64[rows]: their numbers in the batch; i64[0]: they are in order
 
 
-class Composed(NamedTuple):
+class Composed(Arrays):
     """The running state. N: states that there may be; a line of N weights, of one in a window that does not slide."""
 
-    scalars: Array
-    form: Array  # i64: of weights
-    parts: Array
-    maps: Array  # u64[parts * N, line]
-    entries: Array
-    vectors: Array  # u64[entries, N weights]
-    values: Array  # i64[entries, sums + leasts]: of the entry's row
-    flags: Array  # u64[entries]: the same
-    held: Array  # u8[places, sums + leasts]: which values the row counts with at a place
-    masks: Array  # u64[places]: the same of flags
-    work: Array  # u64[2 * N + 1, N weights, at least 3]
-    terms: Array  # i64[n, 4]: of the step in work: source, target, place, row
-    out_at: Array  # i64: number of the row in the batch, or of the report
-    out: Array  # u64[n, weight], with SO_FAR u64[n, 2 weights]: before the instant, and after it
-    out_of: Array  # i64[n, 2], with OF_EACH, else n = 0: partition, and as in `began`
-    totals: Array  # u64[2 * 2^k, weight]: of partition p at 2^k + p, of n at 2 n and 2 n + 1; in all others k = 0
-    queue: Array  # i64[n, 2]: a ring of steps that have not left: clock, partition
-    tally: Array  # i64[TALLY]
-    began: Array  # i64[parts], with OF_EACH, else n = 0: number of the row that ended the first of the matches it has
+
+scalars = array(Composed, "scalars", np.int64, rows=SCALARS)
+form = array(Composed, "form", np.int64)  # of weights
+parts = array(Composed, "parts", PART, rows="parts", fill={"front": -1, "back": -1})
+maps = array(Composed, "maps", np.uint64, 2, columns="line")
+entries = array(Composed, "entries", ENTRY, rows="entries")
+vectors = array(Composed, "vectors", np.uint64, 2, rows="entries", columns="vector")
+values = array(Composed, "values", np.int64, 2, rows="entries", columns="values")  # of the entry's row
+flags = array(Composed, "flags", np.uint64, rows="entries")  # the same
+held = array(Composed, "held", np.uint8, 2)  # u8[places, sums + leasts]: which values the row counts with at a place
+masks = array(Composed, "masks", np.uint64)  # u64[places]: the same of flags
+work = array(Composed, "work", np.uint64, 2)  # u64[2 * N + 1, N weights, at least 3]
+terms = array(
+    Composed, "terms", np.int64, 2, rows="terms", columns=4
+)  # of the step in work: source, target, place, row
+out_at = array(Composed, "out_at", np.int64, rows="out")  # number of the row in the batch, or of the report
+out = array(Composed, "out", np.uint64, 2, rows="out", columns="told")
+"""u64[n, weight], with SO_FAR u64[n, 2 weights]: before the instant, and after it."""
+out_of = array(
+    Composed, "out_of", np.int64, 2, rows="out", each="apart", columns=2
+)  # i64[n, 2], with OF_EACH, else n = 0: partition, and as in `began`
+totals = array(Composed, "totals", np.uint64, 2, rows="totals", columns="weight")
+"""u64[2 * 2^k, weight]: of partition p at 2^k + p, of n at 2 n and 2 n + 1; in all others k = 0."""
+queue = array(Composed, "queue", np.int64, 2, rows=1, columns=2)  # a ring of steps that have not left: clock, partition
+tally = array(Composed, "tally", np.int64)  # i64[TALLY]
+began = array(Composed, "began", np.int64)
+"""i64[parts], with OF_EACH, else n = 0: number of the row that ended the first of the matches it has."""
 
 
-class Values(NamedTuple):
+class Values(Arrays):
     """Of the rows of a batch."""
 
-    values: Array  # i64[n, sums + leasts]
-    flags: Array  # u64[n]
 
-
-settings = view_of(Automaton, "settings", np.int64)
-keep = view_of(Automaton, "keep", np.int64)
-spans = view_of(Automaton, "spans", np.int32, 2)
-arcs = view_of(Automaton, "arcs", ARC)
-symbol = view_of(Steps, "symbol", np.int32)
-partition = view_of(Steps, "partition", np.int64)
-report_row = view_of(Reports, "row", np.int64)
-report_cut = view_of(Reports, "cut", np.int64)
-report_at = view_of(Reports, "at", np.int64)
-report_order = view_of(Reports, "order", np.int64)
-row_clock = view_of(Steps, "clock", np.int64)
-row_cut = view_of(Steps, "cut", np.int64)
-instant = view_of(Steps, "instant", np.int64)
-moment = view_of(Steps, "moment", np.int64)
-scalars = view_of(Composed, "scalars", np.int64)
-form = view_of(Composed, "form", np.int64)
-parts = view_of(Composed, "parts", PART)
-maps = view_of(Composed, "maps", np.uint64, 2)
-entries = view_of(Composed, "entries", ENTRY)
-vectors = view_of(Composed, "vectors", np.uint64, 2)
-values = view_of(Composed, "values", np.int64, 2)
-flags = view_of(Composed, "flags", np.uint64)
-held = view_of(Composed, "held", np.uint8, 2)
-masks = view_of(Composed, "masks", np.uint64)
-work = view_of(Composed, "work", np.uint64, 2)
-terms = view_of(Composed, "terms", np.int64, 2)
-out_at = view_of(Composed, "out_at", np.int64)
-out = view_of(Composed, "out", np.uint64, 2)
-out_of = view_of(Composed, "out_of", np.int64, 2)
-totals = view_of(Composed, "totals", np.uint64, 2)
-queue = view_of(Composed, "queue", np.int64, 2)
-tally = view_of(Composed, "tally", np.int64)
-began = view_of(Composed, "began", np.int64)
-batch_values = view_of(Values, "values", np.int64, 2)
-batch_flags = view_of(Values, "flags", np.uint64)
+batch_values = array(Values, "values", np.int64, 2)  # i64[n, sums + leasts]
+batch_flags = array(Values, "flags", np.uint64)  # u64[n]
 
 
 @kernel

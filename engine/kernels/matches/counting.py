@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches import views as v
+from oxiseq.engine.kernels.matches import records as v
 from oxiseq.engine.kernels.matches.families import span, span_unions
 from oxiseq.engine.kernels.matches.nodes import meld, output
-from oxiseq.engine.kernels.matches.records import CARRIED, NODE_TOP, SATURATES, HasMatches
+from oxiseq.engine.kernels.matches.records import CARRIED, NODE_TOP, SATURATES, MatchMemory
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 NO_ROW = 1 << 62
@@ -23,13 +23,13 @@ NO_ROW = 1 << 62
 
 
 @inner
-def members(S: Ptr[HasMatches]) -> int:
+def members(S: Ptr[MatchMemory]) -> int:
     """How many numbers a node has."""
     return v.weights(S).shape[0] // v.nodes(S).shape[0] if v.spans(S).shape[0] else 1
 
 
 @inner
-def extend(S: Ptr[HasMatches], left: int, pos: int, maxs: int, low: int, high: int) -> int:
+def extend(S: Ptr[MatchMemory], left: int, pos: int, maxs: int, low: int, high: int) -> int:
     """A new output: row `pos` after the prefixes `left` (-1: it starts a match); of a family for the queries from `low`
     up to `high`."""
     if v.weights(S).shape[1] == 0:
@@ -49,7 +49,7 @@ def extend(S: Ptr[HasMatches], left: int, pos: int, maxs: int, low: int, high: i
 
 
 @inner
-def take_member(S: Ptr[HasMatches], node: int, member: int, M: Ptr[HasMatches]) -> int:
+def take_member(S: Ptr[MatchMemory], node: int, member: int, M: Ptr[MatchMemory]) -> int:
     """A node in the memory of one query, with the family's number for it, which is no larger there; -1: it is 0."""
     weights, at, some = v.weights(S), node * members(S) + member, False
     for i in range(weights.shape[1]):
@@ -63,7 +63,7 @@ def take_member(S: Ptr[HasMatches], node: int, member: int, M: Ptr[HasMatches]) 
 
 
 @inner
-def unite(S: Ptr[HasMatches], a: int, b: int, tau: int) -> int:
+def unite(S: Ptr[MatchMemory], a: int, b: int, tau: int) -> int:
     """The union of two sets of prefixes (-1: none) without what starts before `tau`."""
     nodes = v.nodes(S)
     if v.weights(S).shape[1] == 0:
@@ -92,7 +92,7 @@ def unite(S: Ptr[HasMatches], a: int, b: int, tau: int) -> int:
 
 
 @inner
-def _bare(S: Ptr[HasMatches], maxs: int) -> int:
+def _bare(S: Ptr[MatchMemory], maxs: int) -> int:
     """A node without children."""
     scalars = v.scalars(S)
     top = scalars[NODE_TOP]
@@ -108,7 +108,7 @@ def _bare(S: Ptr[HasMatches], maxs: int) -> int:
 
 
 @inner
-def carries(S: Ptr[HasMatches], a: Array, i: int, b: Array, j: int) -> bool:
+def carries(S: Ptr[MatchMemory], a: Array, i: int, b: Array, j: int) -> bool:
     """Whether the sum of row `i` of `a` and row `j` of `b` needs more limbs."""
     if v.scalars(S)[SATURATES] == 1:
         return False

@@ -8,7 +8,7 @@ in order behind it (ordering.py). The delay is linear in a match's length (nodes
 from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches import views as v
+from oxiseq.engine.kernels.matches import records as v
 from oxiseq.engine.kernels.matches.records import (
     ALLOWED,
     DONE,
@@ -23,14 +23,14 @@ from oxiseq.engine.kernels.matches.records import (
     STACK,
     TOO_MANY,
     UNCOUNTED,
-    HasMatches,
+    MatchMemory,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
 @inner
-def begin_emission(S: Ptr[HasMatches]) -> None:
+def begin_emission(S: Ptr[MatchMemory]) -> None:
     """Nothing of the instant has been emitted yet, and nobody has counted what ends there."""
     scalars = v.scalars(S)
     scalars[EMITTED] = 0
@@ -38,7 +38,7 @@ def begin_emission(S: Ptr[HasMatches]) -> None:
 
 
 @inner
-def end_emission(S: Ptr[HasMatches]) -> None:
+def end_emission(S: Ptr[MatchMemory]) -> None:
     """The instant has been answered, if something has been emitted: those left out before it do not count any more."""
     scalars = v.scalars(S)
     scalars[FINALS] = 0
@@ -47,7 +47,7 @@ def end_emission(S: Ptr[HasMatches]) -> None:
 
 
 @inner
-def note(S: Ptr[HasMatches], mark: int) -> int:
+def note(S: Ptr[MatchMemory], mark: int) -> int:
     """Write the node of each final as if it were the one row of a match; resumable when a buffer is full. Each carries
     `mark`."""
     scalars, finals = v.scalars(S), v.finals(S)
@@ -66,7 +66,7 @@ def note(S: Ptr[HasMatches], mark: int) -> int:
 
 
 @inner
-def emit(S: Ptr[HasMatches], limit: int, mark: int) -> int:
+def emit(S: Ptr[MatchMemory], limit: int, mark: int) -> int:
     """Enumerate the final nodes into the output buffers; resumable when a buffer is full.
 
     The walk ends at the instant's `limit`th match: the rest is not looked at. Each match carries `mark`. A stack

@@ -9,7 +9,7 @@ a walk reads the span of each output (answers.md 5.2). Memory whose `spans` has 
 from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches import views as v
+from oxiseq.engine.kernels.matches import records as v
 from oxiseq.engine.kernels.matches.records import (
     ALLOWED,
     DONE,
@@ -23,7 +23,7 @@ from oxiseq.engine.kernels.matches.records import (
     PROGRESS,
     STACK,
     TOO_MANY,
-    HasMatches,
+    MatchMemory,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
@@ -33,14 +33,14 @@ EVERYBODY = 1 << 30
 
 
 @inner
-def span(S: Ptr[HasMatches], node: int, low: int, high: int) -> None:
+def span(S: Ptr[MatchMemory], node: int, low: int, high: int) -> None:
     """The output `node` holds for these queries."""
     if v.spans(S).shape[0]:
         v.spans(S)[node, 0], v.spans(S)[node, 1] = low, high
 
 
 @inner
-def span_unions(S: Ptr[HasMatches], first: int) -> None:
+def span_unions(S: Ptr[MatchMemory], first: int) -> None:
     """The unions from node `first` on, just made, span what is below them, which is older."""
     nodes, spans = v.nodes(S), v.spans(S)
     if spans.shape[0] == 0:
@@ -55,7 +55,7 @@ def span_unions(S: Ptr[HasMatches], first: int) -> None:
 
 
 @inner
-def emit_spans(S: Ptr[HasMatches]) -> int:
+def emit_spans(S: Ptr[MatchMemory]) -> int:
     """Enumerate the final nodes into the output buffers, each match with its span for a mark, in the order of `emit`;
     resumable when a buffer is full. A stack entry is (node, depth, low, high): the span of what is above."""
     scalars, nodes, stack, path = v.scalars(S), v.nodes(S), v.stack(S), v.path(S)
@@ -109,7 +109,7 @@ def emit_spans(S: Ptr[HasMatches]) -> int:
 
 
 @inner
-def _push(S: Ptr[HasMatches], top: int, node: int, depth: int, low: int, high: int, cut: int) -> int:
+def _push(S: Ptr[MatchMemory], top: int, node: int, depth: int, low: int, high: int, cut: int) -> int:
     """Look below `node` later, if it is alive and some query of the span may have something there."""
     if node < 0 or v.nodes(S)[node].maxs < cut:
         return top

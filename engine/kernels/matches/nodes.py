@@ -12,9 +12,6 @@ from oxiseq.engine.kernels.matches.records import NODE_TOP
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array
 
-SPINE = 128
-"""More than the right spine of any leftist heap that fits into memory; also the spare nodes of one meld."""
-
 
 @inner
 def output(nodes: Array, scalars: Array, left: int, pos: int, maxs: int) -> int:

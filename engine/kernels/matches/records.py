@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
-
 import numpy as np
 
-from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.arrays.declared import WHOLE, Arrays, array
 
 NODE = np.dtype(
     [
@@ -61,30 +59,25 @@ NO_LIMIT = 1 << 62
 """Matches of an instant that are emitted where there is no LIMIT."""
 
 
-class MatchMemory(NamedTuple):
+SPINE = 128
+"""More than the right spine of any leftist heap that fits into memory; also the spare nodes of one meld."""
+
+
+class MatchMemory(Arrays):
     """The first arrays of a runner's memory: a kernel that takes it may be called with any runner's."""
 
-    scalars: Array
-    nodes: Array
-    weights: Array  # u64[nodes, limbs]: matches below a node (counting.py), of a family u64[nodes * queries, limbs]; no
-    # columns: nothing is counted
-    spans: Array  # i32[nodes, 2]: for which queries of a family a node holds (families.py); no rows: there is none
-    finals: Array  # i64[n, 2]: node, cut-off
-    stack: Array  # i64[n, 2]: node, depth; of a family i64[n, 4]: and a span
-    path: Array
-    out_rows: Array
-    out_ends: Array
-    out_marks: Array  # i64[n, 2]: the runner's mark of the instant, and the cut-off of the match's final; or its span
-    spine: Array  # i64: right spine of a meld
 
-
-class HasMatches(Protocol):
-    """The memory of any runner: it begins as `MatchMemory` does."""
-
-    @property
-    def out_marks(self) -> Array: ...
-
-
-def begins_with_matches(fields: tuple[str, ...]) -> bool:
-    """Whether a runner's memory begins as `MatchMemory` does."""
-    return fields[: len(MatchMemory._fields)] == MatchMemory._fields
+scalars = array(MatchMemory, "scalars", np.int64, rows="scalars", used=WHOLE)
+nodes = array(MatchMemory, "nodes", NODE, rows="nodes", used=NODE_TOP)
+weights = array(MatchMemory, "weights", np.uint64, 2, rows="nodes", each="members", columns="limbs", used=NODE_TOP)
+"""Matches below a node (counting.py), by query of a family; no columns: nothing is counted."""
+spans = array(MatchMemory, "spans", np.int32, 2, rows="nodes", each="spans", columns=2, used=NODE_TOP)
+"""For which queries of a family a node holds (families.py); no rows: there is none."""
+finals = array(MatchMemory, "finals", np.int64, 2, rows="finals", columns=2)  # node, cut-off
+stack = array(MatchMemory, "stack", np.int64, 2, rows="stack", columns="walk")  # node, depth; of a family: and a span
+path = array(MatchMemory, "path", np.int64, rows="stack")
+out_rows = array(MatchMemory, "out_rows", np.int64, rows="out")
+out_ends = array(MatchMemory, "out_ends", np.int64, rows="out")
+out_marks = array(MatchMemory, "out_marks", np.int64, 2, rows="out", columns=2)
+"""The runner's mark of the instant, and the cut-off of the match's final; or its span."""
+spine = array(MatchMemory, "spine", np.int64, rows=SPINE)  # right spine of a meld

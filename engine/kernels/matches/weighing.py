@@ -6,54 +6,40 @@ Where prefixes leave one by one a node's weight would not stand; see composed.py
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches import views as v
-from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, HasMatches
+from oxiseq.engine.kernels.matches import records as v
+from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, MatchMemory
 from oxiseq.engine.kernels.matches.weights import add, add_held
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 KNOWN, FIRST_ROW, STATES = range(3)
 """Places in `state`: nodes before this one have a weight; the row of line 0 of `values`."""
 
 
-class Weighing(NamedTuple):
+class Weighing(Arrays):
     """Weights of nodes and of rows, and where those of finals go."""
 
-    state: Array  # i64
-    form: Array  # i64: of weights
-    weights: Array  # u64[nodes, weight]
-    one: Array  # u64[1, weight]: of one match without events
-    values: Array  # i64[rows, sums + leasts]
-    flags: Array  # u64[rows]
-    letter: Array  # i32[rows]
-    held: Array  # u8[letters, sums + leasts]: which values a row of a letter counts with
-    masks: Array  # u64[letters]: the same of flags
-    finals: Array  # i64[n]: nodes ...
-    line: Array  # i64[n]: ... and the line of `out` that each adds to
-    out: Array  # u64[m, weight]
 
-
-state = view_of(Weighing, "state", np.int64)
-form = view_of(Weighing, "form", np.int64)
-weights = view_of(Weighing, "weights", np.uint64, 2)
-one = view_of(Weighing, "one", np.uint64, 2)
-values = view_of(Weighing, "values", np.int64, 2)
-flags = view_of(Weighing, "flags", np.uint64)
-letter = view_of(Weighing, "letter", np.int32)
-held = view_of(Weighing, "held", np.uint8, 2)
-masks = view_of(Weighing, "masks", np.uint64)
-finals = view_of(Weighing, "finals", np.int64)
-line = view_of(Weighing, "line", np.int64)
-out = view_of(Weighing, "out", np.uint64, 2)
+state = array(Weighing, "state", np.int64)
+form = array(Weighing, "form", np.int64)  # of weights
+weights = array(Weighing, "weights", np.uint64, 2)  # u64[nodes, weight]
+one = array(Weighing, "one", np.uint64, 2)  # u64[1, weight]: of one match without events
+values = array(Weighing, "values", np.int64, 2)  # i64[rows, sums + leasts]
+flags = array(Weighing, "flags", np.uint64)  # u64[rows]
+letter = array(Weighing, "letter", np.int32)  # i32[rows]
+held = array(Weighing, "held", np.uint8, 2)  # u8[letters, sums + leasts]: which values a row of a letter counts with
+masks = array(Weighing, "masks", np.uint64)  # u64[letters]: the same of flags
+finals = array(Weighing, "finals", np.int64)  # i64[n]: nodes ...
+line = array(Weighing, "line", np.int64)  # i64[n]: ... and the line of `out` that each adds to
+out = array(Weighing, "out", np.uint64, 2)  # u64[m, weight]
 
 
 @kernel
-def weigh(S: Ptr[HasMatches], W: Ptr[Weighing]) -> bool:
+def weigh(S: Ptr[MatchMemory], W: Ptr[Weighing]) -> bool:
     """Weigh the nodes that have no weight, then the finals; False: numbers need more limbs, with which it goes on."""
     top = v.scalars(S)[NODE_TOP]
     for n in range(state(W)[KNOWN], top):
@@ -71,7 +57,7 @@ def weigh(S: Ptr[HasMatches], W: Ptr[Weighing]) -> bool:
 
 
 @inner
-def _weigh_node(S: Ptr[HasMatches], W: Ptr[Weighing], n: int) -> bool:
+def _weigh_node(S: Ptr[MatchMemory], W: Ptr[Weighing], n: int) -> bool:
     node = v.nodes(S)[n]
     left, right, leaf = i64(node.left), i64(node.right), i64(node.leaf)
     if leaf >= 0:

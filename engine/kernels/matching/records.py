@@ -5,65 +5,53 @@ Each group becomes one pointer table (pointers.Pointers); the constants beside t
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oxiseq.engine.kernels.memory.pointers import I32, I64
+from oxiseq.engine.arrays.declared import Arrays, array
 
 
-class MatchTables(NamedTuple):
+class MatchTables(Arrays):
     """The compiled GPMs of one stream. CSR: `x0` starts, `x` members. All C-contiguous and writable."""
 
-    predicate: I32
-    """by term id: number of the predicate, 0 none; ids beyond its end are no predicate of a slot"""
-    slot0: I32
-    slot: I32
-    """predicate number → its slots without a constant object; number 0 means none, the last one the slots
-    with a variable predicate, which every triple is checked against"""
-    objects: I64
-    """[2^h, 2]: (predicate number << 32 | object id, or −1; number of its list), linear probing"""
-    object0: I32
-    object_slot: I32
-    """list number → the slots with that predicate and constant object"""
-    with_object: I32
-    """by predicate number: 1 if some slot has it with a constant object"""
-    slots: I64
-    """[slot, 6]: subject, object (0: any), flags, first and last trigger, unused"""
-    trigger: I32
-    """the instances that are looked at when a slot is hit"""
-    instance0: I32
-    """instance → its first pattern; patterns of all instances lie one after the other"""
-    pattern_slot: I32
-    order0: I32
-    """pattern → first step of the join order that begins with it"""
-    steps: I32
-    """[step, 7]: slot, variable in s, p, o (−1 constant), bits bound before (1 s, 2 p, 4 o), first and last filter"""
-    filters: I32
-    """[filter, 5]: program, variable of a quick one (−1: it is not), outcome if below, if above; ladder (−1 none)"""
-    filter_number: NDArray[np.float64]
-    """the constant of a quick filter `?v op number`"""
-    filter_mask: I64
-    """the GPMs that have the filter"""
-    ladders: I64
-    """[ladder, 5]: variable, mask of all its GPMs, first rung, rungs, the filter that comes after it"""
-    rung: NDArray[np.float64]
-    """constants of the ladders, ascending, one unused at each end"""
-    rung_fails: I64
-    """mask of the GPMs whose filters are false for values between the rung before and this one"""
-    gpm0: I32
-    gpm: I32
-    """instance → its GPMs; the k-th has bit k"""
-    column0: I32
-    column: I32
-    """GPM → the variables whose ids its rows hold"""
-    program0: I32
-    code: I32
-    """program → its code"""
-    widths: I64
-    """most variables of an instance, most patterns, stack depth, most slots that one triple can hit"""
 
+array(MatchTables, "predicate", np.int32)
+"""By term id: number of the predicate, 0 none; ids beyond its end are no predicate of a slot."""
+array(MatchTables, "slot0", np.int32)
+array(MatchTables, "slot", np.int32)
+"""predicate number → its slots without a constant object; number 0 means none, the last one the slots
+with a variable predicate, which every triple is checked against."""
+array(MatchTables, "objects", np.int64, 2)
+"""[2^h, 2]: (predicate number << 32 | object id, or −1; number of its list), linear probing."""
+array(MatchTables, "object0", np.int32)
+array(MatchTables, "object_slot", np.int32)  # list number → the slots with that predicate and constant object
+array(MatchTables, "with_object", np.int32)  # by predicate number: 1 if some slot has it with a constant object
+array(MatchTables, "slots", np.int64, 2)  # [slot, 6]: subject, object (0: any), flags, first and last trigger, unused
+array(MatchTables, "trigger", np.int32)  # the instances that are looked at when a slot is hit
+array(MatchTables, "instance0", np.int32)
+"""instance → its first pattern; patterns of all instances lie one after the other."""
+array(MatchTables, "pattern_slot", np.int32)
+array(MatchTables, "order0", np.int32)  # pattern → first step of the join order that begins with it
+array(MatchTables, "steps", np.int32, 2)
+"""[step, 7]: slot, variable in s, p, o (−1 constant), bits bound before (1 s, 2 p, 4 o), first and last filter."""
+array(MatchTables, "filters", np.int32, 2)
+"""[filter, 5]: program, variable of a quick one (−1: it is not), outcome if below, if above; ladder (−1 none)."""
+array(MatchTables, "filter_number", np.float64)  # the constant of a quick filter `?v op number`
+array(MatchTables, "filter_mask", np.int64)  # the GPMs that have the filter
+array(MatchTables, "ladders", np.int64, 2)
+"""[ladder, 5]: variable, mask of all its GPMs, first rung, rungs, the filter that comes after it."""
+array(MatchTables, "rung", np.float64)  # constants of the ladders, ascending, one unused at each end
+array(MatchTables, "rung_fails", np.int64)
+"""Mask of the GPMs whose filters are false for values between the rung before and this one."""
+array(MatchTables, "gpm0", np.int32)
+array(MatchTables, "gpm", np.int32)  # instance → its GPMs; the k-th has bit k
+array(MatchTables, "column0", np.int32)
+array(MatchTables, "column", np.int32)  # GPM → the variables whose ids its rows hold
+array(MatchTables, "program0", np.int32)
+array(MatchTables, "code", np.int32)  # program → its code
+array(MatchTables, "widths", np.int64)
+"""Most variables of an instance, most patterns, stack depth, most slots that one triple can hit."""
 
 (
     T_PREDICATE,
@@ -100,45 +88,55 @@ HAS_SUBJECT, HAS_OBJECT = 8, 16
 """Flags of a slot: a constant to be compared; constant objects that the hash has found already are not."""
 
 
-class MatchMemory(NamedTuple):
+# places in MatchMemory.state
+FIRST: Final = 0
+"""The event to begin with; on return the one to go on with, or in question."""
+ROWS: Final = 1
+DOUBTFUL: Final = 2
+"""Rows with a flag."""
+GPM: Final = 3
+"""On TOO_MANY_*: the GPM in question."""
+STAMP: Final = 4
+NEEDED: Final = 5
+"""On NEED_ROOM: hits that one event may have."""
+HASH_FROM: Final = 6
+MOST_ROWS: Final = 7
+MOST_VISITS: Final = 8
+GROW_HEADS: Final = 9
+STATES: Final = 10
+
+
+class MatchMemory(Arrays):
     """Scratch arrays that are kept from call to call, and the rows."""
 
-    state: I64
-    views: I64
-    """[slot, 4]: stamp of the event that filled it, first and last hit, number of hits"""
-    touched: I64
-    hits: I64
-    """[hit, 5]: slot, s, p, o, next hit of the slot (−1 none)"""
-    chain: I64
-    """[hit, 3]: hash chains: 0 by subject, 1 by object, 2 for finding duplicates"""
-    head: I64
-    """[heads, 6]: first hit of chains 0 to 2, valid for the event with the stamp in columns 3 to 5"""
-    built: I64
-    """[slot, 2]: stamp of the event for which chains 0, 1 hold the slot's hits"""
-    candidates: I64
-    values: I64
-    """the variables' term ids"""
-    depths: I64
-    """[depth, 4]: next hit, chain (−1: the slot's own), GPMs alive, GPMs with an undecided filter"""
-    written: I64
-    """rows of each GPM on the present event"""
-    numbers: NDArray[np.float64]
-    entries: I64
-    """the stack machine's"""
-    memo: NDArray[np.uint8]
-    """[table, term]"""
-    out: I64
-    """[row, 3]: event, GPM, 1 if a filter was undecided"""
-    out_values: NDArray[np.uint32]
-    event: I64
-    flag: NDArray[np.uint8]
-    row_values: NDArray[np.uint32]
-    """the same rows, sorted by GPM"""
-    row0: I64
-    """GPM → its rows"""
-    wanted: I64
-    """instance → mask of those of its GPMs whose rows somebody wants"""
 
+array(MatchMemory, "state", np.int64, rows=STATES)
+array(MatchMemory, "views", np.int64, 2, rows="slots", columns=4)
+"""[slot, 4]: stamp of the event that filled it, first and last hit, number of hits."""
+array(MatchMemory, "touched", np.int64, rows="slots")
+array(MatchMemory, "hits", np.int64, 2, rows="hits", columns=5)
+"""[hit, 5]: slot, s, p, o, next hit of the slot (−1 none)."""
+array(MatchMemory, "chain", np.int64, 2, rows="hits", columns=3)
+"""[hit, 3]: hash chains: 0 by subject, 1 by object, 2 for finding duplicates."""
+array(MatchMemory, "head", np.int64, 2, rows="heads", columns=6)
+"""[heads, 6]: first hit of chains 0 to 2, valid for the event with the stamp in columns 3 to 5."""
+array(MatchMemory, "built", np.int64, 2, rows="slots", columns=2)
+"""[slot, 2]: stamp of the event for which chains 0, 1 hold the slot's hits."""
+array(MatchMemory, "candidates", np.int64, rows="instances")
+array(MatchMemory, "values", np.int64, rows="variables")  # the variables' term ids
+array(MatchMemory, "depths", np.int64, 2, rows="patterns", columns=4)
+"""[depth, 4]: next hit, chain (−1: the slot's own), GPMs alive, GPMs with an undecided filter."""
+array(MatchMemory, "written", np.int64, rows="gpms")  # rows of each GPM on the present event
+array(MatchMemory, "numbers", np.float64, 2, rows="depth", columns=2)
+array(MatchMemory, "entries", np.int64, 2, rows="depth", columns=4)  # the stack machine's
+array(MatchMemory, "memo", np.uint8, 2, rows=1, columns=1)  # [table, term]
+array(MatchMemory, "out", np.int64, 2, rows="out", columns=3)  # [row, 3]: event, GPM, 1 if a filter was undecided
+array(MatchMemory, "out_values", np.uint32, 2, rows="out", columns="width")
+array(MatchMemory, "event", np.int64, rows="out")
+array(MatchMemory, "flag", np.uint8, rows="out")
+array(MatchMemory, "row_values", np.uint32, 2, rows="out", columns="width")  # the same rows, sorted by GPM
+array(MatchMemory, "row0", np.int64, rows="ends")  # GPM → its rows
+array(MatchMemory, "wanted", np.int64, rows="groups")  # instance → mask of those of its GPMs whose rows somebody wants
 
 (
     M_STATE,
@@ -163,20 +161,3 @@ class MatchMemory(NamedTuple):
     M_ROW0,
     M_WANTED,
 ) = range(21)
-
-# places in MatchMemory.state
-FIRST: Final = 0
-"""The event to begin with; on return the one to go on with, or in question."""
-ROWS: Final = 1
-DOUBTFUL: Final = 2
-"""Rows with a flag."""
-GPM: Final = 3
-"""On TOO_MANY_*: the GPM in question."""
-STAMP: Final = 4
-NEEDED: Final = 5
-"""On NEED_ROOM: hits that one event may have."""
-HASH_FROM: Final = 6
-MOST_ROWS: Final = 7
-MOST_VISITS: Final = 8
-GROW_HEADS: Final = 9
-STATES: Final = 10

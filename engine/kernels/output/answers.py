@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
-from oxiseq.engine.kernels.memory.pointed import i32s, i64s, u8_table, u32_table
-from oxiseq.engine.kernels.memory.pointers import I32, Array, Ptr
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.sequence.letter_rows import RowBlock, row_letter, row_stored, row_time
 
 _PLACE: Final = (1 << PLACE_BITS) - 1
 
 
-class AnswerColumns(NamedTuple):
+class AnswerColumns(Arrays):
     """What `write_answers` knows of the query."""
 
-    again: I32
-    """place → the repeat that begins again there, −1 none"""
-    inside: NDArray[np.uint8]
-    """[place, repeat]: 1 if the place lies in the repeat"""
-    column: I32
-    """answer column → stored variable, −1 unbound"""
-    hidden: NDArray[np.uint8]
-    """[repeat]: scratch"""
+
+_again = array(AnswerColumns, "again", np.int32)  # place → the repeat that begins again there, −1 none
+_inside = array(AnswerColumns, "inside", np.uint8, 2)  # by place and repeat: 1 if the place lies in the repeat
+_column = array(AnswerColumns, "column", np.int32)  # answer column → stored variable, −1 unbound
+_hidden = array(AnswerColumns, "hidden", np.uint8, 2)  # by repeat: scratch
 
 
 @kernel
 def write_answers(
     A: Ptr[AnswerColumns],
-    B: int,
+    B: Ptr[RowBlock],
     offset: int,
     found: Array,
     ends: Array,
@@ -45,8 +42,8 @@ def write_answers(
     A: address of AnswerColumns, B: of the row store's RowBlock, in which a row is at its id plus `offset`.
     A variable has its last visible binding (see kernels.paths).
     """
-    again, inside, column, hidden = i32s(A, 0), u8_table(A, 1), i32s(A, 2), u8_table(A, 3)
-    letter, times, stored = i32s(B, 0), i64s(B, 1), u32_table(B, 3)
+    again, inside, column, hidden = _again(A), _inside(A), _column(A), _hidden(A)
+    letter, times, stored = row_letter(B), row_time(B), row_stored(B)
     repeats = inside.shape[1]
     for m in range(ends.shape[0] - 1):
         for c in range(column.shape[0]):

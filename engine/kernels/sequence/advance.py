@@ -33,7 +33,7 @@ from oxiseq.engine.kernels.matches.records import (
 )
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.ages import pass_lapses, pass_time
 from oxiseq.engine.kernels.sequence.closings import add_final, close_waits
 from oxiseq.engine.kernels.sequence.groups import expire

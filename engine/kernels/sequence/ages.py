@@ -11,7 +11,7 @@ from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.records import DONE, FINALS
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.closings import add_final, close_first, cut_of, pop_lapse
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
 from oxiseq.engine.kernels.sequence.queues import is_queue, pop, turn

@@ -11,7 +11,7 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.hashing import drop, put, same_key
 from oxiseq.engine.kernels.sequence.records import (
     BUCKET_COUNT,

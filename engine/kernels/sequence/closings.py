@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches.records import DONE, FINALS, HasMatches
+from oxiseq.engine.kernels.matches.records import DONE, FINALS, MatchMemory
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
 from oxiseq.engine.kernels.sequence.queues import is_queue, pop, turn
 from oxiseq.engine.kernels.sequence.records import (
@@ -120,7 +120,7 @@ def cut_of(T: Ptr[Tables], S: Ptr[Memory], g: int, close: int) -> int:
 
 
 @inner
-def add_final(S: Ptr[HasMatches], node: int, cut: int) -> bool:
+def add_final(S: Ptr[MatchMemory], node: int, cut: int) -> bool:
     """The matches below `node` (-1: dead) that start at `cut` or later are complete; False: there is no room."""
     scalars = v.scalars(S)
     if scalars[FINALS] == v.finals(S).shape[0]:

@@ -7,7 +7,7 @@ from oxiseq.engine.kernels.matches.collect import reach, root, slide
 from oxiseq.engine.kernels.matches.records import FINALS
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.entries import drop_entries, owner_of
 from oxiseq.engine.kernels.sequence.partitions import floor_of, partition_of
 from oxiseq.engine.kernels.sequence.records import (

@@ -9,7 +9,10 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
-from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.sequence import records as v
+from oxiseq.engine.kernels.sequence.records import BUCKET_TOP, GROUP_TOP, Memory, Tables
 
 
 @inner
@@ -86,3 +89,18 @@ def rehash_buckets(table: Array, records: Array, top: int) -> None:
     for r in range(top):
         if records[r].probe >= 0:
             put(table, records[r].hash, r)
+
+
+@kernel
+def hash_again(T: Ptr[Tables], S: Ptr[Memory]) -> None:
+    """The hashes of groups and buckets, when ids in their keys have changed. Their tables must be filled again."""
+    groups, buckets = v.groups(S), v.buckets(S)
+    for g in range(v.scalars(S)[GROUP_TOP]):
+        edge = i64(groups[g].edge)
+        if edge >= 0:
+            groups[g].hash = hash_row(edge, v.keys(S), g, i64(v.edges(T)[edge].width))
+    for b in range(v.scalars(S)[BUCKET_TOP]):
+        p = i64(buckets[b].probe)
+        if p >= 0:
+            probe = v.probes(T)[p]
+            buckets[b].hash = hash_row(p, v.bucket_keys(S), b, i64(probe.equal1 - probe.equal0))

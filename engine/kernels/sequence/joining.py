@@ -13,7 +13,7 @@ from oxiseq.engine.kernels.expressions.machine import VARIABLE, truth, value
 from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.records import (
     ASKED,
     COLUMNS,

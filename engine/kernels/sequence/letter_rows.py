@@ -7,23 +7,20 @@ on what matches need later, and written where both are read.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
+import numpy as np
+
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointed import (
-    f64_table,
-    i32_table,
-    i32s,
     i64_at,
-    i64_table,
-    i64s,
-    u8_table,
     u32_at,
-    u32_table,
 )
-from oxiseq.engine.kernels.memory.pointers import I32, I64, Array, Ptr
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES, Rows
 
 # columns of a source
@@ -45,14 +42,24 @@ UNBOUND, THE_PARTITION = -1, -2
 """What a column may be instead of one of a source's: nothing, or the number of the row's partition + 1."""
 
 
-class LetterColumns(NamedTuple):
+class RowBlock(Arrays):
+    """Rows as the row store has them. epoch: which KB answers they were checked against."""
+
+
+row_letter = array(RowBlock, "letter", np.int32, rows="rows")
+row_time = array(RowBlock, "time", np.int64, rows="rows")  # in µs
+_row_clock = array(RowBlock, "clock", np.int64, rows="rows")
+row_stored = array(RowBlock, "stored", np.uint32, 2, rows="rows", columns="width")  # term ids
+_row_epoch = array(RowBlock, "epoch", np.int32, rows="rows")
+
+
+class LetterColumns(Arrays):
     """Which column of a letter's source each column of its rows is, UNBOUND or THE_PARTITION."""
 
-    compared: I32
-    """[letter, column]"""
-    stored: I32
-    """[letter, stored variable]"""
-    settings: I64
+
+_compared = array(LetterColumns, "compared", np.int32, 2)  # by letter and column
+_stored = array(LetterColumns, "stored", np.int32, 2)  # by letter and stored variable
+_settings = array(LetterColumns, "settings", np.int64)
 
 
 @inner
@@ -81,20 +88,20 @@ def _open(R: Ptr[Rows], settings: Array, times: Array, here: int, count: int, k:
     moment = here
     if settings[PARTITIONS_AT] != 0:
         moment = i64_at(settings[INSTANTS_AT], count)[here]
-        i64s(R, 9)[k] = i64_at(settings[PARTITIONS_AT], count)[here]
-        i64s(R, 10)[k] = settings[FIRST_NUMBER] + moment
-        i64s(R, 4)[k] = i64_at(settings[NUMBERS_AT], count)[here]
-        i64s(R, 5)[k] = i64_at(settings[CLOCKS_AT], count)[here]
-        i64s(R, 6)[k] = i64_at(settings[TAUS_AT], count)[here]
+        v.partition(R)[k] = i64_at(settings[PARTITIONS_AT], count)[here]
+        v.moment(R)[k] = settings[FIRST_NUMBER] + moment
+        v.instant(R)[k] = i64_at(settings[NUMBERS_AT], count)[here]
+        v.clock(R)[k] = i64_at(settings[CLOCKS_AT], count)[here]
+        v.tau(R)[k] = i64_at(settings[TAUS_AT], count)[here]
     else:
         now = settings[FIRST_NUMBER] + here if settings[BY_NUMBER] else times[here]
         if settings[CLOCKS_AT] != 0:
             now = i64_at(settings[CLOCKS_AT], count)[here]
-        i64s(R, 4)[k] = settings[FIRST_NUMBER] + here
-        i64s(R, 5)[k] = now
-        i64s(R, 6)[k] = _window_start(settings, now)
-    i64s(R, 11)[k] = times[moment]
-    i64s(R, 12)[k] = BEFORE_ALL
+        v.instant(R)[k] = settings[FIRST_NUMBER] + here
+        v.clock(R)[k] = now
+        v.tau(R)[k] = _window_start(settings, now)
+    v.time(R)[k] = times[moment]
+    v.reach(R)[k] = BEFORE_ALL
 
 
 @inner
@@ -109,10 +116,10 @@ def _value(found: Array, row: int, column: int, partition: int) -> int:
 def _set_lengths(R: Ptr[Rows], rows: int, instants: int) -> None:
     """Of the arrays of sequence Rows: four by row, three by instant, `first`, which has one more, times and reach."""
     lengths = i64_at(R, 39)
-    for array in range(4):
-        lengths[3 * array + 1] = rows
-    for array in range(4, 7):
-        lengths[3 * array + 1] = instants
+    for number in range(4):
+        lengths[3 * number + 1] = rows
+    for number in range(4, 7):
+        lengths[3 * number + 1] = instants
     lengths[3 * 7 + 1] = instants + 1
     lengths[3 * 11 + 1] = instants
     lengths[3 * 12 + 1] = instants
@@ -120,7 +127,7 @@ def _set_lengths(R: Ptr[Rows], rows: int, instants: int) -> None:
 
 @kernel
 def write_rows(
-    L: Ptr[LetterColumns], R: Ptr[Rows], B: int, sources: Array, times_at: int, moments: int, count: int
+    L: Ptr[LetterColumns], R: Ptr[Rows], B: Ptr[RowBlock], sources: Array, times_at: int, moments: int, count: int
 ) -> int:
     """Merge the sources; returns the number of instants written: those that have rows, or all.
 
@@ -128,17 +135,17 @@ def write_rows(
     B: of the row store's RowBlock, with room behind STORE_AT. sources: i64[k, 8], by letter. times_at: the address of
     i64[moments], by instant of the batch; count: how many instants there are, those of partitions if there are some.
     """
-    compared, stored, settings = i32_table(L, 0), i32_table(L, 1), i64s(L, 2)
+    compared, stored, settings = _compared(L), _stored(L), _settings(L)
     times = i64_at(times_at, moments)
     total = 0
     for i in range(sources.shape[0]):
         total += sources[i, HIGH] - sources[i, LOW]
     every = settings[EVERY] == 1
     _set_lengths(R, total, count if every else total)
-    letter, values, measures, measure_kinds = i32s(R, 0), i64_table(R, 1), f64_table(R, 2), u8_table(R, 3)
-    clock, first, base, time = i64s(R, 5), i64s(R, 7), i64s(R, 8), i64s(R, 11)
-    kept_letter, kept_time, kept_clock = i32s(B, 0), i64s(B, 1), i64s(B, 2)
-    kept, kept_epoch = u32_table(B, 3), i32s(B, 4)
+    letter, values, measures, measure_kinds = v.letter(R), v.values(R), v.measures(R), v.measure_kinds(R)
+    clock, first, base, time = v.clock(R), v.first(R), v.base(R), v.time(R)
+    kept_letter, kept_time, kept_clock = row_letter(B), row_time(B), _row_clock(B)
+    kept, kept_epoch = row_stored(B), _row_epoch(B)
     at, epoch = settings[STORE_AT], settings[EPOCH]
     base[0] = settings[FIRST_ROW]
     for i in range(sources.shape[0]):
@@ -152,7 +159,7 @@ def write_rows(
             break
         _open(R, settings, times, here, count, k)
         first[k] = n
-        partition = i64s(R, 9)[k] + 1 if settings[PARTITIONS_AT] != 0 else i64(0)
+        partition = v.partition(R)[k] + 1 if settings[PARTITIONS_AT] != 0 else i64(0)
         for i in range(sources.shape[0]):
             number = sources[i, LETTER]
             while sources[i, NEXT] == here:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.counting import extend, take_member, unite
 from oxiseq.engine.kernels.matches.families import EVERYBODY
-from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, PROGRESS, HasMatches
+from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, PROGRESS, SPINE, MatchMemory
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.groups import killed
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, OPENED, PENDING, Memory, Tables
 from oxiseq.engine.kernels.sequence.writing import write
@@ -23,9 +22,9 @@ from oxiseq.engine.kernels.terms.columns import Columns
 @kernel
 def move_nodes(
     T: Ptr[Tables],
-    S: Ptr[HasMatches],
+    S: Ptr[MatchMemory],
     A: Ptr[Tables],
-    M: Ptr[HasMatches],
+    M: Ptr[MatchMemory],
     C: Columns,
     made: Array,
     progress: Array,

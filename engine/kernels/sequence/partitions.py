@@ -11,7 +11,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.records import DONE, EVERYTHING
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.closings import end_wait
 from oxiseq.engine.kernels.sequence.entries import drop_entries
 from oxiseq.engine.kernels.sequence.groups import remove_group

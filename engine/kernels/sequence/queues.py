@@ -11,11 +11,11 @@ A group that waits to be a match is only listed, never joined by a row: it has n
 from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches.nodes import SPINE, meld
-from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP
+from oxiseq.engine.kernels.matches.nodes import meld
+from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, SPINE
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.records import (
     AGED_COUNT,
     AGED_FREE,

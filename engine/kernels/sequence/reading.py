@@ -11,7 +11,6 @@ from typing import Any
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import extend, unite
 from oxiseq.engine.kernels.matches.families import EVERYBODY
-from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import (
     DONE,
     FINALS,
@@ -20,11 +19,12 @@ from oxiseq.engine.kernels.matches.records import (
     NODE_BASE,
     NODE_TOP,
     PLACE_BITS,
-    HasMatches,
+    SPINE,
+    MatchMemory,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket
 from oxiseq.engine.kernels.sequence.entries import first_entry, next_entry
 from oxiseq.engine.kernels.sequence.groups import find_group, killed, mark
@@ -117,7 +117,7 @@ def _rank(R: Ptr[Rows], r: int, probe: Any) -> int:
 
 
 @inner
-def _room(S: Ptr[HasMatches]) -> int:
+def _room(S: Ptr[MatchMemory]) -> int:
     """Room for one more output, its pending entries aside."""
     if v.scalars(S)[NODE_TOP] + SPINE > v.nodes(S).shape[0]:
         return NEED_NODES

@@ -5,12 +5,22 @@ Fields that are read together lie together: access is random, so one record is o
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from oxiseq.engine.kernels.matches.records import MATCH_NEEDS, MATCH_SCALARS, begins_with_matches
-from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.arrays.declared import WHOLE, Arrays, array
+from oxiseq.engine.kernels.matches.records import (
+    MATCH_NEEDS,
+    MATCH_SCALARS,
+    MatchMemory,
+    finals,
+    nodes,
+    scalars,
+    spans,
+    spine,
+    stack,
+    weights,
+)
+from oxiseq.engine.kernels.memory.pointers import view_of
 
 GROUP = np.dtype(
     [
@@ -233,33 +243,35 @@ BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
 ) = range(MATCH_NEEDS, MATCH_NEEDS + 12)
 
 
-class Tables(NamedTuple):
+class Tables(Arrays):
     """The compiled sequence: read-only while it runs."""
 
-    edges: Array
-    probes: Array
-    filters: Array
-    leads: Array
-    arms_of: Array  # CSR over letters: probes that a row of the letter fires
-    arms_at: Array
-    starts_of: Array
-    starts_at: Array
-    guards_of: Array
-    guards_at: Array
-    leads_of: Array  # leading negations that a row of the letter feeds
-    leads_at: Array
-    equal: Array  # i32 (slot, column)
-    compatible: Array
-    either: Array  # i32 (position in the value vector, column, slot)
-    uses: Array  # positions in the value vector that a filter reads
-    chain: Array  # key slots of ',' chains, and of keys that go on in the gap of a negated group
-    next: Array  # i32 (edge, fill0)
-    fill: Array  # i32 (column or special, slot or special) per key slot
-    code: Array  # programs of the filters
-    lasting: Array  # i64 (slot, µs)
-    aged: Array  # i32: edges with a limit, those that make matches last, and of them those in a negated group's gap
-    sizes: Array  # i64: WIDTH, COLUMNS, ...
 
+edges = array(Tables, "edges", EDGE)
+probes = array(Tables, "probes", PROBE)
+filters = array(Tables, "filters", FILTER)
+leads = array(Tables, "leads", LEAD)
+arms_of = array(Tables, "arms_of", np.int32)  # CSR over letters: probes that a row of the letter fires
+arms_at = array(Tables, "arms_at", np.int32)
+starts_of = array(Tables, "starts_of", np.int32)
+starts_at = array(Tables, "starts_at", np.int32)
+guards_of = array(Tables, "guards_of", np.int32)
+guards_at = array(Tables, "guards_at", np.int32)
+leads_of = array(Tables, "leads_of", np.int32)  # leading negations that a row of the letter feeds
+leads_at = array(Tables, "leads_at", np.int32)
+equal = array(Tables, "equal", np.int32, 2)  # (slot, column)
+compatible = array(Tables, "compatible", np.int32, 2)
+either = array(Tables, "either", np.int32, 2)  # (position in the value vector, column, slot)
+uses = array(Tables, "uses", np.int32)  # positions in the value vector that a filter reads
+chain = array(Tables, "chain", np.int32)
+"""Key slots of ',' chains, and of keys that go on in the gap of a negated group."""
+next = array(Tables, "next", np.int32, 2)  # (edge, fill0)
+fill = array(Tables, "fill", np.int32, 2)  # (column or special, slot or special) per key slot
+code = array(Tables, "code", np.int32)  # programs of the filters
+lasting = array(Tables, "lasting", np.int64, 2)  # (slot, µs)
+aged_edges = array(Tables, "aged", np.int32)
+"""Edges with a limit, those that make matches last, and of them those in a negated group's gap."""
+sizes = array(Tables, "sizes", np.int64)  # WIDTH, COLUMNS, ...
 
 # positions in Tables.sizes
 (
@@ -296,72 +308,79 @@ FROM_CLOCK, FROM_NEGATED, FROM_TIME, FOR_EVERYBODY, FROM_FOLD = -2, -3, -4, -5, 
 """FROM_FOLD: what Python makes of the row and the run; the slot is the number of its filter."""
 
 
-class Memory(NamedTuple):
-    """The running state; it begins as every runner's does (matches/records.py)."""
-
-    scalars: Array
-    nodes: Array
-    weights: Array
-    spans: Array
-    finals: Array
-    stack: Array
-    path: Array
-    out_rows: Array
-    out_ends: Array
-    out_marks: Array  # the wave of a match
-    spine: Array
-    groups: Array
-    keys: Array  # i64[groups, width]
-    links: Array
-    buckets: Array
-    bucket_keys: Array
-    table: Array  # i32 open addressing over groups
-    bucket_table: Array
-    entries: Array
-    entry_keys: Array
-    chains: Array  # i32: the first entry of each hash, or -1
-    waits: Array
-    pending: Array  # i32[n, 3]: edge (-1: none any more), node, the group that a step of a negated group moves, or -1
-    pending_keys: Array
-    fired: Array
-    closings: Array
-    memo: Array  # i64[n, 2 + uses]: filter + 1, answer, values
-    asked: Array  # i64[n, 1 + values]: filter, value vector
-    lead_table: Array
-    lead_keys: Array  # i64[n, 2 + width]: lead, clock, values
-    key: Array  # i64[width]: a key under construction
-    vector: Array  # i64: unbound, row columns, key slots, coalesced values; what filters read
-    scratch: Array  # f64[depth, 2] and i64[depth, 4]: the stack of the machine that evaluates filters
-    scratch_entries: Array
-    aged: Array
-    ages: Array  # by edge
-    lapses: Array  # groups in which something has lasted too long from a time (µs) on: a heap
-    floors: Array  # i64 by partition: everything that starts before is dead
-    moments: Array  # i64: when it was seen last
-    numbers: Array  # i64: the number of its instant then
-    tally: Array  # u64[n, limbs]: matches counted, of a family u64[n * queries, limbs] ...
-    tally_keys: Array  # i64[n, 2 + width]: ... their bucket, edge and key
-    tally_table: Array  # i32 open addressing over tallies
+def table_size(records: int) -> int:
+    """Slots of a hash table for so many records."""
+    return 1 << max(3, (2 * records).bit_length())
 
 
-assert begins_with_matches(Memory._fields)
+class Memory(MatchMemory):
+    """The running state; it begins as every runner's does."""
 
 
-class Rows(NamedTuple):
+groups = array(Memory, "groups", GROUP, rows="groups", used=GROUP_TOP)
+keys = array(Memory, "keys", np.int64, 2, rows="groups", columns="width", used=GROUP_TOP, ids=True)
+links = array(Memory, "links", LINK, rows="groups", each="probes", used=GROUP_TOP)
+buckets = array(Memory, "buckets", BUCKET, rows="buckets", used=BUCKET_TOP)
+bucket_keys = array(Memory, "bucket_keys", np.int64, 2, rows="buckets", columns="width", used=BUCKET_TOP, ids=True)
+table = array(Memory, "table", np.int32, rows="groups", slots=table_size, fill=-1)  # open addressing over groups
+bucket_table = array(Memory, "bucket_table", np.int32, rows="buckets", slots=table_size, fill=-1)
+entries = array(Memory, "entries", ENTRY, rows="entries", used=ENTRY_TOP)
+entry_keys = array(Memory, "entry_keys", np.int64, 2, rows="entries", columns="width", used=ENTRY_TOP, ids=True)
+chains = array(Memory, "chains", np.int32, rows="entries", slots=table_size, fill=-1)
+"""The first entry of each hash, or -1."""
+waits = array(Memory, "waits", WAIT, rows="partitions", used=WHOLE, fill={"first": -1, "last": -1})
+pending = array(Memory, "pending", np.int32, 2, rows="pending", columns=3)
+"""Edge (-1: none any more), node, the group that a step of a negated group moves, or -1."""
+pending_keys = array(Memory, "pending_keys", np.int64, 2, rows="pending", columns="width", ids=True)
+fired = array(Memory, "fired", np.int32, rows="fired")
+closings = array(Memory, "closings", CLOSING, rows="closings", used=CLOSINGS)
+memo = array(Memory, "memo", np.int64, 2, rows="memo", columns="answer")  # filter + 1, answer, values
+asked = array(Memory, "asked", np.int64, 2, rows="asked", columns="question")
+"""Filter, value vector."""
+lead_table = array(Memory, "lead_table", np.int32, rows="leads", slots=table_size, fill=-1)
+lead_keys = array(Memory, "lead_keys", np.int64, 2, rows="leads", columns="lead", used=LEADS, ids=True)
+"""Lead, clock, values."""
+key = array(Memory, "key", np.int64, rows="key")  # a key under construction
+vector = array(Memory, "vector", np.int64, rows="vector")
+"""Unbound, row columns, key slots, coalesced values; what filters read."""
+scratch = array(Memory, "scratch", np.float64, 2, rows="depth", columns=2)
+"""With the next one the stack of the machine that evaluates filters."""
+scratch_entries = array(Memory, "scratch_entries", np.int64, 2, rows="depth", columns=4)
+no_memo = view_of(Memory, "scratch_entries", np.uint8, 2)
+"""For code without memo tables: never read, but of the type that the machine is compiled for elsewhere."""
+aged = array(Memory, "aged", AGED, rows="aged", used=AGED_TOP)
+ages = array(Memory, "ages", AGES, rows="edges", used=WHOLE, fill={"oldest": -1, "newest": -1})  # by edge
+lapses = array(Memory, "lapses", CLOSING, rows="lapses", used=LAPSES)
+"""Groups in which something has lasted too long from a time (µs) on: a heap."""
+floors = array(Memory, "floors", np.int64, rows="partitions", used=WHOLE)
+"""By partition: everything that starts before is dead."""
+moments = array(Memory, "moments", np.int64, rows="partitions", used=WHOLE)  # when it was seen last
+numbers = array(Memory, "numbers", np.int64, rows="partitions", used=WHOLE)  # the number of its instant then
+tally = array(Memory, "tally", np.uint64, 2, rows="tallies", each="members", columns="counted")
+"""Matches counted, by query of a family ..."""
+tally_keys = array(Memory, "tally_keys", np.int64, 2, rows="tallies", columns="tally")
+"""... their bucket, edge and key."""
+tally_table = array(Memory, "tally_table", np.int32, rows="tallies", slots=table_size, fill=-1)
+"""Open addressing over tallies."""
+
+
+class Rows(Arrays):
     """A batch of rows, sorted by instant."""
 
-    letter: Array  # i32[n]
-    values: Array  # i64[n, columns]: term ids
-    measures: Array  # f64[n, m]
-    measure_kinds: Array  # u8[n, m]
-    instant: Array  # i64[k]: number of the instant among the query's streams, or in its partition
-    clock: Array  # i64[k]
-    tau: Array  # i64[k]: everything that starts before is dead
-    first: Array  # i64[k + 1]: rows of an instant
-    base: Array  # i64[1]: row id of the first row
-    partition: Array  # i64[k]: whose instant it is
-    moment: Array  # i64[k]: number of the instant among all of them
-    time: Array  # i64[k]: of the instant, in µs
-    reach: (
-        Array  # i64[k]: the latest start (clock) of the sequences that end there; BEFORE_ALL: none does, or none waits
-    )
+
+letter = array(Rows, "letter", np.int32, rows="rows")
+values = array(Rows, "values", np.int64, 2, rows="rows", columns="columns")  # term ids
+measures = array(Rows, "measures", np.float64, 2, rows="rows", columns="measures")
+measure_kinds = array(Rows, "measure_kinds", np.uint8, 2, rows="rows", columns="measures")
+instant = array(Rows, "instant", np.int64, rows="instants")
+"""Number of the instant among the query's streams, or in its partition."""
+clock = array(Rows, "clock", np.int64, rows="instants")
+tau = array(Rows, "tau", np.int64, rows="instants")  # everything that starts before is dead
+first = array(Rows, "first", np.int64, rows="firsts")  # rows of an instant
+base = array(Rows, "base", np.int64, rows=1)  # row id of the first row
+partition = array(Rows, "partition", np.int64, rows="instants", each="partitioned")  # whose instant it is
+moment = array(Rows, "moment", np.int64, rows="instants", each="partitioned")
+"""Number of the instant among all of them."""
+time = array(Rows, "time", np.int64, rows="instants")  # of the instant, in µs
+reach = array(Rows, "reach", np.int64, rows="instants")
+"""The latest start (clock) of the sequences that end there; BEFORE_ALL: none does, or none waits."""

@@ -13,7 +13,7 @@ from oxiseq.engine.kernels.matches.records import DONE, NEED_LIMBS
 from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.records import BUCKET_ORIGIN, BUCKET_WIDTH, NEED_TALLIES, TALLIES, Memory, Tables
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import unite
 from oxiseq.engine.kernels.matches.families import EVERYBODY
-from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.matches.records import CARRIED, DONE, NEED_LIMBS, NEED_NODES, NODE_TOP, PROGRESS
+from oxiseq.engine.kernels.matches.records import CARRIED, DONE, NEED_LIMBS, NEED_NODES, NODE_TOP, PROGRESS, SPINE
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
-from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket, link, new_bucket
 from oxiseq.engine.kernels.sequence.closings import push_closing, push_lapse
 from oxiseq.engine.kernels.sequence.entries import clear_entries, put_entry

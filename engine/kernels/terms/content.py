@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import WORDS, Array, view_of
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array
 from oxiseq.engine.kernels.memory.raw import byte, get, word
-from oxiseq.engine.kernels.terms.table import ENTRY, TermArrays, Terms
+from oxiseq.engine.kernels.terms import table as worth
+from oxiseq.engine.kernels.terms.table import TermArrays, Terms
 
-_own = view_of(TermArrays, "own", np.int32)
-_entries = view_of(TermArrays, "entries", ENTRY)
 _TEXT: Final = WORDS * TermArrays._fields.index("text")
-_kind = view_of(TermArrays, "kind", np.uint8)
-_exact = view_of(TermArrays, "exact", np.int64)
 
 
 @kernel
@@ -64,19 +59,19 @@ def _compare_terms(D: Terms, a: int, b: int) -> int:
     """The same of two terms, which are not the same."""
     if a == 0 or b == 0:
         return i64(-1) if a == 0 else i64(1)
-    kind = _kind(D)
+    kind = worth.kind(D)
     blanks = i64(kind[a] == kinds.BLANK), i64(kind[b] == kinds.BLANK)
     if blanks[0] != blanks[1]:
         return blanks[0] - blanks[1]
     if blanks[0] == 1:
-        return i64(-1) if _exact(D)[a] < _exact(D)[b] else i64(1)
+        return i64(-1) if worth.exact(D)[a] < worth.exact(D)[b] else i64(1)
     return _compare_texts(D, a, b)
 
 
 @inner
 def _compare_texts(D: Terms, a: int, b: int) -> int:
     """Byte by byte, which is character by character."""
-    entries, own, text = _entries(D), _own(D), get(D, _TEXT)
+    entries, own, text = worth.entries(D), worth.own(D), get(D, _TEXT)
     one, other = entries[own[a]], entries[own[b]]
     at, to = text + one.start, text + other.start
     sizes = i64(one.length), i64(other.length)

@@ -9,7 +9,7 @@ durations, triple terms) Python finds class, coarse and fine once: `L` is the po
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -17,11 +17,13 @@ from numba import types
 from numba.extending import intrinsic
 
 from oxiseq.engine import kinds
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.raw import byte, get, word
-from oxiseq.engine.kernels.terms.table import ENTRY, TermArrays, Terms
+from oxiseq.engine.kernels.terms import table as worth
+from oxiseq.engine.kernels.terms.table import TermArrays, Terms
 
 (
     UNBOUND,
@@ -45,33 +47,22 @@ NAN: Final = (1 << 63) - 1
 """The coarse part of a number that is none: behind all others."""
 
 
-class OrderArrays(NamedTuple):
+class OrderArrays(Arrays):
     """What `L` points to. By id, as far as they reach."""
 
-    known: Array
-    """u8[ids]: the class of a hard term; 0: none, or not known yet."""
-    coarse: Array
-    """i64[ids]"""
-    fine: Array
-    """i64[ids]: below 0 before, above 0 behind what has the same class and coarse part and is not hard."""
-    names: Array
-    """i64[3, 2]: address and length of the datatypes xsd:string, rdf:langString, rdf:dirLangString."""
+
+known = array(OrderArrays, "known", np.uint8, rows="ids")  # the class of a hard term; 0: none, or not known yet
+coarse = array(OrderArrays, "coarse", np.int64, rows="ids")
+fine = array(OrderArrays, "fine", np.int64, rows="ids")
+"""i64[ids]: below 0 before, above 0 behind what has the same class and coarse part and is not hard."""
+names = array(OrderArrays, "names", np.int64, 2)
+"""i64[3, 2]: address and length of the datatypes xsd:string, rdf:langString, rdf:dirLangString."""
 
 
 Order: TypeAlias = Ptr[OrderArrays]
 """`L` of kernels."""
 
-known = view_of(OrderArrays, "known", np.uint8)
-coarse = view_of(OrderArrays, "coarse", np.int64)
-fine = view_of(OrderArrays, "fine", np.int64)
-names = view_of(OrderArrays, "names", np.int64, 2)
 
-_own = view_of(TermArrays, "own", np.int32)
-_entries = view_of(TermArrays, "entries", ENTRY)
-_kind = view_of(TermArrays, "kind", np.uint8)
-_number = view_of(TermArrays, "number", np.float64)
-_exact = view_of(TermArrays, "exact", np.int64)
-_quality = view_of(TermArrays, "quality", np.uint8)
 _TEXT: Final = WORDS * TermArrays._fields.index("text")
 _QUOTE, _BACKSLASH, _AT = 0x22, 0x5C, 0x40
 _PREFIX_BYTES: Final = 7
@@ -92,7 +83,7 @@ _bits: Callable[[float], int] = _bits_of
 @inner
 def is_hard(D: Terms, t: int) -> bool:
     """Whether its columns do not say how a term is ordered."""
-    kind, quality = _kind(D)[t], _quality(D)[t]
+    kind, quality = worth.kind(D)[t], worth.quality(D)[t]
     if kind in (kinds.INTEGER, kinds.DECIMAL):
         return quality & kinds.EXACT_NUMBER == 0
     if kind == kinds.DATETIME:
@@ -109,7 +100,7 @@ def is_unknown(D: Terms, L: Order, t: int) -> bool:
 @inner
 def class_of(D: Terms, L: Order, t: int) -> int:
     """The class of a term."""
-    kind = _kind(D)[t]
+    kind = worth.kind(D)[t]
     if t == 0:
         return UNBOUND
     if kind == kinds.IRI:
@@ -127,15 +118,15 @@ def class_of(D: Terms, L: Order, t: int) -> int:
 def _coarse_of(D: Terms, L: Order, t: int, class_: int) -> int:
     """What orders the terms of a class, as far as it goes."""
     if class_ == NUMBER:
-        number = _number(D)[t]
+        number = worth.number(D)[t]
         if number != number:
             return NAN
         bits = _bits(number)
         return bits if bits >= 0 else -(bits & NAN)  # -0.0 is 0
     if class_ == DATETIME:
-        return coarse(L)[t] if is_hard(D, t) else _exact(D)[t]
+        return coarse(L)[t] if is_hard(D, t) else worth.exact(D)[t]
     if class_ == BLANK:
-        return _exact(D)[t]
+        return worth.exact(D)[t]
     if class_ in (UNBOUND, IRI, TEXT):
         return i64(0)
     return coarse(L)[t]
@@ -146,7 +137,7 @@ def _fine_of(D: Terms, L: Order, t: int, class_: int) -> int:
     """What orders those whose coarse parts agree."""
     if is_hard(D, t):
         return fine(L)[t]
-    return i64(_quality(D)[t] & kinds.ZONED) if class_ == DATETIME else i64(0)
+    return i64(worth.quality(D)[t] & kinds.ZONED) if class_ == DATETIME else i64(0)
 
 
 @inner
@@ -188,12 +179,12 @@ def prefix_of(D: Terms, L: Order, t: int) -> int:
 
 @inner
 def _start(D: Terms, t: int) -> int:
-    return get(D, _TEXT) + _entries(D)[_own(D)[t]].start
+    return get(D, _TEXT) + worth.entries(D)[worth.own(D)[t]].start
 
 
 @inner
 def _length(D: Terms, t: int) -> int:
-    return i64(_entries(D)[_own(D)[t]].length)
+    return i64(worth.entries(D)[worth.own(D)[t]].length)
 
 
 @inner

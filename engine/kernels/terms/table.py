@@ -8,11 +8,12 @@ other ways to write it. Texts are compared byte by byte, the hash only finds the
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from oxiseq.engine import kinds
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.hashing import SPREAD
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -30,28 +31,28 @@ PADDING: Final = 8
 """Bytes of the arena that stay unused, so that a word can be read at the end of any text."""
 
 
-class TermArrays(NamedTuple):
+def table_size(entries: int) -> int:
+    """Slots for so many entries."""
+    return 1 << (2 * entries).bit_length()
+
+
+class TermArrays(Arrays):
     """What `D` points to."""
 
-    slots: Array
-    """i32[2^b] open addressing with linear probing, at most half full: entry numbers, 0 empty."""
-    entries: Array
-    """ENTRY[e]; number 0 is not used."""
-    text: Array
-    """u8[bytes], the arena."""
-    own: Array
-    """i32[ids]: the entry with the term's normal form; 0 for a blank node and a free id."""
-    kind: Array
-    """u8[ids]; 0 for a free id."""
-    number: Array
-    exact: Array
-    """i64[ids]; for a blank node its serial number, which is never given again."""
-    quality: Array
-    free: Array
-    """u32[ids]: a stack."""
-    counts: Array
-    """i64[COUNTS]."""
 
+array(TermArrays, "slots", np.int32, rows="entries", slots=table_size)
+"""Open addressing with linear probing, at most half full: entry numbers, 0 empty."""
+entries = array(TermArrays, "entries", ENTRY, rows="entries")  # number 0 is not used
+array(TermArrays, "text", np.uint8, rows="text")  # the arena
+own = array(TermArrays, "own", np.int32, rows="ids")
+"""The entry with the term's normal form; 0 for a blank node and a free id."""
+kind = array(TermArrays, "kind", np.uint8, rows="ids")  # 0 for a free id
+number = array(TermArrays, "number", np.float64, rows="ids")
+exact = array(TermArrays, "exact", np.int64, rows="ids")
+"""For a blank node its serial number, which is never given again."""
+quality = array(TermArrays, "quality", np.uint8, rows="ids")
+array(TermArrays, "free", np.uint32, rows="ids")  # a stack
+array(TermArrays, "counts", np.int64, rows=COUNTS)
 
 Terms: TypeAlias = Ptr[TermArrays]
 """`D` of kernels: the dictionary."""

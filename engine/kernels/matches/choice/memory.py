@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.matches.records import NODE, NODE_TOP, PLACE_BITS
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.matches.records import NODE, NODE_TOP, PLACE_BITS, SPINE
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 CLASS: Final = np.dtype(
     [
@@ -48,41 +48,31 @@ CHOSEN, MORE_NODES, MORE_CLASSES, MORE_SETS, MORE_STACK, TOO_MANY_STEPS = range(
 """Outcomes: picked; too little room for something, to be called again; more comparisons than MOST_STEPS."""
 
 
-class ChoiceMemory(NamedTuple):
+def table_size(classes: int) -> int:
+    """Slots of the hash table."""
+    return 1 << (2 * classes).bit_length()
+
+
+class ChoiceMemory(Arrays):
     """What `choose` works on. All but the first four is scratch, which it leaves as it was."""
 
-    nodes: Array
-    scalars: Array  # i64: NODE_TOP
-    finals: Array  # i64[*, 2]: node
-    positions: Array  # i64
-    state: Array  # i64[CHOICE_STATES]
-    best: Array  # i32[nodes]: class of the best prefixes, or place of a node's sets; -1: not looked at
-    kept: Array  # i32[nodes]: node of these prefixes, or their number
-    done: Array  # i32[nodes]: nodes that have been looked at
-    stack: Array  # i64
-    leaves: Array  # i64[nodes]: walk of a heap
-    classes: Array
-    table: Array  # i32, a power of two: classes by hash, -1: free
-    sets: Array  # i64[*, 2]: class, node
-    picked: Array  # i64
-    spine: Array  # i64[SPINE]
 
-
-nodes = view_of(ChoiceMemory, "nodes", NODE)
-scalars = view_of(ChoiceMemory, "scalars", np.int64)
-finals = view_of(ChoiceMemory, "finals", np.int64, 2)
-positions = view_of(ChoiceMemory, "positions", np.int64)
-state = view_of(ChoiceMemory, "state", np.int64)
-best = view_of(ChoiceMemory, "best", np.int32)
-kept = view_of(ChoiceMemory, "kept", np.int32)
-done = view_of(ChoiceMemory, "done", np.int32)
-stack = view_of(ChoiceMemory, "stack", np.int64)
-leaves = view_of(ChoiceMemory, "leaves", np.int64)
-classes = view_of(ChoiceMemory, "classes", CLASS)
-table = view_of(ChoiceMemory, "table", np.int32)
-sets = view_of(ChoiceMemory, "sets", np.int64, 2)
-picked = view_of(ChoiceMemory, "picked", np.int64)
-spine = view_of(ChoiceMemory, "spine", np.int64)
+nodes = array(ChoiceMemory, "nodes", NODE)
+scalars = array(ChoiceMemory, "scalars", np.int64)  # NODE_TOP
+finals = array(ChoiceMemory, "finals", np.int64, 2)  # i64[*, 2]: node
+positions = array(ChoiceMemory, "positions", np.int64)
+state = array(ChoiceMemory, "state", np.int64, rows=CHOICE_STATES)
+best = array(ChoiceMemory, "best", np.int32, rows="nodes", fill=-1)
+"""i32[nodes]: class of the best prefixes, or place of a node's sets; -1: not looked at."""
+kept = array(ChoiceMemory, "kept", np.int32, rows="nodes")  # node of these prefixes, or their number
+done = array(ChoiceMemory, "done", np.int32, rows="nodes")  # nodes that have been looked at
+stack = array(ChoiceMemory, "stack", np.int64, rows="stack")
+leaves = array(ChoiceMemory, "leaves", np.int64, rows="leaves")  # walk of a heap
+classes = array(ChoiceMemory, "classes", CLASS, rows="classes")
+table = array(ChoiceMemory, "table", np.int32, rows="classes", slots=table_size, fill=-1)  # classes by hash, -1: free
+sets = array(ChoiceMemory, "sets", np.int64, 2, rows="sets", columns=2)  # class, node
+picked = array(ChoiceMemory, "picked", np.int64, rows="picked")
+spine = array(ChoiceMemory, "spine", np.int64, rows=SPINE)
 
 
 @inner

@@ -1,0 +1,1 @@
+"""Groups of arrays, each declared once (`declared`)."""
