@@ -98,6 +98,15 @@ class EventBatch:
             self.object[low:high],
         )
 
+    def only(self, predicates: NDArray[np.uint32]) -> EventBatch:
+        """The same events with those triples that have one of these predicates."""
+        kept = np.isin(self.predicate, predicates)
+        if kept.all():
+            return self
+        before = offsets(kept)
+        columns = (column[kept] for column in (self.subject, self.predicate, self.object))
+        return EventBatch(self.time, before[self.offset], *columns)
+
     def take(self, index: NDArray[np.integer]) -> EventBatch:
         """The events of these numbers (i64[k], any order, repetitions allowed), copied."""
         index = np.asarray(index, np.int64)

@@ -67,6 +67,16 @@ class EventMappings:
         name."""
         return {s.form.name: self.by_name[s.form.name].move(*bounds[s.content], tick) for s in self._sources}
 
+    def come_again(self) -> None:
+        """Have windows hold nothing, before they move from where they are."""
+        for source in self._sources:
+            self.by_name[source.form.name].come_again(self._held.contents[source.content].start)
+
+    def forget(self) -> None:
+        """What has left the windows is not needed."""
+        for rows in self.by_name.values():
+            rows.forget()
+
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """Their terms."""
         for rows in self.by_name.values():

@@ -137,10 +137,13 @@ def _numbers_of(operator: WindowOperator) -> tuple[int, ...]:
 
 
 class Items:
-    """The events of one stream from some place on; `keeps`: whether their graphs are needed."""
+    """The events of one stream from some place on; `keeps`: whether their graphs are needed, of those that have been
+    held for a while only the triples with these predicates (`read`, None: all)."""
 
-    def __init__(self, keeps: bool) -> None:
-        self.keeps = keeps
+    def __init__(self, keeps: bool, read: NDArray[np.uint32] | None = None) -> None:
+        self.keeps, self._read = keeps, read
+        self._whole = 0
+        """The place from which on the graphs that are kept are whole."""
         self.first = 0
         """The place of the oldest that is kept."""
         self._count = 0
@@ -177,7 +180,7 @@ class Items:
             large = len(batch) >= _FEW
             if large or self._small == _FEW:
                 self._put_together()
-            self._graphs.append((self.end, batch))
+            self._graphs.append((self.end, self._shortened(batch) if large else batch))
             self._small += not large
         self._append(batch.time, numbers)
 
@@ -186,7 +189,17 @@ class Items:
         small, self._small = self._small, 0
         if small > 1:
             last = self._graphs[-small:]
-            self._graphs[-small:] = [(last[0][0], EventBatch.concat([batch for _, batch in last]))]
+            together = self._shortened(EventBatch.concat([batch for _, batch in last]))
+            self._graphs[-small:] = [(last[0][0], together)]
+
+    def _shortened(self, batch: EventBatch) -> EventBatch:
+        """With the triples that are read."""
+        return batch if self._read is None else batch.only(self._read)
+
+    def keep_whole(self) -> None:
+        """From now on keep graphs, with all their triples."""
+        if self._read is not None or not self.keeps:
+            self.keeps, self._read, self._small, self._whole = True, None, 0, self.end
 
     def _numbered(self, times: I64) -> I64:
         """The numbers of the instants of further events."""
@@ -251,7 +264,12 @@ class Items:
 
     @property
     def known(self) -> int:
-        """The place from which on the graphs of all events are kept."""
+        """The place from which on the graphs of all events are kept whole."""
+        return max(self._whole, self.kept_from)
+
+    @property
+    def kept_from(self) -> int:
+        """The place from which on graphs are kept."""
         return self._graphs[0][0] if self._graphs else self.end
 
     def like(self, other: Items, count: int) -> bool:

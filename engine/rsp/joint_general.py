@@ -76,10 +76,12 @@ class JointGeneral:
             held.back_to(before)
             raise
         held.forget()
+        self._mappings.forget()
 
     def _told(self, stretches: Stretches) -> Iterator[Part]:
         held, first = self._held, self._tick
         before = [content.stop for content in held.contents]
+        self._joint.bound()
         self._step(before, held.through(stretches.at), len(stretches), self.knowledge.changed)
         for each in self._joint.told(first, len(stretches)):
             report = self._reports[each.pieces[0][0][0]]  # of all that emit it
