@@ -100,9 +100,9 @@ class GeneralAnswers:
     def pass_over(self, steps: int) -> None:
         """The same, where the rows of event patterns are known; the events in windows come in so many steps. Raises
         LimitError."""
+        self.mappings.come_again()
         if not self.held.begun:
             return
-        self.mappings.come_again()
         now = [(start, stop) for start, stop, _ in self.held.places]
         steps, before = min(steps, max((stop - start for start, stop in now), default=1) or 1), [start for start, _ in now]
         for step in range(1, steps + 1):

@@ -193,7 +193,7 @@ OPERATORS: dict[str, tuple[str, str]] = {
     "events": (RSPQL.format("ISTREAM", "?a ?b", PAIRS).replace("PT50S", "PT20S"), "rspql"),
     "a path": (RSPQL.format("RSTREAM", "(COUNT(*) AS ?n)", "WINDOW :w { ?a :next+ ?b }"), "rspql"),
     "a pattern of events": (
-        f"""PREFIX : <{E}> SELECT ?a ?b FROM NAMED :s WIN [RANGE 50 SLIDE 1] AS :w
+        f"""PREFIX : <{E}> SELECT ?a ?b FROM NAMED :s WIN [RANGE 50000000 SLIDE 1000000] AS :w
         EVENT ON :w {{ ?x :v ?a }} AS A EVENT ON :w {{ ?y :v ?b }} AS B WHERE {{ MATCH {{ A SEQ B }} }}""",
         "rsepql",
     ),
