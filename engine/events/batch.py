@@ -6,7 +6,7 @@ stream; whose stream it is, the caller knows. The times need not be in order: so
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
@@ -97,6 +97,17 @@ class EventBatch:
             self.predicate[low:high],
             self.object[low:high],
         )
+
+    def without(self, events: Sequence[int]) -> EventBatch:
+        """The same events, of which some have no triples."""
+        if not events:
+            return self
+        sizes = np.diff(self.offset)
+        kept = np.ones(len(self), np.bool_)
+        kept[list(events)] = False
+        triples = np.repeat(kept, sizes)
+        columns = (column[triples] for column in (self.subject, self.predicate, self.object))
+        return EventBatch(self.time, offsets(np.where(kept, sizes, 0)), *columns)
 
     def only(self, predicates: NDArray[np.uint32]) -> EventBatch:
         """The same events with those triples that have one of these predicates."""

@@ -66,6 +66,8 @@ class JointGeneral:
         held, before = self._held, self._held.mark()
         try:
             self._mappings.add(batches)
+            if self._mappings.beyond:  # each query finds by itself which of its instants are left out
+                raise next(iter(self._mappings.beyond.values()))
             due = held.due(batches, passed, ended=False)
             if self._volatile:
                 held.schedule.check(due)
@@ -117,6 +119,7 @@ class JointGeneral:
         """Be as if all that is held had come, and the last instant had been answered. Raises LimitError."""
         held = self._held
         self._mappings.take_up()
+        self._mappings.beyond = {}
         if held.begun:
             now = [content.places for content in held.contents]
             bounds = [(np.array([low]), np.array([high])) for low, high, _ in now]

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.bounds import MADE, ROWS, InstantBound
+from oxiseq.engine.bounds import MADE, MAPPINGS, ROWS, InstantBound
 from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge
@@ -87,12 +87,14 @@ steps, or so many instants at a time."""
 
 class _Emitted(NamedTuple):
     """What is emitted, at which times; which instants are left out (µs), and by which bound: how many there were.
-    `final`: the state that those leave cannot be made again."""
+    `until`: the last of the instants, where windows are not steady; `final`: the state that those leave cannot be made
+    again."""
 
     at: NDArray[np.int64]
     rows: FullRows
     left_out: Mapping[int, tuple[InstantBound, int | LimitError]]
     final: bool = False
+    until: int | None = None
 
 
 class RspRun(KbRun):
@@ -209,6 +211,7 @@ class RspRun(KbRun):
             self.schedule = recent.schedule
             self._make(self.knowledge, recent)
             self._of_events.mappings.take_up()
+            self._of_events.mappings.beyond = {}  # they have been noted
         else:
             self._kept = recent.copy(self._read)
             self._make(self.knowledge)
@@ -340,7 +343,10 @@ class RspRun(KbRun):
     def _bounded(self, emitted: _Emitted) -> tuple[NDArray[np.int64], FullRows]:
         """What is emitted, and at which times: nothing behind an instant that sets the query aside. Notes the instants
         that are left out, and those that are answered."""
-        (at, rows, left_out, final), streak = emitted, self._streak
+        (at, rows, left_out, final, until), streak = emitted, self._streak
+        if unmatched := self._unmatched(until):
+            kept = np.flatnonzero(~np.isin(at, [*unmatched]))
+            at, rows, left_out = at[kept], rows.take(kept), {**left_out, **unmatched}
         if not left_out and not streak.running:
             return at, rows
         for time in sorted({*left_out, *at.tolist()}):
@@ -352,6 +358,13 @@ class RspRun(KbRun):
                 kept = np.flatnonzero(at < time)
                 return at[kept], rows.take(kept)
         return at, rows
+
+    def _unmatched(self, until: int | None) -> dict[int, tuple[InstantBound, int | LimitError]]:
+        """Instants up to a time with an event that has too many mappings."""
+        beyond = None if self._kept is not None else self._of_events.mappings.beyond
+        if not beyond or until is None:
+            return {}
+        return {time: (MAPPINGS, beyond.pop(time)) for time in sorted(beyond) if time <= until}
 
     def _see(self, batches: Sequence[EventBatch]) -> None:
         """How far streams have come."""
@@ -403,11 +416,12 @@ class RspRun(KbRun):
                     waiting.append(_cut(part, 1, count))
                     part = _cut(part, 0, 1)
             self._pass_by(part)
-            yield _Emitted(_NO_TIMES, _NO_ROWS, {int(_times(part)[0]): (MADE, error)}, final)
+            time = int(_times(part)[0])
+            yield _Emitted(_NO_TIMES, _NO_ROWS, {time: (MADE, error)}, final, time)
 
     def _tell(self, instants: _Instants) -> _Emitted:
         """Answer some instants. Raises LimitError, KbError; windows are where they were before then."""
-        answers = self._answers
+        answers, until = self._answers, None
         if isinstance(answers, SteadyAnswers):
             assert self._kept is not None and not isinstance(instants, Stretches)
             at, rows = answers.advance(instants)
@@ -426,8 +440,8 @@ class RspRun(KbRun):
                 held.begun = begun
                 raise
             answers.forget()
-        too_many = answers.too_many
-        return _Emitted(at, rows, {time: (ROWS, given) for time, given in too_many.items()} if too_many else too_many)
+            until = int(instants.until[-1])
+        return _Emitted(at, rows, {time: (ROWS, given) for time, given in answers.too_many.items()}, until=until)
 
     def _pass_by(self, instants: _Instants) -> None:
         """Have windows move through instants, for operators that are lost."""
