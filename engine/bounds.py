@@ -20,13 +20,15 @@ CHOICES: Final = InstantBound("choices", "what is to be chosen from at one insta
 ROWS: Final = InstantBound("rows", "rows emitted at one instant (write ISTREAM or LIMIT, or join by a variable)")
 ROUNDS: Final = InstantBound("rounds", "rounds of rules at one instant; do they make new terms for ever?")
 MAPPINGS: Final = InstantBound("mappings", "mappings of a graph pattern on one event")
-MADE: Final = InstantBound("made", "rows that an operator makes at one instant; join by a variable, or shorten the window")
+MADE: Final = InstantBound(
+    "made", "rows that an operator makes at one instant; join by a variable, or shorten the window"
+)
 TRIPLES: Final = InstantBound("triples", "triples that rules derive at one instant; do they make new terms for ever?")
 
 
 @dataclass(frozen=True, slots=True)
 class InstantBounds:
-    """Most of each at one instant; `choices` and `mappings` have limits of their own (`MatchLimits`). `running`: instants left out one
+    """Most of each at one instant; `choices` and `mappings` have limits of their own. `running`: instants left out one
     after the other until the query is set aside."""
 
     matches: int = 1 << 20

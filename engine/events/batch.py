@@ -46,6 +46,11 @@ class EventBatch:
         `hold` them; readers do."""
         return self.subject, self.predicate, self.object
 
+    @property
+    def bytes(self) -> int:
+        """How large it is."""
+        return 8 * (2 * len(self.time) + 1) + 12 * len(self.subject)
+
     def same(self, other: EventBatch) -> bool:
         """Whether both hold the same events in the same order."""
         return len(self) == len(other) and all(

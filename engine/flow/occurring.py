@@ -56,8 +56,8 @@ class Occurring:
         self._place, self._used, self._rows = (longer(a, size) for a in (self._place, self._used, self._rows))
 
     def move(self, starts: I64, stops: I64, tick: int) -> Delta:
-        """Continue with the window, whose rows stay until `forget`. starts, stops: i64[ticks], neither falls: at tick `tick` + k it holds the items in
-        the places [starts[k], stops[k])."""
+        """Continue with the window, whose rows stay until `forget`. starts, stops: i64[ticks], neither falls: at tick
+        `tick` + k it holds the items in the places [starts[k], stops[k])."""
         if self._stays(starts.item(-1), stops.item(-1)):
             return self._nothing
         rows, at, weight = self.changes(starts, stops)

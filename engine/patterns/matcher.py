@@ -190,7 +190,9 @@ class StreamMatcher:
             )
         return found
 
-    def rows_within(self, batch: EventBatch, found: list[Rows] | None = None) -> tuple[list[Rows], dict[int, MappingsError]]:
+    def rows_within(
+        self, batch: EventBatch, found: list[Rows] | None = None
+    ) -> tuple[list[Rows], dict[int, MappingsError]]:
         """As `rows`, where an event on which a GPM is beyond a limit has no mappings at all; and such events, by
         number."""
         beyond: dict[int, MappingsError] = {}

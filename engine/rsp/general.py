@@ -104,7 +104,10 @@ class GeneralAnswers:
         if not self.held.begun:
             return
         now = [(start, stop) for start, stop, _ in self.held.places]
-        steps, before = min(steps, max((stop - start for start, stop in now), default=1) or 1), [start for start, _ in now]
+        steps, before = (
+            min(steps, max((stop - start for start, stop in now), default=1) or 1),
+            [start for start, _ in now],
+        )
         for step in range(1, steps + 1):
             stops = [start + (stop - start) * step // steps for start, stop in now]
             bounds = [(np.array([start]), np.array([until])) for (start, _), until in zip(now, stops, strict=True)]

@@ -152,6 +152,8 @@ class Items:
         self._time = np.zeros(64, np.int64)
         self._number = np.zeros(64, np.int64)
         self._graphs: list[tuple[int, EventBatch]] = []
+        self._size = 0
+        """Bytes of them."""
         self._small = 0
         """How many of the last batches are to become one: each has few events."""
 
@@ -180,7 +182,9 @@ class Items:
             large = len(batch) >= _FEW
             if large or self._small == _FEW:
                 self._put_together()
-            self._graphs.append((self.end, self._shortened(batch) if large else batch))
+            kept = self._shortened(batch) if large else batch
+            self._graphs.append((self.end, kept))
+            self._size += kept.bytes
             self._small += not large
         self._append(batch.time, numbers)
 
@@ -191,6 +195,7 @@ class Items:
             last = self._graphs[-small:]
             together = self._shortened(EventBatch.concat([batch for _, batch in last]))
             self._graphs[-small:] = [(last[0][0], together)]
+            self._size += together.bytes - _bytes_of(last)
 
     def _shortened(self, batch: EventBatch) -> EventBatch:
         """With the triples that are read."""
@@ -325,18 +330,19 @@ class Items:
     def forget_graphs(self, before: int) -> None:
         """The graphs of events before this place are not needed."""
         gone = next((n for n, (place, batch) in enumerate(self._graphs) if place + len(batch) > before), None)
+        self._size -= _bytes_of(self._graphs[:gone])
         del self._graphs[:gone]
         self._small = min(self._small, len(self._graphs))
         if self._graphs and self._graphs[0][0] < before:
             place, batch = self._graphs[0]
             if 2 * (before - place) > len(batch):
                 self._graphs[0] = (before, batch.slice(before - place, len(batch)))
+                self._size += self._graphs[0][1].bytes - batch.bytes
 
     @property
     def bytes(self) -> int:
         """How large its arrays are."""
-        graphs = sum(column.nbytes for _, batch in self._graphs for column in (*batch.ids, batch.offset, batch.time))
-        return self._time.nbytes + self._number.nbytes + graphs
+        return self._time.nbytes + self._number.nbytes + self._size
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of the graphs kept."""
@@ -364,6 +370,11 @@ class Items:
         self._append(state["time"], state["number"])
         graphs = EventBatch.restored(state["graphs"], terms)
         self._graphs = [(int(state["place"]), graphs)] if len(graphs) else []
+        self._size = _bytes_of(self._graphs)
+
+
+def _bytes_of(graphs: Sequence[tuple[int, EventBatch]]) -> int:
+    return sum(batch.bytes for _, batch in graphs)
 
 
 def _through(clock: I64, number: int) -> int:

@@ -59,6 +59,8 @@ class Recent:
         self._new: list[_Part] = []
         self._last = _NONE
         """The last instant."""
+        self.bytes = 0
+        """About how large it is."""
 
     def copy(self, read: Sequence[NDArray[np.uint32] | None] | None = None) -> Recent:
         """Goes on by itself, with `read` as at the beginning."""
@@ -90,14 +92,16 @@ class Recent:
         if self._counted:
             self._instants = [n + len(_starts(batch)) for n, batch in zip(self._instants, batches, strict=True)]
         self._new.append(_Part(list(batches), tuple(self._instants)))
+        self.bytes += sum(batch.bytes for batch in batches)
         self._last = max(self._last, *(int(batch.time[-1]) for batch in batches if len(batch)))
         if len(self._new) >= _FEW or sum(map(len, batches)) >= _FEW:
             whole = self._together(self._new)
             short = [b if read is None else b.only(read) for b, read in zip(whole, self._read, strict=True)]
             self._old.append(_Part(short, tuple(self._instants)))
+            self.bytes += sum(batch.bytes for batch in short) - sum(map(_size, self._new))
             self._new = []
             while len(self._old) > 1 and self._is_out(self._old[0]):
-                del self._old[0]
+                self.bytes -= _size(self._old.pop(0))
 
     def _is_out(self, part: _Part) -> bool:
         """Whether no window holds anything of it."""
@@ -185,6 +189,11 @@ class Recent:
         if self._counted:
             self._instants = [int(n) for n in state["instants"]]
         self._old = [_Part([EventBatch.restored(each, terms) for each in state["events"]], tuple(self._instants))]
+        self.bytes = _size(self._old[0])
+
+
+def _size(part: _Part) -> int:
+    return sum(batch.bytes for batch in part.batches)
 
 
 def times_of(batches: Sequence[EventBatch]) -> NDArray[np.int64]:

@@ -3,8 +3,8 @@
     push ─ arrivals ─ events in order ┬ all instants at once (rsp/steady.py)         ┬ rows to emit ─ answers
                                       └ one instant after the other (rsp/general.py) ┘
 
-An operator that goes beyond a bound has taken in its batch by half. All state of operators is a function of what windows
-hold, so they are made again of that, and the batch is halved down to the instant, which is left out.
+An operator that goes beyond a bound has taken in its batch by half. All state of operators is a function of what
+windows hold, so they are made again of that, and the batch is halved down to the instant, which is left out.
 
 Queries of one store may share their state, as long as it is the same (sharing/together.py): then none of this is here,
 but a `Share` in it.
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.bounds import MADE, MAPPINGS, ROWS, InstantBound
 from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.delta import MOST_ROWS
 from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
@@ -133,9 +134,7 @@ class RspRun(KbRun):
         """What steady windows hold."""
         self._make(None, None if self._kept is not None else Held(self._plan.contents, self._read, self.schedule))
 
-    def _make(
-        self, known: Knowledge | None, held: Held | None = None, mappings: EventMappings | None = None
-    ) -> None:
+    def _make(self, known: Knowledge | None, held: Held | None = None, mappings: EventMappings | None = None) -> None:
         """Operators that have seen nothing but answers of the KB, and events held, with their mappings."""
         given = self._plan, self._terms, self._kb, self._blanks
         self._own: SteadyAnswers | GeneralAnswers | None
@@ -330,14 +329,18 @@ class RspRun(KbRun):
     def _worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
         self._see(batches)
         found: list[MatchBatch] = []
+        told = 0
         for emitted in () if self._streak.over else self._answer(batches, passed):
             at, rows = self._bounded(emitted)
-            if len(rows):
+            told += len(rows)
+            if len(rows) and told <= MOST_ROWS:
                 found.append(self.batch(at, rows))
             if self._streak.over:
                 break
         if isinstance(self.recent, Recent):
             self.recent.add(batches)
+        if told > MOST_ROWS:  # of all instants together: none of them is to blame
+            raise LimitError(told, MOST_ROWS, "rows that are emitted for one batch; push smaller batches")
         return found
 
     def _bounded(self, emitted: _Emitted) -> tuple[NDArray[np.int64], FullRows]:
@@ -569,7 +572,9 @@ class RspRun(KbRun):
     @property
     def bytes(self) -> int:
         """About how large its state is."""
-        return self._shared.bytes if self._shared is not None else self._answers.bytes
+        if self._shared is not None:
+            return self._shared.bytes
+        return self._answers.bytes + (0 if self._kept is None else self._kept.bytes)
 
 
 def _times(instants: _Instants) -> NDArray[np.int64]:

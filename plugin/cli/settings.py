@@ -191,8 +191,7 @@ class ServeSettings:
     )
     instant_matches: int = _setting(
         SERVED.matches,
-        "The most matches that may end at one instant, and rows emitted there, of a query; beyond it leaves the instant "
-        "out.",
+        "The most matches or rows of a query at one instant; beyond it the instant is left out.",
         "N",
         type=click.IntRange(min=1),
     )

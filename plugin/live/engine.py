@@ -76,8 +76,8 @@ class Emission:
 
 class Engine:
     """Compiled queries, fed together. Its dictionary is its own. `budget` is for queries that have none; `bounds`: of
-    each within an instant; `complete_in_log`: up to when (µs) the log says that a stream is complete, AFTER_ALL where it has all results and
-    does not say so."""
+    each within an instant; `complete_in_log`: up to when (µs) the log says that a stream is complete, AFTER_ALL where
+    it has all results and does not say so."""
 
     def __init__(
         self,

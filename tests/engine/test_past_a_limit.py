@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,11 +15,13 @@ import oxiseq
 from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.flow.delta import Buffer
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.matches.choice import Chooser
 from oxiseq.engine.output.folding import MatchFolder
 from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.output.sieve import MatchSieve
+from oxiseq.engine.patterns.matcher import DEFAULT_LIMITS, StreamMatcher
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms import dictionary
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -270,3 +273,83 @@ def test_operators_are_made_again_after_a_restart(monkeypatch: pytest.MonkeyPatc
         told.append((at, run.omitted.count))
     assert told[0] == told[1]
     assert told[0][1] >= 3
+
+
+GPMS = """DEFINE GPM A ON S { ?x :v ?a . ?y :v ?b } DEFINE GPM B ON S { ?z :w ?c }"""
+MAPPED: dict[str, tuple[str, str]] = {
+    "SPAseq": (f"PREFIX : <{E}> SELECT ?a ?c FROM STREAM S :s WHERE {{ SEQ(A; B) {GPMS} }}", "spaseq"),
+    "OPTIONAL": (
+        f"PREFIX : <{E}> SELECT ?a ?c FROM STREAM S :s WHERE {{ SEQ(A; B) {GPMS} }}".replace(
+            "?y :v ?b", "?y :v ?b OPTIONAL { ?x :u ?d }"
+        ),
+        "spaseq",
+    ),
+    "RSEP-QL": (
+        f"""PREFIX : <{E}> SELECT ?a ?c FROM NAMED :s WIN [RANGE 9000000 SLIDE 1000000] AS :w
+        EVENT ON :w {{ ?x :v ?a . ?y :v ?b }} AS A EVENT ON :w {{ ?z :w ?c }} AS B WHERE {{ MATCH {{ A SEQ B }} }}""",
+        "rsepql",
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("queries", [1, 2])
+@pytest.mark.parametrize("case", MAPPED)
+def test_an_event_with_too_many_mappings_has_none(
+    monkeypatch: pytest.MonkeyPatch, case: str, queries: int, size: int
+) -> None:
+    """n triples have n x n mappings, 16 of which are allowed. The third such event with none matched in between sets
+    the query aside."""
+    counts = [1, 2, 5, 3, 5, 2, 5, 5, 1, 5, 5, 5, 1]
+    events: list[tuple[int, str]] = []
+    for place, count in enumerate(counts):
+        events.append((2_000_000 * place, " ".join(f"<{E}s{n}> <{E}v> {n} ." for n in range(count))))
+        if place < 8:
+            events.append((2_000_000 * place + 1_000_000, f"<{E}s> <{E}w> {place} ."))
+
+    def found(rows: int, kept: list[tuple[int, str]]) -> list[tuple[int, bool, list[tuple[int, str]]]]:
+        limits = (None, replace(DEFAULT_LIMITS, rows=rows), None)
+        monkeypatch.setattr(StreamMatcher.__init__, "__defaults__", limits)
+        store = oxiseq.Store()
+        text, language = MAPPED[case]
+        registered = [store.register(text, language=language) for _ in range(queries)]
+        for low in range(0, len(kept), size):
+            with suppress(LimitError):
+                store.stream(E + "s").extend(kept[low : low + size])
+        return [(q.omitted, q.failed, [(match.at_us, str(match)) for match in q.matches()]) for q in registered]
+
+    bounded = found(16, events)
+    assert all(each == bounded[0] for each in bounded)
+    omitted, failed, rows = bounded[0]
+    assert omitted == counts.count(5) and failed
+    until = 2_000_000 * 9  # the last one before the three
+    without = [(at, graph if graph.count(" .") < 5 else f"<{E}s> <{E}other> 0 .") for at, graph in events]
+    left_out = {at for (at, graph) in events if graph.count(" .") == 5}
+    whole = [row for row in found(1000, without)[0][2] if row[0] < until and row[0] not in left_out]
+    assert [row for row in rows if row[0] < until] == whole
+
+
+def test_an_operator_without_windows_sets_the_query_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it keeps cannot be made again: not the batch is lost, but the query ends, by name, and no other."""
+    usual = Buffer.grow
+
+    def grow(self: Buffer) -> None:
+        if len(self) >= 16:
+            raise LimitError(17, 16, "rows that an operator makes")
+        usual(self)
+
+    monkeypatch.setattr(Buffer, "grow", grow)
+    store = oxiseq.Store()
+    pairs = store.register(
+        f"PREFIX : <{E}> SELECT ?a ?b FROM STREAM :s WHERE {{ {{ ?x :v ?a }} SEQ {{ ?y :v ?b }} }}", language="epsparql"
+    )
+    other = store.register(OTHER, language="spectra")
+    raised: list[LimitError] = []
+    for event in CLUSTERS[:30]:
+        try:
+            store.stream(E + "s").extend([event])
+        except LimitError as error:
+            raised.append(error)
+    assert len(raised) == 1 and "set aside" in str(raised[0])
+    assert pairs.failed and pairs.omitted == 1 and pairs.matches()
+    assert not other.failed and other.omitted == 0
