@@ -119,7 +119,7 @@ class EventBatch:
         kept = np.isin(self.predicate, predicates)
         if kept.all():
             return self
-        before = offsets(kept)
+        before = offsets(kept.astype(np.int64))
         columns = (column[kept] for column in (self.subject, self.predicate, self.object))
         return EventBatch(self.time, before[self.offset], *columns)
 

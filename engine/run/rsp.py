@@ -356,7 +356,11 @@ class RspRun(KbRun):
             if time not in left_out:
                 streak.answered()
                 continue
-            (streak.give_up if final else streak.leave_out)(*left_out[time], time)
+            bound, given = left_out[time]
+            if final and isinstance(given, LimitError):
+                streak.give_up(bound, given, time)
+            else:
+                streak.leave_out(bound, given, time)
             if streak.over:
                 kept = np.flatnonzero(at < time)
                 return at[kept], rows.take(kept)
