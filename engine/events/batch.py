@@ -81,7 +81,8 @@ class EventBatch:
             return next(iter(batches))
         if not batches:
             return cls.empty()
-        sizes = np.concatenate([np.diff(batch.offset) for batch in batches])
+        joints = np.cumsum([len(batch.offset) for batch in batches])[:-1] - 1
+        sizes = np.delete(np.diff(np.concatenate([batch.offset for batch in batches])), joints)
         return cls(
             np.concatenate([batch.time for batch in batches]),
             offsets(sizes),

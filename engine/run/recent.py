@@ -87,14 +87,18 @@ class Recent:
 
     def add(self, batches: Sequence[EventBatch]) -> None:
         """Further instants, whole ones."""
-        if not any(map(len, batches)):
+        events, size, last = 0, 0, self._last
+        for batch in batches:
+            if count := len(batch.time):
+                events, size, last = events + count, size + batch.bytes, max(last, batch.time.item(-1))
+        if not events:
             return
         if self._counted:
             self._instants = [n + len(_starts(batch)) for n, batch in zip(self._instants, batches, strict=True)]
         self._new.append(_Part(list(batches), tuple(self._instants)))
-        self.bytes += sum(batch.bytes for batch in batches)
-        self._last = max(self._last, *(int(batch.time[-1]) for batch in batches if len(batch)))
-        if len(self._new) >= _FEW or sum(map(len, batches)) >= _FEW:
+        self.bytes += size
+        self._last = last
+        if len(self._new) >= _FEW or events >= _FEW:
             whole = self._together(self._new)
             short = [b if read is None else b.only(read) for b, read in zip(whole, self._read, strict=True)]
             self._old.append(_Part(short, tuple(self._instants)))

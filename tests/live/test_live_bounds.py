@@ -161,3 +161,30 @@ def test_rules_that_make_a_term_each_round_are_set_aside(tmp_path: Path) -> None
         assert rows(service, "loops") == []
         assert len(rows(service, "other")) == 39
         assert taken < 15
+
+
+PATH = f"""PREFIX : <{E}> REGISTER RSTREAM :reached AS SELECT (COUNT(*) AS ?n)
+FROM NAMED WINDOW :w ON <{IRI}> [RANGE PT1M STEP PT1S] WHERE {{ WINDOW :w {{ ?a :next+ ?b }} }}"""
+
+
+def test_a_path_that_connects_too_much_leaves_its_instant_out(tmp_path: Path) -> None:
+    """The n-th edge of a chain connects n pairs more, 20 of which are allowed; no entry of the log is set aside."""
+
+    def chain(seconds: Iterable[int], key: str) -> Batch:
+        lines = batch(seconds, key).body.decode().splitlines()
+        for place in range(0, len(lines), 2):
+            at = lines[place].split("<urn:e")[1].split(">")[0]
+            lines[place] = f"<{E}n{int(at)}> <{E}next> <{E}n{int(at) + 1}> <urn:e{at}> ."
+        return Batch(IRI, key, "\n".join(lines).encode())
+
+    with live(tmp_path, LiveSettings(idle=None, bounds=InstantBounds(made=20))) as service:
+        service.queries.register("reached", PATH, "rspql")
+        service.queries.register("other", OTHER.replace(":v", ":next"))
+        worked(service, chain([*range(21), 200, 201], "too many, and too many that go"))
+        status = service.queries.get("reached")
+        assert status.record.state == "running" and status.set_aside.entries == 0 and status.omitted.count == 2
+        worked(service, chain([*range(300, 330), 400], "many too many"))
+        status = service.queries.get("reached")
+        assert status.record.state == "failed" and "rows that an operator makes at one instant" in status.error
+        assert status.set_aside.entries == 0 and status.omitted.count == 5
+        assert service.queries.get("other").record.state == "running" and len(rows(service, "other")) == 21 + 2 + 30
