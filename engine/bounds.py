@@ -19,16 +19,21 @@ MATCHES: Final = InstantBound("matches", "matches that end at one instant (write
 CHOICES: Final = InstantBound("choices", "what is to be chosen from at one instant")
 ROWS: Final = InstantBound("rows", "rows emitted at one instant (write ISTREAM or LIMIT, or join by a variable)")
 ROUNDS: Final = InstantBound("rounds", "rounds of rules at one instant; do they make new terms for ever?")
+MAPPINGS: Final = InstantBound("mappings", "mappings of a graph pattern on one event")
+MADE: Final = InstantBound(
+    "made", "rows that an operator makes at one instant; join by a variable, or shorten the window"
+)
 TRIPLES: Final = InstantBound("triples", "triples that rules derive at one instant; do they make new terms for ever?")
 
 
 @dataclass(frozen=True, slots=True)
 class InstantBounds:
-    """Most of each at one instant; `choices` has limits of its own by what is chosen. `running`: instants left out one
+    """Most of each at one instant; `choices` and `mappings` have limits of their own. `running`: instants left out one
     after the other until the query is set aside."""
 
     matches: int = 1 << 20
     rows: int = 1 << 20
+    made: int = 1 << 24
     rounds: int = 1000
     triples: int = 1 << 20
     running: int = 3
@@ -36,5 +41,5 @@ class InstantBounds:
 
 BOUNDS: Final = InstantBounds()
 """Those of a store in Python, and of a run over whole streams."""
-SERVED: Final = InstantBounds(matches=1 << 14, rows=1 << 14, triples=1 << 16)
+SERVED: Final = InstantBounds(matches=1 << 14, rows=1 << 14, made=1 << 20, triples=1 << 16)
 """Those of a server, whose queries wait for each other, and which stores what is found."""

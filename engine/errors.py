@@ -77,6 +77,14 @@ class LimitError(OxiseqError):
         return f"{self.what or 'limit exceeded'}: {self.given} given, at most {self.limit} allowed"
 
 
+class MappingsError(LimitError):
+    """A graph pattern is beyond a limit on one event, the one of this number in its batch."""
+
+    def __init__(self, given: int, limit: int, what: str = "", event: int = 0) -> None:
+        super().__init__(given, limit, what)
+        self.event = event
+
+
 @public
 class KbError(OxiseqError):
     """The knowledge base cannot be read or queried.

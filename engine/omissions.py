@@ -42,10 +42,16 @@ class Streak:
         """Something has been emitted at an instant."""
         self.running = 0
 
-    def leave_out(self, bound: InstantBound, given: int, instant: int) -> None:
-        """An instant (µs) has so many."""
+    def leave_out(self, bound: InstantBound, given: int | LimitError, instant: int) -> None:
+        """An instant (µs) has so many, or is beyond a limit."""
         self.running += 1
-        self._omitted.append(exceeded(self.bounds, bound, given, instant, self.running))
+        told = exceeded if isinstance(given, int) else beyond
+        self._omitted.append(told(self.bounds, bound, given, instant, self.running))  # type: ignore[arg-type]  # as told
+
+    def give_up(self, bound: InstantBound, error: LimitError, instant: int) -> None:
+        """An instant (µs) is beyond a limit, and the state that it has left cannot be mended: it is the last one."""
+        self.running = max(self.running, self.bounds.running - 1)
+        self.leave_out(bound, error, instant)
 
     @property
     def over(self) -> bool:

@@ -6,7 +6,7 @@ stream; whose stream it is, the caller knows. The times need not be in order: so
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
@@ -46,6 +46,11 @@ class EventBatch:
         `hold` them; readers do."""
         return self.subject, self.predicate, self.object
 
+    @property
+    def bytes(self) -> int:
+        """How large it is."""
+        return 8 * (2 * len(self.time) + 1) + 12 * len(self.subject)
+
     def same(self, other: EventBatch) -> bool:
         """Whether both hold the same events in the same order."""
         return len(self) == len(other) and all(
@@ -76,7 +81,8 @@ class EventBatch:
             return next(iter(batches))
         if not batches:
             return cls.empty()
-        sizes = np.concatenate([np.diff(batch.offset) for batch in batches])
+        joints = np.cumsum([len(batch.offset) for batch in batches])[:-1] - 1
+        sizes = np.delete(np.diff(np.concatenate([batch.offset for batch in batches])), joints)
         return cls(
             np.concatenate([batch.time for batch in batches]),
             offsets(sizes),
@@ -97,6 +103,26 @@ class EventBatch:
             self.predicate[low:high],
             self.object[low:high],
         )
+
+    def without(self, events: Sequence[int]) -> EventBatch:
+        """The same events, of which some have no triples."""
+        if not events:
+            return self
+        sizes = np.diff(self.offset)
+        kept = np.ones(len(self), np.bool_)
+        kept[list(events)] = False
+        triples = np.repeat(kept, sizes)
+        columns = (column[triples] for column in (self.subject, self.predicate, self.object))
+        return EventBatch(self.time, offsets(np.where(kept, sizes, 0)), *columns)
+
+    def only(self, predicates: NDArray[np.uint32]) -> EventBatch:
+        """The same events with those triples that have one of these predicates."""
+        kept = np.isin(self.predicate, predicates)
+        if kept.all():
+            return self
+        before = offsets(kept.astype(np.int64))
+        columns = (column[kept] for column in (self.subject, self.predicate, self.object))
+        return EventBatch(self.time, before[self.offset], *columns)
 
     def take(self, index: NDArray[np.integer]) -> EventBatch:
         """The events of these numbers (i64[k], any order, repetitions allowed), copied."""

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.bounds import MADE
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.flow.buffers import Flowing
 from oxiseq.engine.kernels.memory.growing import longer
@@ -68,6 +69,8 @@ class Buffer(Addressed[Flowing]):
         """Which columns hold numbers, not ids."""
         self.most = MOST_ROWS
         """Rows past which it does not grow."""
+        self.bound = MOST_ROWS
+        """Rows of one tick, past which LimitError is raised."""
         self._count = np.zeros(1, np.int64)
         self._counter = self._count.data  # read in a third of the time
         self._table = np.zeros(WORDS * len(Flowing._fields), np.int64)
@@ -141,8 +144,15 @@ class Buffer(Addressed[Flowing]):
         self._counter[0] = other._counter[0]
         other.clear()
 
+    def check(self) -> None:
+        """Raise LimitError if one of its ticks has too many rows."""
+        at, bound = self._arrays.at[: self._counter[0]], self.bound
+        if len(at) > bound and (at[bound:] == at[:-bound]).any():
+            raise LimitError(bound + 1, bound, MADE.what)
+
     def grow(self) -> None:
-        """Twice the room, its rows kept. Raises LimitError past `most`."""
+        """Twice the room, its rows kept. Raises LimitError past `most`, and past `bound`."""
+        self.check()
         at, weight, rows, _ = self._arrays
         if len(at) >= self.most:
             what = "rows that an operator makes of one batch of changes; push smaller batches, or ask for less"

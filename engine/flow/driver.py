@@ -75,6 +75,11 @@ class Driver:
             self._make_table()
         return self._address
 
+    @property
+    def largest(self) -> int:
+        """The most rows that any operator has had room for of late."""
+        return self._scalars.item(LARGEST)
+
     def go_on(self, place: int) -> None:
         """What `drive` has left to Python at an operator. Raises LimitError."""
         answer, node = self._scalars.item(ANSWER), self._nodes[place]

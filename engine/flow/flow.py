@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from oxiseq.engine.flow.delta import Buffer, Delta, Ids
+from oxiseq.engine.flow.delta import MOST_ROWS, Buffer, Delta, Ids
 from oxiseq.engine.flow.driver import Driver
 from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.nodes.fed import Fed
@@ -38,6 +38,7 @@ class Flow:
         self._filled: list[Buffer] = []
         """Sources that the last step had rows of, or that have room to give back."""
         self._begun = False
+        self._bound = MOST_ROWS
         self._failed: Exception | None = None
         """Why the last batch was taken in by some nodes and not by others."""
 
@@ -82,13 +83,23 @@ class Flow:
             self._driver.step()
         else:
             self._begin(tick)
+        if not self._begun or self._driver.largest > self._bound:
+            for node in self._working:
+                node.out.check()
+        self._begun = True
 
     def _begin(self, tick: int) -> None:
         """The first step: some have rows without any input."""
-        self._begun = True
         for node in self._working:
             if node.begin(tick) or any(node.inputs):
                 node.step()
+
+    def bound(self, most: int) -> None:
+        """From now on have steps raise LimitError where an operator makes more rows than this of one tick."""
+        if most != self._bound:
+            self._bound = most
+            for out in (*(node.out for node in self._working), *(buffer for _, buffer in self._connected)):
+                out.bound = most
 
     def roots(self, places: Sequence[int]) -> Roots:
         """Several operators whose rows are read after each step."""
@@ -103,6 +114,8 @@ class Flow:
             self._coming = Roots([buffer.address for _, buffer in self._connected])
         for number in self._coming.filled():
             out, buffer = self._connected[number]
+            if len(buffer) > self._bound:
+                buffer.check()
             out.take_over(buffer)
             self._filled.append(out)
         if self._fed:

@@ -56,14 +56,16 @@ class Occurring:
         self._place, self._used, self._rows = (longer(a, size) for a in (self._place, self._used, self._rows))
 
     def move(self, starts: I64, stops: I64, tick: int) -> Delta:
-        """Continue with the window. starts, stops: i64[ticks], neither falls: at tick `tick` + k it holds the items in
-        the places [starts[k], stops[k])."""
+        """Continue with the window, whose rows stay until `forget`. starts, stops: i64[ticks], neither falls: at tick
+        `tick` + k it holds the items in the places [starts[k], stops[k])."""
         if self._stays(starts.item(-1), stops.item(-1)):
             return self._nothing
         rows, at, weight = self.changes(starts, stops)
-        found = Delta(at + tick, weight, self._rows[rows])
-        self.forget()
-        return found
+        return Delta(at + tick, weight, self._rows[rows])
+
+    def come_again(self, start: int) -> None:
+        """Have the window hold nothing, before it moves from this place on."""
+        self._start = self._stop = start
 
     def _stays(self, start: int, stop: int) -> bool:
         """Moves to the window's position, if no row comes or goes by that."""

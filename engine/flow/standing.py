@@ -68,18 +68,21 @@ class Standing:
             lambda group, rows: in_order(group, rows, lowered.order, blanks.ids, terms),
             terms.bounds.rows,
         )
+        self._made = terms.bounds.made
         self._tick = 0
         """The next one."""
 
     def push(self, batches: Sequence[EventBatch]) -> tuple[I64, I64, Ids]:
         """Events by window, each in order of time: the times of their instants, numbers of instants, ascending, and the
         rows to emit at them. Raises KbError, LimitError."""
+        self._flow.bound(self._made)
         graphs = self._know(self.knowledge.changed())
         times = self.leaves.push(batches, graphs, self._tick)
         return times, *self._step(len(times))
 
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
-        """As `push`, but emits nothing, and the KB has not changed. Raises LimitError."""
+        """As `push`, before any other, but emits nothing, and the KB has not changed. No bound holds within an
+        instant. Raises LimitError."""
         graphs, first = self._know(self.knowledge.unchanged()), self._tick
         self._tick += len(self.leaves.push(batches, graphs, first))
         self._told.pass_over(self._flow.step(first))
@@ -87,11 +90,12 @@ class Standing:
     def move(self, moves: Moves, given: Mapping[str, Delta]) -> tuple[I64, Ids]:
         """Several instants: how windows move; by name changes of the given rows, tick k being
         instant k. Numbers of instants, ascending, and the rows to emit at them. Raises KbError, LimitError."""
+        self._flow.bound(self._made)
         self._feed(moves, self._know(self.knowledge.changed()), given)
         return self._step(len(moves.low))
 
     def pass_over_moves(self, moves: Moves, given: Mapping[str, Delta]) -> None:
-        """As `move`, but emits nothing, and the KB has not changed. Raises LimitError."""
+        """As `move`, in the same way. Raises LimitError."""
         self._feed(moves, self._know(self.knowledge.unchanged()), given)
         first, self._tick = self._tick, self._tick + len(moves.low)
         self._told.pass_over(self._flow.step(first))

@@ -7,7 +7,7 @@ rows and their order on that event alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Store
 
-from oxiseq.engine.errors import LimitError
+from oxiseq.engine.errors import MappingsError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.extras import needed
@@ -106,6 +106,13 @@ class Rows(NamedTuple):
         return Occurrences(self.event[self.low : self.high].copy(), self.values[self.low : self.high, :width].copy())
 
 
+def _without(rows: Rows, events: Container[int]) -> Rows:
+    """Without those of some events."""
+    event, values = rows.event[rows.low : rows.high], rows.values[rows.low : rows.high]
+    kept = [number for number, each in enumerate(event.tolist()) if each not in events]
+    return rows if len(kept) == len(event) else Rows.of(event[kept], values[kept])
+
+
 @cache
 def _none_of(width: int) -> Occurrences:
     return Occurrences(np.zeros(0, np.int64), np.zeros((0, width), np.uint32))
@@ -148,11 +155,16 @@ class StreamMatcher:
         """Per request, then per leaf, rows that are none."""
 
     def match(self, batch: EventBatch) -> list[Occurrences]:
-        """The occurrences of each request on the batch.
+        """The occurrences of each request on the batch. Raises LimitError when a GPM has more rows on one event than
+        the limit allows."""
+        return self._copied(self.rows(batch))
 
-        Raises LimitError when a GPM has more rows on one event than the limit allows.
-        """
-        rows = self.rows(batch)
+    def match_within(self, batch: EventBatch) -> tuple[list[Occurrences], dict[int, MappingsError]]:
+        """The same, as `rows_within`."""
+        rows, beyond = self.rows_within(batch)
+        return self._copied(rows), beyond
+
+    def _copied(self, rows: list[Rows]) -> list[Occurrences]:
         return [rows[number].copied(len(request.keep)) for number, request in enumerate(self.plan.requests)]
 
     def rows(self, batch: EventBatch, found: list[Rows] | None = None) -> list[Rows]:
@@ -176,6 +188,22 @@ class StreamMatcher:
                 )
             )
         return found
+
+    def rows_within(
+        self, batch: EventBatch, found: list[Rows] | None = None
+    ) -> tuple[list[Rows], dict[int, MappingsError]]:
+        """As `rows`, where an event on which a GPM is beyond a limit has no mappings at all; and such events, by
+        number."""
+        beyond: dict[int, MappingsError] = {}
+        while True:
+            try:
+                rows = self.rows(batch.without([*beyond]), found)
+            except MappingsError as error:
+                if error.event in beyond:  # of the knowledge base alone
+                    raise
+                beyond[error.event], found = error, None
+            else:
+                return [_without(each, beyond) for each in rows] if beyond else rows, beyond
 
     def native(self, batch: EventBatch) -> list[Rows]:
         """The rows of the kernel's GPMs, for `rows`; `nothing` itself where there are none."""
@@ -218,7 +246,7 @@ class StreamMatcher:
         rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
         if rows < 0:
             number = int(np.flatnonzero(self._place == kernel.state[k.GPM])[0])
-            self._raise_limit(rows, int(batch.time[kernel.state[k.FIRST]]), self.plan.kernel[number])
+            self._raise_limit(rows, batch, int(kernel.state[k.FIRST]), self.plan.kernel[number])
         if rows == 0:
             return _NONE
         row0 = kernel.memory.row0
@@ -243,12 +271,11 @@ class StreamMatcher:
                 found[gpm.request] = Rows(memory.event, memory.row_values, low, high, addresses)
         return found
 
-    def _raise_limit(self, status: int, time: int, gpm: KernelGpm) -> None:
-        name = self.plan.name(gpm.request)
-        where = f"GPM {name} on the event at {to_text(time)}"
+    def _raise_limit(self, status: int, batch: EventBatch, event: int, gpm: KernelGpm) -> None:
+        where = f"GPM {self.plan.name(gpm.request)} on the event at {to_text(int(batch.time[event]))}"
         if status == match.TOO_MANY_ROWS:
-            raise LimitError(self._limits.rows + 1, self._limits.rows, f"mappings of {where}")
-        raise LimitError(self._limits.visits + 1, self._limits.visits, f"steps of the join of {where}")
+            raise MappingsError(self._limits.rows + 1, self._limits.rows, f"mappings of {where}", event)
+        raise MappingsError(self._limits.visits + 1, self._limits.visits, f"steps of the join of {where}", event)
 
     def _decided(self, gpm: KernelGpm, memory: k.MatchMemory, low: int, high: int) -> Rows:
         """The rows of a GPM without those that exact arithmetic refuses, and without repetitions."""

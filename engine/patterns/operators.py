@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
 from oxiseq.engine import kinds
-from oxiseq.engine.errors import LimitError
+from oxiseq.engine.errors import LimitError, MappingsError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.flow.delta import Delta, Ids
@@ -117,7 +117,7 @@ class OperatorMatcher:
                 found.append(self._step(batch, leaves, event, event + 1))
             except LimitError as error:
                 self._again()
-                raise LimitError(error.given, error.limit, self._where(batch, event)) from None
+                raise MappingsError(error.given, error.limit, self._where(batch, event), event) from None
         events, values = zip(*found, strict=True)
         return np.concatenate(events), np.concatenate(values)
 
@@ -161,7 +161,7 @@ class OperatorMatcher:
         counts = np.bincount(event)
         most = int(counts.argmax())
         if counts[most] > self._most_rows:
-            raise LimitError(self._most_rows + 1, self._most_rows, self._where(batch, most))
+            raise MappingsError(self._most_rows + 1, self._most_rows, self._where(batch, most), most)
 
     def _names(self, count: int) -> Ids:
         """As many terms, ascending."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.errors import MappingsError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Delta
 from oxiseq.engine.flow.occurring import Occurring
@@ -34,9 +35,12 @@ class EventMappings:
     def __init__(self, sources: Sequence[Source], matchers: Sequence[StreamMatcher | None], held: Held) -> None:
         self._sources, self._matchers, self._held = sources, matchers, held
         self.by_name = {source.form.name: Occurring(source.form) for source in sources}
+        self.beyond: dict[int, MappingsError] = {}
+        """Times of events on which a pattern is beyond a limit, so that they have no rows; whoever notes them takes
+        them out."""
 
     def add(self, batches: Sequence[EventBatch]) -> None:
-        """Complete events by stream, in order of time: items, and their rows. Raises LimitError, KbError."""
+        """Complete events by stream, in order of time: items, and their rows. Raises KbError."""
         for stream, batch in enumerate(batches):
             if len(batch):
                 self._match(stream, *self._held.add(stream, batch))
@@ -52,7 +56,8 @@ class EventMappings:
         matcher = self._matchers[stream]
         if matcher is None or not len(batch):
             return
-        found = matcher.match(batch)
+        found, beyond = matcher.match_within(batch)
+        self.beyond |= {int(batch.time[event]): error for event, error in beyond.items()}
         for source in self._sources:
             rows = found[source.request] if source.stream == stream else None
             if rows is None or not len(rows.event):
@@ -66,6 +71,16 @@ class EventMappings:
         """Windows continue: by content the places [start, stop) at each tick from `tick` on. The changes, by
         name."""
         return {s.form.name: self.by_name[s.form.name].move(*bounds[s.content], tick) for s in self._sources}
+
+    def come_again(self) -> None:
+        """Have windows hold nothing, before they move from where they are."""
+        for source in self._sources:
+            self.by_name[source.form.name].come_again(self._held.contents[source.content].start)
+
+    def forget(self) -> None:
+        """What has left the windows is not needed."""
+        for rows in self.by_name.values():
+            rows.forget()
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """Their terms."""

@@ -6,7 +6,7 @@ enter and leave them → operators (engine/flow) → **full rows to emit**.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -42,16 +42,21 @@ TOLD: Final = Window(None)
 
 
 class GeneralAnswers:
-    """All that changes for a query that is answered so. held: its events; all else is derived from them."""
+    """All that changes for a query that is answered so. held: its events; all else is derived from them, and
+    `mappings`, their rows, if they have been found before."""
 
     def __init__(
-        self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks, held: Held, known: Knowledge | None
+        self,
+        plan: RspPlan,
+        terms: TermDictionary,
+        kb: KbInTime,
+        blanks: KbBlanks,
+        held: Held,
+        known: Knowledge | None,
+        mappings: EventMappings | None = None,
     ) -> None:
         self._plan, self._terms, self._blanks = plan, terms, blanks
         self.held = held
-        matchers = [
-            None if request is None else StreamMatcher(request, terms, kb, blanks=blanks) for request in plan.requests
-        ]
         windows = [TOLD for _ in plan.contents]
         flow = plan.flow
         parts = cut(flow.plan) if flow.used else None
@@ -60,13 +65,22 @@ class GeneralAnswers:
         named = {form.name for form in flow.plan.forms if isinstance(form, Given)}
         self._sources = [_source(plan, event) for event in plan.events if event.name in named]
         """Those that a MATCH names."""
-        self._mappings = EventMappings(self._sources, matchers, held)
+        if mappings is None:
+            asked = plan.requests
+            matchers = [None if each is None else StreamMatcher(each, terms, kb, blanks=blanks) for each in asked]
+            mappings = EventMappings(self._sources, matchers, held)
+        self.mappings = mappings
         streams = {source.form.name: source.stream for source in self._sources}
-        occurring = self._mappings.by_name
+        occurring = self.mappings.by_name
         self._stepping = None if parts is None else Stepping(parts, flow.used, occurring, streams, terms)
         """What MATCH finds, if it uses its items up."""
-        self.too_many: dict[int, int] = {}
+        self.too_many: Mapping[int, int] = {}
         """How many rows the last instants would have had of which none was emitted, by their times."""
+
+    @property
+    def rebuilds(self) -> bool:
+        """Whether all its state can be made again of the events held."""
+        return self._stepping is None and self.held.rebuilds
 
     @property
     def knowledge(self) -> Knowledge:
@@ -75,19 +89,31 @@ class GeneralAnswers:
 
     def add(self, batches: Sequence[EventBatch]) -> None:
         """Complete events by stream, in order of time. Raises LimitError, KbError."""
-        self._mappings.add(batches)
+        self.mappings.add(batches)
 
     def take_up(self) -> None:
         """Restores the state after the events held and the last instant; the KB has not changed. Raises
         LimitError."""
-        self._mappings.take_up()
+        self.mappings.take_up()
+        self.pass_over(1)
+
+    def pass_over(self, steps: int) -> None:
+        """The same, where the rows of event patterns are known; the events in windows come in so many steps. Raises
+        LimitError."""
+        self.mappings.come_again()
         if not self.held.begun:
             return
-        now = [content.places for content in self.held.contents]
-        bounds = [(np.array([start]), np.array([stop])) for start, stop, _ in now]
-        given = self._mappings.move(bounds, 0)
-        moves = moves_of(self._plan.contents, self.held, [start for start, _, _ in now], bounds, 1)
-        self._standing.pass_over_moves(moves, given)
+        now = [(start, stop) for start, stop, _ in self.held.places]
+        steps, before = (
+            min(steps, max((stop - start for start, stop in now), default=1) or 1),
+            [start for start, _ in now],
+        )
+        for step in range(1, steps + 1):
+            stops = [start + (stop - start) * step // steps for start, stop in now]
+            bounds = [(np.array([start]), np.array([until])) for (start, _), until in zip(now, stops, strict=True)]
+            given = self.mappings.move(bounds, 0)
+            self._standing.pass_over_moves(moves_of(self._plan.contents, self.held, before, bounds, 1), given)
+            before = stops
 
     def told(self, stretches: Stretches) -> tuple[Stretches, I64, FullRows]:
         """The full rows to emit at some instants, in the order in which they are emitted: the instants at which the
@@ -96,7 +122,7 @@ class GeneralAnswers:
         before = [content.stop for content in held.contents]
         bounds = held.through(stretches.at)
         if self._stepping is None:
-            given = self._mappings.move(bounds, 0)
+            given = self.mappings.move(bounds, 0)
         else:
             of_events = {source.form.name: bounds[source.content] for source in self._sources}
             ticks, given = self._stepping.through(of_events, held.schedule.further_of(stretches))
@@ -106,16 +132,19 @@ class GeneralAnswers:
         moves = moves_of(self._plan.contents, held, before, bounds, len(stretches))
         number, values = self._standing.move(moves, given)
         self.too_many = {int(stretches.at[place]): given for place, given in self._standing.too_many.items()}
-        found = full_rows(self._plan, number, values, self._blanks.ids, self._terms)
-        held.forget()
-        return stretches, *found
+        return stretches, *full_rows(self._plan, number, values, self._blanks.ids, self._terms)
+
+    def forget(self) -> None:
+        """What windows do not need any more is freed."""
+        self.held.forget()
+        self.mappings.forget()
 
     # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of all that it may still look at."""
         yield from self.held.held_ids()
-        yield from self._mappings.held_ids()
+        yield from self.mappings.held_ids()
         yield from self._standing.held_ids()
         if self._stepping is not None:
             yield from self._stepping.held_ids()
@@ -127,7 +156,7 @@ class GeneralAnswers:
         rows = standing["rows"] + (0 if stepping is None else stepping.records)
         return {
             "items": len(self.held),
-            "mappings": len(self._mappings),
+            "mappings": len(self.mappings),
             **standing,
             "rows": rows,
         }
@@ -135,14 +164,14 @@ class GeneralAnswers:
     @property
     def bytes(self) -> int:
         """About how large it is."""
-        arrays = self.held.bytes + self._mappings.bytes
+        arrays = self.held.bytes + self.mappings.bytes
         return arrays + self._standing.bytes + (0 if self._stepping is None else self._stepping.bytes)
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between instants."""
         return {
             **self.held.save(terms),
-            "events": [rows.save(terms) for rows in self._mappings.by_name.values()],
+            "events": [rows.save(terms) for rows in self.mappings.by_name.values()],
             "standing": self._standing.save(terms),
             "stepping": None if self._stepping is None else self._stepping.save(terms),
         }
@@ -150,7 +179,7 @@ class GeneralAnswers:
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state."""
         self.held.restore(state, terms)
-        for occurring, saved in zip(self._mappings.by_name.values(), state["events"], strict=True):
+        for occurring, saved in zip(self.mappings.by_name.values(), state["events"], strict=True):
             occurring.restore(saved, terms)
         self._standing.restore(state["standing"], terms)
         self.held.begun = self._standing.begun

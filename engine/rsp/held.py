@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.delta import Ids
 from oxiseq.engine.rsp.items import I64, Items, WindowRange
 from oxiseq.engine.rsp.plan import ContentPlan
 from oxiseq.engine.rsp.schedule import Schedule, Stretches
@@ -93,9 +94,10 @@ class _Mark(NamedTuple):
 class Held:
     """All of it, for windows of some streams. A schedule reads from it what windows hold."""
 
-    def __init__(self, contents: Sequence[ContentPlan], streams: int, schedule: Schedule) -> None:
+    def __init__(self, contents: Sequence[ContentPlan], read: Sequence[Ids | None], schedule: Schedule) -> None:
         self.schedule = schedule
-        self.items = [Items(any(c.stream == s and c.stored for c in contents)) for s in range(streams)]
+        self.items = [Items(any(c.stream == s and c.stored for c in contents), each) for s, each in enumerate(read)]
+        self._stored = [content.stored for content in contents]
         self.contents = [Content(c.stream, c.window) for c in contents]
         self.newest: int | None = None
         """The time of the newest event."""
@@ -134,15 +136,27 @@ class Held:
         return [content.through(self.items[content.stream], times) for content in self.contents]
 
     def forget(self) -> None:
-        """Frees what no window needs. Unless they are to be remembered, it frees the graphs of events that are in all
-        windows that will have them: operators know them by then."""
+        """Frees what no window needs."""
         for stream, items in enumerate(self.items):
-            first = oldest(self.contents, stream, items.end)
-            items.forget(first)
-            if not items.keeps:
-                continue
-            waiting = (c.stop for c in self.contents if c.stream == stream and not c.settled)
-            items.forget_graphs(first if self._remembers else min(waiting, default=items.end))
+            items.forget(oldest(self.contents, stream, items.end))
+            if items.keeps:
+                items.forget_graphs(self._needed(stream, items.end))
+
+    def _needed(self, stream: int, end: int) -> int:
+        """The first place whose graph is in a window, or may come to be."""
+        each = zip(self.contents, self._stored, strict=True)
+        mine = (c for c, stored in each if c.stream == stream and (stored or self._remembers))
+        return min((c.start for c in mine if not c.settled), default=end)
+
+    @property
+    def rebuilds(self) -> bool:
+        """Whether the graphs of all events that windows hold are kept, as far as they are read: not of a window that
+        holds the same for ever."""
+        contents = zip(self.contents, self._stored, strict=True)
+        if any(stored and c.settled and c.start < c.stop for c, stored in contents):
+            return False
+        each = enumerate(self.items)
+        return all(not items.keeps or items.kept_from <= self._needed(s, items.end) for s, items in each)
 
     def collect(self) -> None:
         """Frees the events that no window needs, however few they are."""
@@ -152,10 +166,10 @@ class Held:
     # --- other states -------------------------------------------------------------------------------
 
     def remember(self) -> None:
-        """Keep the graphs of all events that are in windows from now on."""
+        """Keep the whole graphs of all events that are in windows from now on."""
         self._remembers = True
         for items in self.items:
-            items.keeps = True
+            items.keep_whole()
 
     @property
     def complete(self) -> bool:
@@ -199,6 +213,16 @@ class Held:
         """Where it is, for `back_to`, as long as nothing is forgotten."""
         items = [items.marked() for items in self.items]
         return _Mark(items, [copy(c) for c in self.contents], copy(self.schedule), self.newest, self.begun)
+
+    @property
+    def places(self) -> list[tuple[int, int, bool]]:
+        """Where windows are, for `put_back`."""
+        return [content.places for content in self.contents]
+
+    def put_back(self, places: Sequence[tuple[int, int, bool]]) -> None:
+        """Windows are there again, as long as nothing is forgotten."""
+        for content, each in zip(self.contents, places, strict=True):
+            content.start, content.stop, content.settled = each
 
     def back_to(self, mark: _Mark) -> None:
         """As if nothing had come since."""
@@ -268,9 +292,9 @@ class Held:
 
     def restore_whole(self, state: State, terms: KnownTerms) -> None:
         """Continue from such a state."""
+        self.remember()
         self.restore(state, terms)
         self.begun, self.newest = bool(state["begun"]), state["newest"]
-        self.remember()
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state."""

@@ -137,10 +137,13 @@ def _numbers_of(operator: WindowOperator) -> tuple[int, ...]:
 
 
 class Items:
-    """The events of one stream from some place on; `keeps`: whether their graphs are needed."""
+    """The events of one stream from some place on; `keeps`: whether their graphs are needed, of those that have been
+    held for a while only the triples with these predicates (`read`, None: all)."""
 
-    def __init__(self, keeps: bool) -> None:
-        self.keeps = keeps
+    def __init__(self, keeps: bool, read: NDArray[np.uint32] | None = None) -> None:
+        self.keeps, self._read = keeps, read
+        self._whole = 0
+        """The place from which on the graphs that are kept are whole."""
         self.first = 0
         """The place of the oldest that is kept."""
         self._count = 0
@@ -149,6 +152,8 @@ class Items:
         self._time = np.zeros(64, np.int64)
         self._number = np.zeros(64, np.int64)
         self._graphs: list[tuple[int, EventBatch]] = []
+        self._size = 0
+        """Bytes of them."""
         self._small = 0
         """How many of the last batches are to become one: each has few events."""
 
@@ -177,7 +182,9 @@ class Items:
             large = len(batch) >= _FEW
             if large or self._small == _FEW:
                 self._put_together()
-            self._graphs.append((self.end, batch))
+            kept = self._shortened(batch) if large else batch
+            self._graphs.append((self.end, kept))
+            self._size += kept.bytes
             self._small += not large
         self._append(batch.time, numbers)
 
@@ -186,7 +193,18 @@ class Items:
         small, self._small = self._small, 0
         if small > 1:
             last = self._graphs[-small:]
-            self._graphs[-small:] = [(last[0][0], EventBatch.concat([batch for _, batch in last]))]
+            together = self._shortened(EventBatch.concat([batch for _, batch in last]))
+            self._graphs[-small:] = [(last[0][0], together)]
+            self._size += together.bytes - _bytes_of(last)
+
+    def _shortened(self, batch: EventBatch) -> EventBatch:
+        """With the triples that are read."""
+        return batch if self._read is None else batch.only(self._read)
+
+    def keep_whole(self) -> None:
+        """From now on keep graphs, with all their triples."""
+        if self._read is not None or not self.keeps:
+            self.keeps, self._read, self._small, self._whole = True, None, 0, self.end
 
     def _numbered(self, times: I64) -> I64:
         """The numbers of the instants of further events."""
@@ -251,7 +269,12 @@ class Items:
 
     @property
     def known(self) -> int:
-        """The place from which on the graphs of all events are kept."""
+        """The place from which on the graphs of all events are kept whole."""
+        return max(self._whole, self.kept_from)
+
+    @property
+    def kept_from(self) -> int:
+        """The place from which on graphs are kept."""
         return self._graphs[0][0] if self._graphs else self.end
 
     def like(self, other: Items, count: int) -> bool:
@@ -307,18 +330,19 @@ class Items:
     def forget_graphs(self, before: int) -> None:
         """The graphs of events before this place are not needed."""
         gone = next((n for n, (place, batch) in enumerate(self._graphs) if place + len(batch) > before), None)
+        self._size -= _bytes_of(self._graphs[:gone])
         del self._graphs[:gone]
         self._small = min(self._small, len(self._graphs))
         if self._graphs and self._graphs[0][0] < before:
             place, batch = self._graphs[0]
             if 2 * (before - place) > len(batch):
                 self._graphs[0] = (before, batch.slice(before - place, len(batch)))
+                self._size += self._graphs[0][1].bytes - batch.bytes
 
     @property
     def bytes(self) -> int:
         """How large its arrays are."""
-        graphs = sum(column.nbytes for _, batch in self._graphs for column in (*batch.ids, batch.offset, batch.time))
-        return self._time.nbytes + self._number.nbytes + graphs
+        return self._time.nbytes + self._number.nbytes + self._size
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of the graphs kept."""
@@ -346,6 +370,11 @@ class Items:
         self._append(state["time"], state["number"])
         graphs = EventBatch.restored(state["graphs"], terms)
         self._graphs = [(int(state["place"]), graphs)] if len(graphs) else []
+        self._size = _bytes_of(self._graphs)
+
+
+def _bytes_of(graphs: Sequence[tuple[int, EventBatch]]) -> int:
+    return sum(batch.bytes for _, batch in graphs)
 
 
 def _through(clock: I64, number: int) -> int:

@@ -103,6 +103,11 @@ class Joint:
         self._tables = [*tables]
         graphs = [graph.place for graph in self.leaves.graphs]
         self.knowledge = JointKnowledge(graphs, [*tables.values()], known)
+        self._made = terms.bounds.made
+
+    def bound(self) -> None:
+        """From now on what operators make at an instant is bounded, as for each query alone."""
+        self.flow.bound(self._made)
 
     def know(self, knows_more: Callable[[], bool], tick: int) -> Sequence[EventBatch]:
         """The present content of the KB's graphs if `knows_more`, which is called; tables go to their operators."""
@@ -160,6 +165,7 @@ class JointAnswers:
     def advance(self, batches: Sequence[EventBatch], passed: int) -> Iterator[Part]:
         """Complete events by stream in order of time, all before `passed`: what is emitted. All have asked the
         KB before. Raises LimitError."""
+        self._joint.bound()
         first, times = self._step(batches, self.knowledge.changed)
         for at, rows, pieces in self._joint.told(first, len(times)):
             yield Part(times[at], rows, pieces)

@@ -66,6 +66,8 @@ class JointGeneral:
         held, before = self._held, self._held.mark()
         try:
             self._mappings.add(batches)
+            if self._mappings.beyond:  # each query finds by itself which of its instants are left out
+                raise next(iter(self._mappings.beyond.values()))
             due = held.due(batches, passed, ended=False)
             if self._volatile:
                 held.schedule.check(due)
@@ -76,10 +78,12 @@ class JointGeneral:
             held.back_to(before)
             raise
         held.forget()
+        self._mappings.forget()
 
     def _told(self, stretches: Stretches) -> Iterator[Part]:
         held, first = self._held, self._tick
         before = [content.stop for content in held.contents]
+        self._joint.bound()
         self._step(before, held.through(stretches.at), len(stretches), self.knowledge.changed)
         for each in self._joint.told(first, len(stretches)):
             report = self._reports[each.pieces[0][0][0]]  # of all that emit it
@@ -115,6 +119,7 @@ class JointGeneral:
         """Be as if all that is held had come, and the last instant had been answered. Raises LimitError."""
         held = self._held
         self._mappings.take_up()
+        self._mappings.beyond = {}
         if held.begun:
             now = [content.places for content in held.contents]
             bounds = [(np.array([low]), np.array([high])) for low, high, _ in now]

@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError
 from oxiseq.engine.expressions.blank_nodes import with_shared_blank_nodes
 from oxiseq.engine.flow.events import EventRows
-from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns
+from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns, WindowPlace
 from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where, is_plain
 from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.rsp.items import WindowRange
@@ -139,6 +141,24 @@ class RspPlan:
     def events_read_kb(self) -> bool:
         """Whether event mappings depend on the KB."""
         return any(request.parts.in_place for plan in self.requests if plan is not None for request in plan.requests)
+
+    def predicates(self, terms: TermDictionary) -> list[NDArray[np.uint32] | None]:
+        """By stream the predicates of the triples that its patterns match in windows; None: of any."""
+        found: list[set[int] | None] = [set() for _ in self.streams]
+        for form in self.flow.plan.forms:
+            if not isinstance(form, Patterns):
+                continue
+            patterns = form.query.patterns
+            for pattern, source in zip(patterns, form.query.sources or (0,) * len(patterns), strict=True):
+                place = form.places[source]
+                if not isinstance(place, WindowPlace):
+                    continue
+                stream, predicate = self.contents[place.content].stream, pattern.predicate
+                if not isinstance(predicate, NamedNode):
+                    found[stream] = None
+                elif (mine := found[stream]) is not None:
+                    mine.add(int(terms.constant(predicate)))
+        return [None if each is None else np.array(sorted(each), np.uint32) for each in found]
 
     @property
     def feeds(self) -> str | None:

@@ -6,7 +6,7 @@ In the flow: complete events in order → operators (engine/flow) → **full row
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class SteadyAnswers:
         self._plan, self._terms, self._blanks = plan, terms, blanks
         windows = [window_of(content.window.operators[0]) for content in plan.contents]
         self._standing = Standing(plan.flow, plan.report, windows, kb, blanks, terms, known)
-        self.too_many: dict[int, int] = {}
+        self.too_many: Mapping[int, int] = {}
         """How many rows the last instants would have had of which none was emitted, by their times."""
 
     @property
@@ -53,16 +53,13 @@ class SteadyAnswers:
         """Its answers of the KB."""
         return self._standing.knowledge
 
-    def advance(self, batches: Sequence[EventBatch]) -> Sequence[tuple[I64, FullRows]]:
-        """Complete events by stream in order of time; what is emitted and when. Raises KbError, LimitError."""
-        if not any(map(len, batches)):
-            return ()
+    def advance(self, batches: Sequence[EventBatch]) -> tuple[I64, FullRows]:
+        """Complete events by stream in order of time, of which there are some; when something is emitted, and what.
+        Raises KbError, LimitError."""
         times, at, values = self._standing.push([batches[content.stream] for content in self._plan.contents])
         self.too_many = {int(times[number]): given for number, given in self._standing.too_many.items()}
-        if not len(at) and not self.too_many:
-            return ()
         at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
-        return ((times[at], rows),)
+        return times[at], rows
 
     @property
     def instants(self) -> list[int]:

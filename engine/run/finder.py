@@ -10,14 +10,15 @@ thresholds (a family), may have one finder: it processes each part of the instan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.errors import LimitError
+from oxiseq.engine.bounds import MAPPINGS
+from oxiseq.engine.errors import LimitError, MappingsError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
@@ -25,7 +26,7 @@ from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.omissions import InstantError
+from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.order.clock import Instants
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.deadlines import UNKNOWN, Deadlines, NumberedInstants
@@ -171,6 +172,9 @@ class Finder:
         if plan.query.partition is not None:
             self.partitions = Partitions(plan, self.sequence, self.capacities.groups, self._terms)
         self._kept_rows = 0
+        self._unmatched = Streak(terms.bounds)
+        """Of instants with an event that has too many mappings: running are those with no other event matched in
+        between."""
 
     def reserve(self) -> None:
         """Have the memory that the first row needs."""
@@ -225,6 +229,7 @@ class Finder:
         return {
             "start": self.start,
             "kept_rows": self._kept_rows,
+            "unmatched": self._unmatched.running,
             "sequence": sequence,
             "rows": self.rows.save(columns, _are_terms(plan), terms),
             "deferred": None if self._deferred is None else self._deferred.save(),
@@ -238,6 +243,7 @@ class Finder:
         start = state["start"]
         self.start = None if start is None else int(start)
         self._kept_rows = int(state["kept_rows"])
+        self._unmatched.running = int(state.get("unmatched", 0))
         self.sequence.restore(state["sequence"], terms)
         self.rows.restore(state["rows"], epochs, _are_terms(self.plan), terms)
         if self._deferred is not None:
@@ -251,18 +257,41 @@ class Finder:
 
     def rows_of(self, instants: Instants, found: Sequence[list[Rows]] | None = None) -> list[list[Rows]]:
         """Per stream the rows of each request. `found`: rows matched elsewhere, as far as the kernel matches."""
-        matchers = self.answers.matchers
-        if found is None:
-            return [
-                [] if matcher is None else matcher.rows(batch)
-                for matcher, batch in zip(matchers, instants.batches, strict=True)
-            ]
-        if not self._partly_native:
-            return list(found)
-        return [
-            [] if matcher is None else matcher.rows(batch, rows)
-            for matcher, batch, rows in zip(matchers, instants.batches, found, strict=True)
-        ]
+        if found is not None and not self._partly_native:
+            every, beyond = list(found), dict[int, MappingsError]()
+        else:
+            every, beyond = self._matched(instants, found)
+        if beyond or self._unmatched.running:
+            self._note(instants, every, beyond)
+        return every
+
+    def _matched(
+        self, instants: Instants, found: Sequence[list[Rows]] | None
+    ) -> tuple[list[list[Rows]], dict[int, MappingsError]]:
+        """The rows, and the instants, by number, with an event on which a GPM is beyond a limit: it has no rows."""
+        every, beyond = list[list[Rows]](), dict[int, MappingsError]()
+        for number, (matcher, batch) in enumerate(zip(self.answers.matchers, instants.batches, strict=True)):
+            if matcher is None:
+                every.append([])
+                continue
+            rows, errors = matcher.rows_within(batch, None if found is None else found[number])
+            every.append(rows)
+            beyond |= {int(instants.where[number][event]): error for event, error in errors.items()}
+        return every, beyond
+
+    def _note(self, instants: Instants, every: Sequence[list[Rows]], beyond: Mapping[int, MappingsError]) -> None:
+        """Instants that are left out since an event there is beyond a limit; those with rows are answered."""
+        with_rows = {
+            number
+            for where, requests in zip(instants.where, every, strict=True)
+            for rows in requests
+            for number in where[rows.event[rows.low : rows.high]].tolist()
+        }
+        for number in sorted(with_rows | beyond.keys()):
+            if number not in beyond:
+                self._unmatched.answered()
+            elif not self._unmatched.over:
+                self._unmatched.leave_out(MAPPINGS, beyond[number], int(instants.clocks[number]))
 
     def native(self, instants: Instants) -> list[list[Rows]] | None:
         """Per stream the rows of each request, as far as the kernel matches; None: there are none."""
@@ -335,14 +364,17 @@ class Finder:
         if answers is None:
             answers, _ = self.answers.at(part.instants, 0)
         rows = self.rows_of(part.instants, found)
-        exists = self.answers.exists
-        if exists is None:
-            return self._find(part, rows, answers)
-        exists.begin(part.instants.batches)
+        exists, unmatched = self.answers.exists, self._unmatched.take()
+        if exists is not None:
+            exists.begin(part.instants.batches)
         try:
-            return self._find(part, rows, answers)
+            findings = self._find(part, rows, answers)
         finally:
-            exists.end()
+            if exists is not None:
+                exists.end()
+        if unmatched:
+            findings.omitted = sorted([*unmatched, *findings.omitted], key=lambda error: error.instant)
+        return findings
 
     def _find(self, part: Part, rows: Sequence[Sequence[Rows]], answers: dict[str, KbAnswer]) -> Findings:
         plan, instants, number, last = self.plan, part.instants, part.number, part.last

@@ -14,7 +14,8 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.bounds import ROUNDS, ROWS, TRIPLES
+from oxiseq.engine.bounds import MADE, ROUNDS, ROWS, TRIPLES
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.flow.delta import Buffer, Delta
@@ -342,7 +343,11 @@ class IntervalRun(KbRun):
             self._version = version
         for piece in self._work.arriving.pieces(events, self._stamps.starts(events).start):
             before = self._streak.running
-            found = self._step(piece)
+            try:
+                found = self._step(piece)
+            except LimitError as error:  # operators keep rows for all time: they cannot be made again
+                self._streak.give_up(MADE, error, piece.until)
+                return
             if self._streak.running > before:
                 if self._streak.over:
                     return

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oxiseq.engine.errors import LimitError
+from oxiseq.engine.errors import LimitError, MappingsError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, Omissions, raised
@@ -263,9 +263,13 @@ class QueryRun(Run):
             answers, high = self.finder.answers.at(instants, low)
             high = min(low + CHUNK, high)
             part = instants.slice(low, high)
-            rows = self.finder.native(part)
-            if rows is not None or self.watchful or self.others:
-                found += self._work(part, rows or self.finder.nothing, high >= total, answers)
+            try:
+                rows = self.finder.native(part)
+            except MappingsError:
+                found += self._work(part, None, high >= total, answers)
+            else:
+                if rows is not None or self.watchful or self.others:
+                    found += self._work(part, rows or self.finder.nothing, high >= total, answers)
             low = max(high, 1)
         return found
 
@@ -298,6 +302,8 @@ class QueryRun(Run):
 
     def _note_omitted(self, errors: Sequence[InstantError], batches: list[MatchBatch]) -> list[MatchBatch]:
         """Instants were left out; of what has been found what it is given: nothing behind the one that is final."""
+        last = next((number for number, error in enumerate(errors) if error.final), len(errors))
+        errors = errors[: last + 1]
         self.omitted = self.omitted.more(errors)
         if errors[-1].final or self._too_much is None:
             self._too_much = raised(errors)

@@ -37,10 +37,18 @@ class _Part(NamedTuple):
 
 class Recent:
     """By stream, in order of time. since: events before this time may be missing, None: none is; `instants`: by stream
-    how many it had had by then."""
+    how many it had had by then; `read`: by stream the predicates of the triples that are kept of events that have been
+    held for a while (None: all)."""
 
-    def __init__(self, plan: RspPlan, since: int | None = None, instants: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        plan: RspPlan,
+        since: int | None = None,
+        instants: Sequence[int] | None = None,
+        read: Sequence[NDArray[np.uint32] | None] | None = None,
+    ) -> None:
         self._plan = plan
+        self._read = [None] * len(plan.streams) if read is None else read
         self._windows = [(window_of(content.window.operators[0]), content.stream) for content in plan.contents]
         self._counted = any(window.counted for window, _ in self._windows)
         self._since = since
@@ -51,10 +59,13 @@ class Recent:
         self._new: list[_Part] = []
         self._last = _NONE
         """The last instant."""
+        self.bytes = 0
+        """About how large it is."""
 
-    def copy(self) -> Recent:
-        """Goes on by itself."""
+    def copy(self, read: Sequence[NDArray[np.uint32] | None] | None = None) -> Recent:
+        """Goes on by itself, with `read` as at the beginning."""
         other = copy(self)
+        other._read = self._read if read is None else read
         other._old, other._new, other._instants = list(self._old), list(self._new), list(self._instants)
         return other
 
@@ -76,17 +87,25 @@ class Recent:
 
     def add(self, batches: Sequence[EventBatch]) -> None:
         """Further instants, whole ones."""
-        if not any(map(len, batches)):
+        events, size, last = 0, 0, self._last
+        for batch in batches:
+            if count := len(batch.time):
+                events, size, last = events + count, size + batch.bytes, max(last, batch.time.item(-1))
+        if not events:
             return
         if self._counted:
             self._instants = [n + len(_starts(batch)) for n, batch in zip(self._instants, batches, strict=True)]
         self._new.append(_Part(list(batches), tuple(self._instants)))
-        self._last = max(self._last, *(int(batch.time[-1]) for batch in batches if len(batch)))
-        if len(self._new) >= _FEW or sum(map(len, batches)) >= _FEW:
-            self._old.append(_Part(self._together(self._new), tuple(self._instants)))
+        self.bytes += size
+        self._last = last
+        if len(self._new) >= _FEW or events >= _FEW:
+            whole = self._together(self._new)
+            short = [b if read is None else b.only(read) for b, read in zip(whole, self._read, strict=True)]
+            self._old.append(_Part(short, tuple(self._instants)))
+            self.bytes += sum(batch.bytes for batch in short) - sum(map(_size, self._new))
             self._new = []
             while len(self._old) > 1 and self._is_out(self._old[0]):
-                del self._old[0]
+                self.bytes -= _size(self._old.pop(0))
 
     def _is_out(self, part: _Part) -> bool:
         """Whether no window holds anything of it."""
@@ -127,13 +146,12 @@ class Recent:
         """By stream how many instants it had had before `whole`, if windows count them."""
         return [n - len(_starts(batch)) for n, batch in zip(self._instants, self.whole, strict=True)]
 
-    def parts(self) -> Iterator[_Batches]:
-        """The same, some thousand events at a time; no instant is split."""
+    def parts(self, most: int = _CHUNK) -> Iterator[_Batches]:
+        """The same, so many instants at a time."""
         whole = self.whole
-        times = np.unique(np.concatenate([batch.time for batch in whole]))
-        for low in range(0, len(times), _CHUNK):
-            first, last = times[low], times[min(low + _CHUNK, len(times)) - 1]
-            yield [_between(batch, first, last) for batch in whole]
+        times = times_of(whole)
+        for low in range(0, len(times), most):
+            yield between(whole, times[low], times[min(low + most, len(times)) - 1])
 
     def same(self, other: Recent) -> bool:
         """Whether both hold the same events."""
@@ -175,12 +193,22 @@ class Recent:
         if self._counted:
             self._instants = [int(n) for n in state["instants"]]
         self._old = [_Part([EventBatch.restored(each, terms) for each in state["events"]], tuple(self._instants))]
+        self.bytes = _size(self._old[0])
 
 
-def _between(batch: EventBatch, first: int, last: int) -> EventBatch:
-    """The events from a time to another, both included."""
-    low, high = batch.time.searchsorted(first), batch.time.searchsorted(last, "right")
-    return batch.slice(int(low), int(high))
+def _size(part: _Part) -> int:
+    return sum(batch.bytes for batch in part.batches)
+
+
+def times_of(batches: Sequence[EventBatch]) -> NDArray[np.int64]:
+    """The instants of events by stream."""
+    return np.unique(np.concatenate([batch.time for batch in batches]))
+
+
+def between(batches: Sequence[EventBatch], first: int, last: int) -> _Batches:
+    """By stream the events from a time to another, both included."""
+    bounds = ((batch.time.searchsorted(first), batch.time.searchsorted(last, "right")) for batch in batches)
+    return [batch.slice(int(low), int(high)) for batch, (low, high) in zip(batches, bounds, strict=True)]
 
 
 def _starts(batch: EventBatch) -> NDArray[np.int64]:

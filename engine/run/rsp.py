@@ -3,22 +3,26 @@
     push ─ arrivals ─ events in order ┬ all instants at once (rsp/steady.py)         ┬ rows to emit ─ answers
                                       └ one instant after the other (rsp/general.py) ┘
 
+An operator that goes beyond a bound has taken in its batch by half. All state of operators is a function of what
+windows hold, so they are made again of that, and the batch is halved down to the instant, which is left out.
+
 Queries of one store may share their state, as long as it is the same (sharing/together.py): then none of this is here,
 but a `Share` in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, Protocol, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.bounds import ROWS
-from oxiseq.engine.errors import KbError
+from oxiseq.engine.bounds import MADE, MAPPINGS, ROWS, InstantBound
+from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.flow.knowledge import Knowledge
+from oxiseq.engine.flow.delta import MOST_ROWS
+from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.omissions import Omissions, Streak, raised
@@ -26,14 +30,15 @@ from oxiseq.engine.order.arrivals import Arrivals
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.columns import Columns
+from oxiseq.engine.rsp.event_mappings import EventMappings
 from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.general import GeneralAnswers, repeated
 from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.plan import RspPlan
-from oxiseq.engine.rsp.schedule import Schedule
+from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
 from oxiseq.engine.run.concern import Concern
-from oxiseq.engine.run.recent import Recent
+from oxiseq.engine.run.recent import Recent, between, times_of
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.window_concern import concern_of
 from oxiseq.engine.run.with_kb import KbRun
@@ -46,6 +51,7 @@ START, END = 0, 1
 """Letters of the two times that a row of an event mapping has."""
 _NO_LETTERS: Final = np.zeros(0, np.int32)
 _NO_TIMES: Final = np.zeros(0, np.int64)
+_NO_ROWS: Final = FullRows(np.zeros((0, 0), np.uint32), np.zeros((0, 0), np.int64))
 
 
 class Share(Protocol):
@@ -73,6 +79,25 @@ class Share(Protocol):
         """Its part of how large it is."""
 
 
+_Instants: TypeAlias = Stretches | Sequence[EventBatch]
+"""Some instants to answer; of steady windows the events that come at them, by stream."""
+_PACES: Final = ((1, 1 << 12), (1 << 8, 1 << 4), (1 << 16, 1))
+"""Ways in which the content of windows is taken in again, if the one before makes too many rows at once: in so many
+steps, or so many instants at a time."""
+
+
+class _Emitted(NamedTuple):
+    """What is emitted, at which times; which instants are left out (µs), and by which bound: how many there were.
+    `until`: the last of the instants, where windows are not steady; `final`: the state that those leave cannot be made
+    again."""
+
+    at: NDArray[np.int64]
+    rows: FullRows
+    left_out: Mapping[int, tuple[InstantBound, int | LimitError]]
+    final: bool = False
+    until: int | None = None
+
+
 class RspRun(KbRun):
     """The running state of a query over windows. `lateness` in microseconds; events before `start` are not seen.
 
@@ -97,19 +122,23 @@ class RspRun(KbRun):
         self.recent: Recent | Held | None = None
         """The contents of its windows, where others may come to share its state."""
         self._shared: Share | None = None
+        self._read = plan.predicates(terms)
+        self._lost = False
+        """Whether operators are to be made again of what windows hold."""
         self._begin()
         terms.register(self)
 
-    def _begin(self, known: Knowledge | None = None, held: Held | None = None) -> None:
-        """Nothing has been seen but answers of the KB, and events held."""
+    def _begin(self) -> None:
+        """Nothing has been seen."""
+        self._kept = Recent(self._plan, read=self._read) if is_steady(self._plan) else None
+        """What steady windows hold."""
+        self._make(None, None if self._kept is not None else Held(self._plan.contents, self._read, self.schedule))
+
+    def _make(self, known: Knowledge | None, held: Held | None = None, mappings: EventMappings | None = None) -> None:
+        """Operators that have seen nothing but answers of the KB, and events held, with their mappings."""
         given = self._plan, self._terms, self._kb, self._blanks
         self._own: SteadyAnswers | GeneralAnswers | None
-        if is_steady(self._plan):
-            self._own = SteadyAnswers(*given, known)
-        else:
-            if held is None:
-                held = Held(self._plan.contents, len(self._plan.streams), self.schedule)
-            self._own = GeneralAnswers(*given, held, known)
+        self._own = SteadyAnswers(*given, known) if held is None else GeneralAnswers(*given, held, known, mappings)
         self.knowledge = self._own.knowledge
         """Its answers of the KB."""
 
@@ -162,31 +191,82 @@ class RspRun(KbRun):
     def join(self, share: Share) -> None:
         """Share a state that is the same as its own."""
         events, late = self.events, self.late
-        self._arrivals, self._shared, self._own, self.recent = share.order, share, None, None
+        self._arrivals, self._shared, self._own, self.recent, self._kept = share.order, share, None, None, None
         self._go_on(events, late)
 
     def leave(self) -> None:
-        """Go on by itself from the state that it has shared. Raises LimitError."""
+        """Go on by itself from the state that it has shared."""
         assert self._shared is not None
         recent = self._shared.recent.copy()
         self._arrivals, self._shared = self._arrivals.copy(), None
         self._be_as(recent)
 
     def _be_as(self, recent: Recent | Held) -> None:
-        """Have windows that hold these events. Raises LimitError."""
+        """Have windows that hold these events."""
         self.recent = recent
         if recent.last is not None:
             self._newest = recent.last if self._newest is None else max(self._newest, recent.last)
         if isinstance(recent, Held):
             self.schedule = recent.schedule
-        self._begin(self.knowledge, recent if isinstance(recent, Held) else None)
-        if isinstance(self._answers, GeneralAnswers):
-            self._answers.take_up()
-            return
-        assert isinstance(recent, Recent)
-        self._answers.start(recent.before)
-        for part in recent.parts():
+            self._make(self.knowledge, recent)
+            self._of_events.mappings.take_up()
+            self._of_events.mappings.beyond = {}  # they have been noted
+        else:
+            self._kept = recent.copy(self._read)
+            self._make(self.knowledge)
+        self._lost = True
+        self._made_again()
+
+    # --- operators that are made again --------------------------------------------------------------
+
+    @property
+    def _rebuilds(self) -> bool:
+        """Whether operators can be made again of what windows hold."""
+        return self._of_events.rebuilds if self._kept is None else self._kept.complete
+
+    def _lose(self, version: int | None, told: KbAnswers | None) -> None:
+        """Operators have gone beyond a bound, and knew this of the KB before."""
+        self.knowledge.version, self.knowledge.told = version, told
+        if told is None and self._newest is not None:  # since a restart; before, it knew what holds now
+            self.knowledge.changed()
+        self._make_anew()
+        self._lost = True
+
+    def _make_anew(self) -> None:
+        answers = self._answers
+        if isinstance(answers, GeneralAnswers):
+            self._make(self.knowledge, answers.held, answers.mappings)
+        else:
+            self._make(self.knowledge)
+
+    def _made_again(self) -> LimitError | None:
+        """Has operators that have seen nothing take in what windows hold, if they are lost; why that is impossible."""
+        failed: LimitError | None = None
+        for steps, instants in _PACES if self._lost else ():
+            try:
+                if self._kept is None:
+                    self._of_events.pass_over(steps)
+                else:
+                    self._pass_over(self._kept, instants)
+            except LimitError as error:
+                failed = error
+                self._make_anew()
+            else:
+                self._lost = False
+                return None
+        return failed
+
+    def _pass_over(self, kept: Recent, instants: int) -> None:
+        assert isinstance(self._answers, SteadyAnswers)
+        self._answers.start(kept.before)
+        for part in kept.parts(instants):
             self._answers.pass_over(part)
+
+    @property
+    def _of_events(self) -> GeneralAnswers:
+        """Its own state, where windows are not steady."""
+        assert isinstance(self._answers, GeneralAnswers)
+        return self._answers
 
     def _on_its_own(self) -> None:
         if self._shared is not None:
@@ -196,6 +276,8 @@ class RspRun(KbRun):
         yield from super().held_ids()
         if self._own is not None:
             yield from self._own.held_ids()
+        if self._kept is not None:
+            yield from self._kept.held_ids()
         if self.recent is not None:
             yield from self.recent.held_ids()
 
@@ -247,31 +329,49 @@ class RspRun(KbRun):
     def _worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
         self._see(batches)
         found: list[MatchBatch] = []
-        for at, rows in () if self._streak.over else self._answer(batches, passed):
-            at, rows = self._bounded(at, rows)
-            if len(rows):
+        told = 0
+        for emitted in () if self._streak.over else self._answer(batches, passed):
+            at, rows = self._bounded(emitted)
+            told += len(rows)
+            if len(rows) and told <= MOST_ROWS:
                 found.append(self.batch(at, rows))
             if self._streak.over:
                 break
         if isinstance(self.recent, Recent):
             self.recent.add(batches)
+        if told > MOST_ROWS:  # of all instants together: none of them is to blame
+            raise LimitError(told, MOST_ROWS, "rows that are emitted for one batch; push smaller batches")
         return found
 
-    def _bounded(self, at: NDArray[np.int64], rows: FullRows) -> tuple[NDArray[np.int64], FullRows]:
+    def _bounded(self, emitted: _Emitted) -> tuple[NDArray[np.int64], FullRows]:
         """What is emitted, and at which times: nothing behind an instant that sets the query aside. Notes the instants
         that are left out, and those that are answered."""
-        too_many, streak = self._answers.too_many, self._streak
-        if not too_many and not streak.running:
+        (at, rows, left_out, final, until), streak = emitted, self._streak
+        if unmatched := self._unmatched(until):
+            kept = np.flatnonzero(~np.isin(at, [*unmatched]))
+            at, rows, left_out = at[kept], rows.take(kept), {**left_out, **unmatched}
+        if not left_out and not streak.running:
             return at, rows
-        for time in sorted({*too_many, *at.tolist()}):
-            if time not in too_many:
+        for time in sorted({*left_out, *at.tolist()}):
+            if time not in left_out:
                 streak.answered()
                 continue
-            streak.leave_out(ROWS, too_many[time], time)
+            bound, given = left_out[time]
+            if final and isinstance(given, LimitError):
+                streak.give_up(bound, given, time)
+            else:
+                streak.leave_out(bound, given, time)
             if streak.over:
                 kept = np.flatnonzero(at < time)
                 return at[kept], rows.take(kept)
         return at, rows
+
+    def _unmatched(self, until: int | None) -> dict[int, tuple[InstantBound, int | LimitError]]:
+        """Instants up to a time with an event that has too many mappings."""
+        beyond = None if self._kept is not None else self._of_events.mappings.beyond
+        if not beyond or until is None:
+            return {}
+        return {time: (MAPPINGS, beyond.pop(time)) for time in sorted(beyond) if time <= until}
 
     def _see(self, batches: Sequence[EventBatch]) -> None:
         """How far streams have come."""
@@ -280,29 +380,84 @@ class RspRun(KbRun):
                 last = batch.time.item(-1)
                 self._newest = last if self._newest is None else max(self._newest, last)
 
-    def _answer(self, batches: Sequence[EventBatch], passed: int) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
-        """The rows emitted at all instants that are due, with their times."""
-        if isinstance(self._answers, SteadyAnswers):
-            yield from self._answers.advance(batches)
-        else:
-            yield from self._advance(self._answers, batches, passed)
+    def _answer(self, batches: Sequence[EventBatch], passed: int) -> Iterator[_Emitted]:
+        """What is emitted at all instants that are due."""
+        some = any(map(len, batches))
+        if self._kept is not None:
+            if some:
+                yield from self._emitted_at(batches)
+        elif some or passed != BEFORE_ALL:
+            self._of_events.add(batches)
+            held = self._of_events.held
+            due = held.due(batches, passed, ended=passed == AFTER_ALL)
+            held.schedule.go_on(due)
+            most = 1 if self._in_turn else MOST_INSTANTS
+            for low in range(0, len(due), most):
+                yield from self._emitted_at(due.slice(low, low + most))
 
-    def _advance(
-        self, general: GeneralAnswers, batches: Sequence[EventBatch], passed: int
-    ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
-        """So many instants at a time."""
-        if passed == BEFORE_ALL and not any(map(len, batches)):
-            return
-        general.add(batches)
-        held = general.held
-        due = held.due(batches, passed, ended=passed == AFTER_ALL)
-        if self._plan.volatile:
-            held.schedule.check(due)
-        held.schedule.go_on(due)
-        most = 1 if self._in_turn else MOST_INSTANTS
-        for low in range(0, len(due), most):
-            stretches, number, rows = general.told(due.slice(low, low + most))
-            yield repeated(self._plan.report, held.schedule, stretches, number, rows)
+    def _emitted_at(self, instants: _Instants) -> Iterator[_Emitted]:
+        """What is emitted at some instants. Where operators go beyond a bound, at one half after the other; an instant
+        that is beyond it by itself is left out."""
+        waiting = [instants]
+        while waiting:
+            part = waiting.pop()
+            error, known = self._made_again(), self.knowledge
+            if error is None:
+                knew = known.version, known.told
+                try:
+                    emitted = self._tell(part)
+                except LimitError as raised_error:
+                    error, final = raised_error, not self._rebuilds
+                    if not final:
+                        self._lose(*knew)
+                else:
+                    yield emitted
+                    continue
+                count = len(_times(part))
+                if count > 1 and not final:
+                    waiting += [_cut(part, count // 2, count), _cut(part, 0, count // 2)]
+                    continue
+            else:
+                final, count = False, len(_times(part))
+                if count > 1:
+                    waiting.append(_cut(part, 1, count))
+                    part = _cut(part, 0, 1)
+            self._pass_by(part)
+            time = int(_times(part)[0])
+            yield _Emitted(_NO_TIMES, _NO_ROWS, {time: (MADE, error)}, final, time)
+
+    def _tell(self, instants: _Instants) -> _Emitted:
+        """Answer some instants. Raises LimitError, KbError; windows are where they were before then."""
+        answers, until = self._answers, None
+        if isinstance(answers, SteadyAnswers):
+            assert self._kept is not None and not isinstance(instants, Stretches)
+            at, rows = answers.advance(instants)
+            self._kept.add(instants)
+        else:
+            assert isinstance(instants, Stretches)
+            held = answers.held
+            places, begun = held.places, held.begun
+            try:
+                if self._plan.volatile:
+                    held.schedule.check(instants)
+                stretches, number, rows = answers.told(instants)
+                at, rows = repeated(self._plan.report, held.schedule, stretches, number, rows)
+            except LimitError:
+                held.put_back(places)
+                held.begun = begun
+                raise
+            answers.forget()
+            until = int(instants.until[-1])
+        return _Emitted(at, rows, {time: (ROWS, given) for time, given in answers.too_many.items()}, until=until)
+
+    def _pass_by(self, instants: _Instants) -> None:
+        """Have windows move through instants, for operators that are lost."""
+        if isinstance(instants, Stretches):
+            self._of_events.held.through(instants.at)
+            self._of_events.forget()
+        else:
+            assert self._kept is not None
+            self._kept.add(instants)
 
     def batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
         """Full rows as they are emitted: i64[n], ascending, their instants."""
@@ -319,7 +474,7 @@ class RspRun(KbRun):
         self._on_its_own()
         self.resets = self.resets.another(at, 0 if self._newest is None else self._newest, self.records)
         self.schedule.forget()
-        remembers, self.recent = self.recent is not None, None
+        remembers, self.recent, self._lost = self.recent is not None, None, False
         self._begin()
         if isinstance(self._own, GeneralAnswers):
             self._own.held.newest = self._newest
@@ -356,6 +511,8 @@ class RspRun(KbRun):
             "resets": self.resets.save(),
             "omitted": self.omitted.save(),
             "running": self._streak.running,
+            "recent": self._kept.save(terms) if self._kept is not None and self._kept.complete else None,
+            "lost": self._lost,
             "blanks": self._blanks.save(terms),
             "answers": self._answers.save(terms) if shared is None else self._save_shared(shared, terms),
             "kept": self._kb.save(terms),
@@ -379,9 +536,20 @@ class RspRun(KbRun):
             self._restore_shared(state["answers"], terms)
         else:
             self._answers.restore(state["answers"], terms)
+            self._lost = bool(state.get("lost", False))
             if isinstance(self._answers, GeneralAnswers):
                 self._answers.held.newest = self._newest
+                self._answers.held.begun |= self._lost
+            else:
+                self._restore_kept(self._answers, state.get("recent"), terms)
         self._kb.restore(state["kept"], terms)
+
+    def _restore_kept(self, answers: SteadyAnswers, kept: State | None, terms: KnownTerms) -> None:
+        """What windows hold; None: an earlier version has not saved it, so that it is known once windows have moved."""
+        since = self._arrivals.passed if kept is None and self._newest is not None else None
+        self._kept = Recent(self._plan, since, answers.instants, self._read)
+        if kept is not None:
+            self._kept.restore(kept, terms)
 
     def _restore_shared(self, state: State, terms: KnownTerms) -> None:
         if self.reads_kb:
@@ -408,4 +576,19 @@ class RspRun(KbRun):
     @property
     def bytes(self) -> int:
         """About how large its state is."""
-        return self._shared.bytes if self._shared is not None else self._answers.bytes
+        if self._shared is not None:
+            return self._shared.bytes
+        return self._answers.bytes + (0 if self._kept is None else self._kept.bytes)
+
+
+def _times(instants: _Instants) -> NDArray[np.int64]:
+    """When they are."""
+    return instants.at if isinstance(instants, Stretches) else times_of(instants)
+
+
+def _cut(instants: _Instants, low: int, high: int) -> _Instants:
+    """Those from a number to another, its end excluded."""
+    if isinstance(instants, Stretches):
+        return instants.slice(low, high)
+    times = times_of(instants)
+    return between(instants, times[low], times[high - 1])

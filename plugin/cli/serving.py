@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -18,6 +19,7 @@ from pyoxigraph import Store as RdfStore
 
 from oxiseq.api.store import Store
 from oxiseq.cli.settings import BRIDGES, SECOND, SINKS, ServeSettings, seconds
+from oxiseq.engine.bounds import SERVED
 from oxiseq.engine.errors import ExtraError, OxiseqError
 from oxiseq.kb_loader import open_kb
 from oxiseq.kb_loader.coded import is_coded
@@ -129,6 +131,7 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
         keep=request.keep,
         ahead=request.max_ahead or None,
         budget=budget,
+        bounds=replace(SERVED, matches=request.instant_matches, rows=request.instant_matches),
         graphs=request.event_triples,
         unasked=request.event_triples_for / SECOND,
         refresh=seconds(request.upstream_refresh),

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import click
 
 from oxiseq.cli.options import Duration
+from oxiseq.engine.bounds import SERVED
 from oxiseq.grammar.records import dataclass
 from oxiseq.options.durations import UNITS
 
@@ -187,6 +188,12 @@ class ServeSettings:
         "fail",
         "When the state exceeds its limit: fail stops the query, reset drops its partial matches and continues.",
         type=click.Choice(["fail", "reset"]),
+    )
+    instant_matches: int = _setting(
+        SERVED.matches,
+        "The most matches or rows of a query at one instant; beyond it the instant is left out.",
+        "N",
+        type=click.IntRange(min=1),
     )
     event_triples: int = _setting(
         4_000_000, "The most triples of events held in memory for SPARQL queries.", "N", type=click.IntRange(min=1)

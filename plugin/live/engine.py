@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from pyoxigraph import Triple
 
-from oxiseq.engine.bounds import SERVED
+from oxiseq.engine.bounds import SERVED, InstantBounds
 from oxiseq.engine.errors import KbError, SnapshotError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
@@ -75,15 +75,19 @@ class Emission:
 
 
 class Engine:
-    """Compiled queries, fed together. Its dictionary is its own. `budget` is for queries that have none;
-    `complete_in_log`: up to when (µs) the log says that a stream is complete, AFTER_ALL where it has all results and
-    does not say so."""
+    """Compiled queries, fed together. Its dictionary is its own. `budget` is for queries that have none; `bounds`: of
+    each within an instant; `complete_in_log`: up to when (µs) the log says that a stream is complete, AFTER_ALL where
+    it has all results and does not say so."""
 
     def __init__(
-        self, kb: KnowledgeBase, budget: Budget, complete_in_log: Callable[[str], int] = lambda stream: BEFORE_ALL
+        self,
+        kb: KnowledgeBase,
+        budget: Budget,
+        bounds: InstantBounds = SERVED,
+        complete_in_log: Callable[[str], int] = lambda stream: BEFORE_ALL,
     ) -> None:
         self.terms = TermDictionary()
-        self.terms.bounds = SERVED
+        self.terms.bounds = bounds
         self._kb, self._budget = kb, budget
         self._at_work = AtWork(self.terms)
         self._results = ResultQueue[str, tuple[Triple, ...]]()

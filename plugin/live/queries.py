@@ -493,6 +493,7 @@ class Queries:
                 budget=budget,
                 stalled=stalled,
                 set_aside=aside_count,
+                omitted=self._worker.omitted.get(record.name, NO_OMISSIONS),
                 options=options,
             )
         seen = self._looked_at((query,))[query] if looked is None else looked.get(query, query.seen)

@@ -65,7 +65,7 @@ class LiveService:
             raise
         if isinstance(store, RemoteKnowledge):
             store.begin(self.journal.kb_answers)
-        self._engine = Engine(store.kb, self.settings.budget, self._complete_in_log)
+        self._engine = Engine(store.kb, self.settings.budget, self.settings.bounds, self._complete_in_log)
         self.topics = Topics(self.settings.recent)
         self.worker = Worker(self.journal, self._engine, self.topics, self.settings, self.metrics, store.lock)
         self.streams = Streams(self.journal, self.worker, self.settings, self.metrics)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from pathlib import Path
 
+from oxiseq.engine.bounds import SERVED, InstantBounds
 from oxiseq.grammar.records import dataclass
 from oxiseq.live.budgets import Budget
 from oxiseq.sinks import Allowed, DeclaredSink
@@ -33,6 +34,7 @@ class LiveSettings:
     `union`: whether the default graph of SPARQL queries is the union of all, which no such query reads;
     `ahead`: µs by which the time of an event, or up to which a stream is advanced, may be ahead of the clock (None:
     any);
+    `bounds`: of what a query may do within an instant;
     `budget`: of the state of a query that has none of its own;
     `sinks`: at most, `sinks_allowed`: what they may reach, `sinks_spare`: files and
     folders to which none may write, beside those of journal and store; `sinks_declared`: those of the settings,
@@ -63,6 +65,7 @@ class LiveSettings:
     unread: float = 60.0
     union: bool = False
     ahead: int | None = None
+    bounds: InstantBounds = SERVED
     budget: Budget = field(default_factory=Budget)
     sinks: int = 100
     sinks_allowed: Allowed = field(default_factory=Allowed)

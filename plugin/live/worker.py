@@ -25,6 +25,7 @@ from typing import Final
 
 from oxiseq.engine.background import Background
 from oxiseq.engine.errors import SnapshotError
+from oxiseq.engine.omissions import Omissions
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Aside, Checkpoint, Entry, Found, FullError, Journal, JournalError, UnknownError
@@ -107,6 +108,8 @@ class Worker:
         """What has stopped it; None as soon as it is at work again."""
         self.stops = 0
         """How often it has been stopped by an error."""
+        self.omitted: dict[str, Omissions] = {}
+        """Of queries that these have set aside: the instants that were left out."""
         self.full = False
         """Whether matches cannot be stored now: there is no room."""
         self.bring_back: Callable[[str], None] = lambda name: None
@@ -452,7 +455,11 @@ class Worker:
             )
 
     def _fails(self, query: LiveQuery) -> None:
+        """One that instants have set aside would come upon them again: if it goes on, it begins anew behind them."""
         with suppress(UnknownError):  # it has been deleted
+            if query.run.omitted.over:
+                self._journal.checkpoints.commit(self._checkpoint(query, b"", self.position, self._offsets))
+                self.omitted[query.name] = query.run.omitted
             self._journal.queries.set_state(query.name, "failed", query.error)
         self._metrics.failures.labels(query.name).inc()
 
@@ -581,6 +588,7 @@ class Worker:
 
         Raises FullError, UnworkableError: then it is not at work."""
         self._named[query.name] = query
+        self.omitted.pop(query.name, None)
         until = max(query.passed_over, default=0)
         if self._thread.alive:
             until = max(until, self.position)
@@ -623,6 +631,7 @@ class Worker:
 
     def found_again(self, name: str) -> None:
         """A query need not be restored any more: it is at work, or is not to be."""
+        self.omitted.pop(name, None)
         self._lost = [each for each in self._lost if each != name]
 
     def forget(self, stream: str) -> None:
@@ -823,10 +832,14 @@ class Worker:
         with self._store_lock:
             state = self._engine.saved(query)
             self._engine.look(query)
+        return self._checkpoint(query, state, position, offsets)
+
+    def _checkpoint(self, query: LiveQuery, state: bytes, position: int, offsets: Mapping[str, int]) -> Checkpoint:
         known = {stream: offsets[stream] for stream in query.shape.reads if stream in offsets}
         if len(known) < len(query.shape.reads) and (before := self._journal.checkpoints.latest(query.name)) is not None:
             known = {**before.offsets, **known}
-        return Checkpoint(query.name, state, known, {query.name: query.count}, position=position)
+        last = query.count if state else max(query.count, query.stored)
+        return Checkpoint(query.name, state, known, {query.name: last}, position=position)
 
     def _commit(self, made: Mapping[LiveQuery, Checkpoint]) -> None:
         with self.names:

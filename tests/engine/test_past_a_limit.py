@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from pyoxigraph import Store
 
 import oxiseq
 from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.flow.delta import Buffer
+from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.matches.choice import Chooser
 from oxiseq.engine.output.folding import MatchFolder
 from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.output.sieve import MatchSieve
+from oxiseq.engine.patterns.matcher import DEFAULT_LIMITS, StreamMatcher
+from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms import dictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+from oxiseq.languages.registry import language_for
+from oxiseq.live.options import options_of
 
 E = "http://e/"
 TEXT = f"""PREFIX : <{E}> SELECT {{}} WITHIN 8 SECONDS SLIDING FROM STREAM S :s WHERE {{{{ SEQ(A:+ ; B)
@@ -168,3 +180,176 @@ ALIKE: dict[str, tuple[int, list[int]]] = {}
 """What was found, and how many instants were left out, in the first batches that were tried."""
 ENDLESS = f"""PREFIX : <{E}> SELECT ?a WITHIN 50 SECONDS SLIDING FROM STREAM S :s WHERE {{ SEQ(A : B:+)
 DEFINE GPM A ON S {{ ?x :v ?a }} DEFINE GPM B ON S {{ ?y :v ?b }} }}"""
+
+
+PAIRS = "WINDOW :w { { ?e :v ?a } { ?f :v ?b } }"
+RSPQL = f"""PREFIX : <{E}> REGISTER {{}} :o AS SELECT {{}}
+FROM NAMED WINDOW :w ON :s [RANGE PT50S STEP PT1S] WHERE {{{{ {{}} }}}}"""
+OPERATORS: dict[str, tuple[str, str]] = {
+    "a conjunction": (
+        f"PREFIX : <{E}> SELECT (COUNT(*) AS ?n) FROM STREAM :s [RANGE 50 SECONDS SLIDE 1 SECONDS] "
+        "WHERE { ?e :v ?a . ?f :v ?b }",
+        "spectra",
+    ),
+    "a join": (RSPQL.format("RSTREAM", "(COUNT(*) AS ?n)", PAIRS), "rspql"),
+    "new rows": (RSPQL.format("ISTREAM", "?a ?b", PAIRS), "rspql"),
+    "events": (RSPQL.format("ISTREAM", "?a ?b", PAIRS).replace("PT50S", "PT20S"), "rspql"),
+    "a path": (RSPQL.format("RSTREAM", "(COUNT(*) AS ?n)", "WINDOW :w { ?a :next+ ?b }"), "rspql"),
+    "a pattern of events": (
+        f"""PREFIX : <{E}> SELECT ?a ?b FROM NAMED :s WIN [RANGE 50000000 SLIDE 1000000] AS :w
+        EVENT ON :w {{ ?x :v ?a }} AS A EVENT ON :w {{ ?y :v ?b }} AS B WHERE {{ MATCH {{ A SEQ B }} }}""",
+        "rsepql",
+    ),
+}
+OTHER = f"PREFIX : <{E}> SELECT ?a FROM STREAM :s [RANGE 50 SECONDS SLIDE 1 SECONDS] WHERE {{ ?e :v ?a }}"
+
+
+def clusters(seconds: Iterable[int]) -> list[tuple[int, str]]:
+    """An event at each, with a value and an edge to the next second."""
+    return [(at * 1_000_000, f"<{E}e{at}> <{E}v> {at} ; <{E}next> <{E}e{at + 1}> .") for at in seconds]
+
+
+CLUSTERS = clusters([*range(6), *range(100, 107), *range(200, 206), 240, *range(300, 330), *range(400, 403)])
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("queries", [1, 2])
+@pytest.mark.parametrize("case", OPERATORS)
+def test_an_instant_at_which_an_operator_makes_too_much_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, case: str, queries: int, size: int
+) -> None:
+    """What else is found is what is found without a bound, up to the third instant running; other queries go on."""
+    text, language = OPERATORS[case]
+
+    def found(most: int, size: int) -> list[tuple[int, bool, list[tuple[int, str]]]]:
+        monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(made=most))
+        store = oxiseq.Store()
+        registered = [store.register(text, language=language) for _ in range(queries)]
+        other = store.register(OTHER, language="spectra")
+        for low in range(0, len(CLUSTERS), size):
+            try:
+                store.stream(E + "s").extend(CLUSTERS[low : low + size])
+            except LimitError as error:
+                assert "rows that an operator makes at one instant" in str(error)
+        assert other.omitted == 0 and max(match.at_us for match in other.matches()) == 401_000_000
+        return [(q.omitted, q.failed, [(match.at_us, str(match)) for match in q.matches()]) for q in registered]
+
+    every, *_ = found(1 << 20, 1000)
+    bounded = found(9, size)
+    assert all(each == bounded[0] for each in bounded)
+    omitted, failed, rows = bounded[0]
+    assert omitted >= 3 and failed and rows
+    instants = {at for at, _ in rows}
+    assert rows == [row for row in every[2] if row[0] in instants]
+    assert max(instants) >= 100_000_000
+    assert (omitted, rows) == ALIKE_OPERATORS.setdefault(case, (omitted, rows))
+
+
+ALIKE_OPERATORS: dict[str, tuple[int, list[tuple[int, str]]]] = {}
+"""What was found, and how many instants were left out, in the first batches that were tried."""
+
+
+@pytest.mark.parametrize("case", OPERATORS)
+def test_operators_are_made_again_after_a_restart(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    """Saved after each event, also where an instant has just been left out."""
+    monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(made=9))
+    text, language = OPERATORS[case]
+    kb, query = StoreKb(Store()), load(text, language)
+    spoken, told = language_for(query), list[tuple[list[int], int]]()
+    for restarts in (False, True):
+        terms, at = TermDictionary(), list[int]()
+        run, _ = spoken.compile(query, terms, kb, options_of(spoken.name, {}))
+        for event in CLUSTERS:
+            run.push(E + "s", encode_events([event], terms))
+            try:
+                batches = run.advance()
+            except LimitError:
+                batches = run.left()
+            at += [time for batch in batches for time in batch.time.tolist()]
+            if restarts and not run.omitted.over:
+                state, terms = save(run, terms), TermDictionary()
+                fresh, _ = spoken.compile(query, terms, kb, options_of(spoken.name, {}))
+                run = spoken.resume(state, fresh, terms, kb)
+        told.append((at, run.omitted.count))
+    assert told[0] == told[1]
+    assert told[0][1] >= 3
+
+
+GPMS = """DEFINE GPM A ON S { ?x :v ?a . ?y :v ?b } DEFINE GPM B ON S { ?z :w ?c }"""
+MAPPED: dict[str, tuple[str, str]] = {
+    "SPAseq": (f"PREFIX : <{E}> SELECT ?a ?c FROM STREAM S :s WHERE {{ SEQ(A; B) {GPMS} }}", "spaseq"),
+    "OPTIONAL": (
+        f"PREFIX : <{E}> SELECT ?a ?c FROM STREAM S :s WHERE {{ SEQ(A; B) {GPMS} }}".replace(
+            "?y :v ?b", "?y :v ?b OPTIONAL { ?x :u ?d }"
+        ),
+        "spaseq",
+    ),
+    "RSEP-QL": (
+        f"""PREFIX : <{E}> SELECT ?a ?c FROM NAMED :s WIN [RANGE 9000000 SLIDE 1000000] AS :w
+        EVENT ON :w {{ ?x :v ?a . ?y :v ?b }} AS A EVENT ON :w {{ ?z :w ?c }} AS B WHERE {{ MATCH {{ A SEQ B }} }}""",
+        "rsepql",
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("queries", [1, 2])
+@pytest.mark.parametrize("case", MAPPED)
+def test_an_event_with_too_many_mappings_has_none(
+    monkeypatch: pytest.MonkeyPatch, case: str, queries: int, size: int
+) -> None:
+    """n triples have n x n mappings, 16 of which are allowed. The third such event with none matched in between sets
+    the query aside."""
+    counts = [1, 2, 5, 3, 5, 2, 5, 5, 1, 5, 5, 5, 1]
+    events: list[tuple[int, str]] = []
+    for place, count in enumerate(counts):
+        events.append((2_000_000 * place, " ".join(f"<{E}s{n}> <{E}v> {n} ." for n in range(count))))
+        if place < 8:
+            events.append((2_000_000 * place + 1_000_000, f"<{E}s> <{E}w> {place} ."))
+
+    def found(rows: int, kept: list[tuple[int, str]]) -> list[tuple[int, bool, list[tuple[int, str]]]]:
+        limits = (None, replace(DEFAULT_LIMITS, rows=rows), None)
+        monkeypatch.setattr(StreamMatcher.__init__, "__defaults__", limits)
+        store = oxiseq.Store()
+        text, language = MAPPED[case]
+        registered = [store.register(text, language=language) for _ in range(queries)]
+        for low in range(0, len(kept), size):
+            with suppress(LimitError):
+                store.stream(E + "s").extend(kept[low : low + size])
+        return [(q.omitted, q.failed, [(match.at_us, str(match)) for match in q.matches()]) for q in registered]
+
+    bounded = found(16, events)
+    assert all(each == bounded[0] for each in bounded)
+    omitted, failed, rows = bounded[0]
+    assert omitted == counts.count(5) and failed
+    until = 2_000_000 * 9  # the last one before the three
+    without = [(at, graph if graph.count(" .") < 5 else f"<{E}s> <{E}other> 0 .") for at, graph in events]
+    left_out = {at for (at, graph) in events if graph.count(" .") == 5}
+    whole = [row for row in found(1000, without)[0][2] if row[0] < until and row[0] not in left_out]
+    assert [row for row in rows if row[0] < until] == whole
+
+
+def test_an_operator_without_windows_sets_the_query_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it keeps cannot be made again: not the batch is lost, but the query ends, by name, and no other."""
+    usual = Buffer.grow
+
+    def grow(self: Buffer) -> None:
+        if len(self) >= 16:
+            raise LimitError(17, 16, "rows that an operator makes")
+        usual(self)
+
+    monkeypatch.setattr(Buffer, "grow", grow)
+    store = oxiseq.Store()
+    pairs = store.register(
+        f"PREFIX : <{E}> SELECT ?a ?b FROM STREAM :s WHERE {{ {{ ?x :v ?a }} SEQ {{ ?y :v ?b }} }}", language="epsparql"
+    )
+    other = store.register(OTHER, language="spectra")
+    raised: list[LimitError] = []
+    for event in CLUSTERS[:30]:
+        try:
+            store.stream(E + "s").extend([event])
+        except LimitError as error:
+            raised.append(error)
+    assert len(raised) == 1 and "set aside" in str(raised[0])
+    assert pairs.failed and pairs.omitted == 1 and pairs.matches()
+    assert not other.failed and other.omitted == 0

@@ -12,8 +12,7 @@ from live_events import Batch
 from live_services import live, push, rest, rows
 
 from oxiseq.engine.bounds import SERVED, InstantBounds
-from oxiseq.live import LiveService
-from oxiseq.live import engine as live_engine
+from oxiseq.live import LiveService, LiveSettings
 
 E, IRI = "http://e/", "http://e/s"
 BEGIN = 1_714_557_600
@@ -67,19 +66,16 @@ def test_three_instants_running_set_a_query_aside_by_name(tmp_path: Path) -> Non
         assert taken < 15
 
 
-@pytest.fixture
-def low(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand matches of an instant."""
-    monkeypatch.setattr(live_engine, "SERVED", InstantBounds(matches=1 << 10))
+LOW = LiveSettings(idle=None, bounds=InstantBounds(matches=1 << 10))
+"""A thousand matches of an instant."""
 
 
-@pytest.mark.usefixtures("low")
 @pytest.mark.parametrize("size", [5, 100])
 def test_only_the_instant_is_left_out(tmp_path: Path, size: int) -> None:
     """At the 12th event of a cluster and from there on too many matches end; all others are told, in whatever batches
     they come, and the instants in between end the row of those left out."""
     seconds = [*range(12), *range(100, 108), *range(200, 213), *range(300, 305), 400]
-    with live(tmp_path) as service:
+    with live(tmp_path, LOW) as service:
         service.queries.register("run", WINDOW)
         parts = [seconds[low : low + size] for low in range(0, len(seconds), size)]
         worked(service, *(batch(part, str(number)) for number, part in enumerate(parts)))
@@ -96,20 +92,42 @@ def test_only_the_instant_is_left_out(tmp_path: Path, size: int) -> None:
         assert found == ends
 
 
-@pytest.mark.usefixtures("low")
 def test_after_a_restart_instants_left_out_go_on_counting(tmp_path: Path) -> None:
     """Two were left out before it, and the third running comes after it."""
-    with live(tmp_path) as service:
+    with live(tmp_path, LOW) as service:
         service.queries.register("run", WINDOW)
         worked(service, batch(range(14), "before"))  # the newest instant waits
         assert service.queries.get("run").omitted.count == 2
-    with live(tmp_path) as service:
+    with live(tmp_path, LOW) as service:
         rest(service)
         assert service.queries.get("run").omitted.count == 2
         worked(service, batch(range(14, 17), "after"))
         status = service.queries.get("run")
         assert status.record.state == "failed" and "10:00:13" in status.error
         assert len(rows(service, "run")) == sum(2 ** (n - 1) - n for n in range(3, 12))
+
+
+def test_a_query_that_was_set_aside_begins_anew(tmp_path: Path) -> None:
+    """Behind the instants that have set it aside, with what has come meanwhile, and with none left out yet."""
+    with live(tmp_path, LOW) as service:
+        service.queries.register("run", WINDOW)
+        for round_ in range(2):
+            first = 600 * round_
+            worked(service, batch(range(first, first + 40), f"too many {round_}"))
+            status = service.queries.get("run")
+            assert status.record.state == "failed" and status.omitted.count == 3
+            before = len(rows(service, "run"))
+            worked(service, batch(range(first + 100, first + 105), f"meanwhile {round_}"))
+            assert len(rows(service, "run")) == before
+            status = service.queries.resume("run")
+            rest(service)
+            assert service.queries.get("run").record.state == "running"
+            worked(service, batch(range(first + 200, first + 205), f"after {round_}"))
+            status = service.queries.get("run")
+            assert status.record.state == "running" and not status.error and status.omitted.count == 0
+            cluster = sum(2 ** (n - 1) - n for n in range(3, 6))
+            newest = 2**4 - 5  # it waits
+            assert len(rows(service, "run")) == before + 2 * cluster - newest
 
 
 CROSS = f"""PREFIX : <{E}> REGISTER RSTREAM :pairs AS SELECT ?a ?b
@@ -143,3 +161,30 @@ def test_rules_that_make_a_term_each_round_are_set_aside(tmp_path: Path) -> None
         assert rows(service, "loops") == []
         assert len(rows(service, "other")) == 39
         assert taken < 15
+
+
+PATH = f"""PREFIX : <{E}> REGISTER RSTREAM :reached AS SELECT (COUNT(*) AS ?n)
+FROM NAMED WINDOW :w ON <{IRI}> [RANGE PT1M STEP PT1S] WHERE {{ WINDOW :w {{ ?a :next+ ?b }} }}"""
+
+
+def test_a_path_that_connects_too_much_leaves_its_instant_out(tmp_path: Path) -> None:
+    """The n-th edge of a chain connects n pairs more, 20 of which are allowed; no entry of the log is set aside."""
+
+    def chain(seconds: Iterable[int], key: str) -> Batch:
+        lines = batch(seconds, key).body.decode().splitlines()
+        for place in range(0, len(lines), 2):
+            at = lines[place].split("<urn:e")[1].split(">")[0]
+            lines[place] = f"<{E}n{int(at)}> <{E}next> <{E}n{int(at) + 1}> <urn:e{at}> ."
+        return Batch(IRI, key, "\n".join(lines).encode())
+
+    with live(tmp_path, LiveSettings(idle=None, bounds=InstantBounds(made=20))) as service:
+        service.queries.register("reached", PATH, "rspql")
+        service.queries.register("other", OTHER.replace(":v", ":next"))
+        worked(service, chain([*range(21), 200, 201], "too many, and too many that go"))
+        status = service.queries.get("reached")
+        assert status.record.state == "running" and status.set_aside.entries == 0 and status.omitted.count == 2
+        worked(service, chain([*range(300, 330), 400], "many too many"))
+        status = service.queries.get("reached")
+        assert status.record.state == "failed" and "rows that an operator makes at one instant" in status.error
+        assert status.set_aside.entries == 0 and status.omitted.count == 5
+        assert service.queries.get("other").record.state == "running" and len(rows(service, "other")) == 21 + 2 + 30

@@ -12,6 +12,7 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow import told as told_module
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
+from oxiseq.engine.run import rsp as rsp_module
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.terms import blanks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -107,8 +108,9 @@ def test_the_order_of_blank_nodes_that_branches_make_does_not_hang_on_batches() 
 
 def test_what_rstream_tells_of_a_batch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(told_module, "MOST_ROWS", 40)
+    monkeypatch.setattr(rsp_module, "MOST_ROWS", 40)
     text = over("{ ?s :v ?a OPTIONAL { ?s :w ?b } }", "?s", "RANGE 100 EVENTS")
-    with pytest.raises(oxiseq.LimitError, match="RSTREAM"):
+    with pytest.raises(oxiseq.LimitError, match="push smaller batches"):
         told(text, [(i, triples(f"s{i} v 1")) for i in range(12)], "RSTREAM")
 
 

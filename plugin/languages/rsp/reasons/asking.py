@@ -71,9 +71,8 @@ def _plain(query: RspQuery) -> RspQuery:
 def instants_of(plan: RspPlan, history: History) -> NDArray[np.int64]:
     """Those at which the query is answered; of its periods those at which the windows hold something else."""
     batches = [history.batches[stream] for stream in plan.streams]
-    held = Held(
-        [replace(content, asked=False, default=False) for content in plan.contents], len(batches), Schedule(plan.rhythm)
-    )
+    contents = [replace(content, asked=False, default=False) for content in plan.contents]
+    held = Held(contents, [None] * len(batches), Schedule(plan.rhythm))
     for stream, batch in enumerate(batches):
         held.add(stream, batch)
     return held.due(batches, AFTER_ALL, ended=True).at
