@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Literal, overload
 
-from lark import Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from oxiseq.grammar.algebra import NOWHERE, Query
@@ -27,9 +26,13 @@ from oxiseq.grammar.sizes import SizeError
 from oxiseq.grammar.slips.slip import Rule
 from oxiseq.grammar.slips.syntax_errors import explain
 from oxiseq.grammar.tables import lalr
+from oxiseq.grammar.trees import Tree, TreeParser
 
-lalr_parser = cache(lalr)
-"""The LALR parser of a grammar of ours, made once per process."""
+
+@cache
+def tree_parser(grammar: str) -> TreeParser:
+    """The parser of a grammar of ours, made once per process."""
+    return TreeParser(lalr(grammar))
 
 
 @overload
@@ -68,11 +71,11 @@ def parse(text: str, language: str = USUAL) -> AnyQuery:
     return query
 
 
-def tree(text: str, grammar: str, rules: Sequence[Rule], comment: re.Pattern[str]) -> Tree[Token]:
+def tree(text: str, grammar: str, rules: Sequence[Rule], comment: re.Pattern[str]) -> Tree:
     """The parse tree of a text by `parsing/{grammar}.lark`; `rules`: what is known of slips in it, `comment`: what one
     is. Raises QueryError."""
     try:
-        return lalr_parser(grammar).parse(text)
+        return tree_parser(grammar).read(text)
     except SizeError as error:
         raise error.of(text) from None
     except UnexpectedInput as unexpected:
