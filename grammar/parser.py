@@ -20,6 +20,7 @@ from oxiseq.grammar.arguments import public
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import OxiseqError, QueryError
+from oxiseq.grammar.garbage import uncollected
 from oxiseq.grammar.languages import USUAL, AnyQuery, syntax_named
 from oxiseq.grammar.rsp_algebra import RspLanguage, RspQuery
 from oxiseq.grammar.sizes import SizeError
@@ -63,7 +64,8 @@ def parse(text: str, language: str = USUAL) -> AnyQuery:
     """
     syntax = syntax_named(language)
     try:
-        query: AnyQuery = syntax.parse(text)
+        with uncollected():
+            query: AnyQuery = syntax.parse(text)
     except RecursionError:
         raise QueryError("the query is nested too deeply", NOWHERE, text, code="depth") from None
     if query.language != syntax.name:

@@ -29,6 +29,7 @@ from oxiseq.api.standing.standings import KEEP
 from oxiseq.api.stream import Stream
 from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
 from oxiseq.changes.growth import grows, growth
+from oxiseq.engine.attended import check
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.engine.events.time import Time
 from oxiseq.engine.kb import expect
@@ -36,6 +37,7 @@ from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Asker, Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import checked, internal, offered, public
+from oxiseq.grammar.garbage import uncollected
 from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
@@ -209,6 +211,7 @@ class Store:
                 for guard in self._guards:
                     held.enter_context(guard())
                 held.enter_context(self._lock)
+                check()  # it may have waited long
                 self._keep_answers()
                 changed: list[Changed] = []
                 told = bool(self._listeners) or self._kb.watches
@@ -330,7 +333,7 @@ class Store:
         spoken: Language[Any] = language_named(text.language)
         algebra = text.algebra
         spoken.prepare()
-        with self._lock:
+        with self._lock, uncollected():
             self._feed.check_open()
             run, shape = spoken.compile(algebra, self._terms, self._kb, chosen)
             name = self._named(name)
