@@ -363,9 +363,14 @@ def inner_groups(element: PatternElement) -> Iterator[Group]:
             yield inner
         case Union(branches):
             yield from branches
-        case TimedPattern(_, left, right):
-            yield from inner_groups(left)
-            yield from inner_groups(right)
+        case TimedPattern():
+            operands: list[PatternElement] = [element]  # of a chain: each is the left one of the next
+            while operands:
+                each = operands.pop()
+                if isinstance(each, TimedPattern):
+                    operands += (each.right, each.left)
+                else:
+                    yield from inner_groups(each)
         case Filter(condition):
             yield from (e.pattern for e in subexpressions(condition) if isinstance(e, Exists))
         case Bind(expression):

@@ -37,7 +37,6 @@ from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Asker, Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import checked, internal, offered, public
-from oxiseq.grammar.garbage import uncollected
 from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
@@ -333,9 +332,9 @@ class Store:
         spoken: Language[Any] = language_named(text.language)
         algebra = text.algebra
         spoken.prepare()
-        with self._lock, uncollected():
+        with self._lock:
             self._feed.check_open()
-            run, shape = spoken.compile(algebra, self._terms, self._kb, chosen)
+            run, shape = spoken.planned(algebra, self._terms, self._kb, chosen)
             name = self._named(name)
             refuse_own_results(
                 StreamUse.of(name, shape), (StreamUse(q.name, q.reads, q.feeds) for q in self._feed.queries)

@@ -23,7 +23,6 @@ from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.grammar.garbage import uncollected
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Entry, Found, pack_block, pack_events, unpack_events
@@ -112,8 +111,7 @@ class Engine:
         for a draft, which never is at work, so that nobody need wait. Raises QueryError, BudgetError, OxiseqError."""
         spoken = language_for(query)
         given = options_of(spoken.name, options)
-        with uncollected():
-            run, shape = spoken.compile(query, self.terms if terms is None else terms, self._kb, given)
+        run, shape = spoken.planned(query, self.terms if terms is None else terms, self._kb, given)
         budget = self._budget.of(given)
         budget.check(run)
         if passed:
