@@ -19,7 +19,7 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, Final, TypeAlias, TypeGuard, cast
+from typing import IO, Any, Final, TypeAlias, cast
 
 import numpy as np
 import pyoxigraph
@@ -107,22 +107,22 @@ def load(
             method(content, format, path=path, **options)
         else:
             content = content if format is None else guarded(content, format)
-            method(Attended(content) if _in_pieces(content, format) else content, format, **options)
+            method(waited_for(content, format), format, **options)
     except MemoryError as error:
         raise as_syntax_error(error) from error
 
 
-def _in_pieces(content: Content, format: RdfFormat | None) -> TypeGuard[bytes]:
-    """Whether a document is read piece by piece, to see whether its client is there yet: one whose words are short, for
-    of a long one the parser begins again with each piece."""
+def waited_for(content: Content, format: RdfFormat | None) -> Any:
+    """A document that has been guarded, to be read piece by piece if that shows whether its client is there yet: one
+    whose words are short, for of a long one the parser begins again with each piece."""
     if not (isinstance(content, bytes) and len(content) > _LONG and is_attended()):
-        return False
+        return content
     at, end = 0, b"," if format in JSON else b"\n"
     while len(content) - at > _LONG:
         if (found := content.rfind(end, at, at + _LONG)) < 0:
-            return False
+            return content
         at = found + 1
-    return True
+    return Attended(content)
 
 
 def guarded(content: Content, format: RdfFormat) -> Any:

@@ -7,6 +7,7 @@ query is refused) and lints; they come out in the order of the text.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal, overload
 
@@ -15,6 +16,7 @@ from oxiseq.grammar.arguments import public
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.garbage import uncollected
 from oxiseq.grammar.languages import USUAL, AnyQuery, syntax_named
 from oxiseq.grammar.parser import parse
 from oxiseq.grammar.rsp_algebra import RspLanguage, RspQuery
@@ -35,7 +37,8 @@ def check(query: AnyQuery, text: str = "") -> tuple[Finding, ...]:
     lint 1 45 without WITHIN a match may take for ever, and its partial match is kept as long
     """
     try:
-        found = dict.fromkeys(syntax_named(query.language).check(query, text))
+        with uncollected():
+            found = dict.fromkeys(syntax_named(query.language).check(query, text))
     except RecursionError:
         return (Finding("error", "depth", "the query is nested too deeply", query.span, text=text),)
     ordered = sorted(found, key=lambda f: (f.span.start, f.severity != "error"))
@@ -64,7 +67,12 @@ def load(text: str, language: str = USUAL) -> AnyQuery:
     hint: it can be one of ?o, ?p, ?s
     """
     query = parse(text, language)
-    for finding in check(query, text):
+    refuse(check(query, text))
+    return query
+
+
+def refuse(findings: Iterable[Finding]) -> None:
+    """Raise the first error as `QueryError`."""
+    for finding in findings:
         if finding.severity == "error":
             raise finding.to_error()
-    return query

@@ -10,21 +10,21 @@ functions known, the store's own message is passed on, with its place.
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Final, Literal
 
-from lark import Lark, Token, Tree
+from lark import Token
 from lark.exceptions import UnexpectedInput
 
 from oxiseq.grammar.errors import QueryError, span_at
 from oxiseq.grammar.finding_tools import close_name
 from oxiseq.grammar.functions import AGGREGATES, BUILTINS
+from oxiseq.grammar.parser import tree_parser
 from oxiseq.grammar.sizes import SizeError
 from oxiseq.grammar.slips.spaseq import COMMENT
 from oxiseq.grammar.slips.store import STORE_RULES
 from oxiseq.grammar.slips.syntax_errors import explain
-from oxiseq.grammar.tables import lalr
 from oxiseq.grammar.terms import TermBuilder, span_of
+from oxiseq.grammar.trees import Tree
 
 Kind = Literal["query", "update"]
 _PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
@@ -43,7 +43,7 @@ def refusal(text: str, error: SyntaxError, kind: Kind) -> QueryError:
     if len(text) > _LONGEST:
         return told
     try:
-        tree = store_parser().parse(text, start=kind)
+        tree = tree_parser("store").read(text, kind)
     except UnexpectedInput as unexpected:
         ours = explain(unexpected, text, STORE_RULES, COMMENT)
         return ours if ours.span.start <= told.span.start else told
@@ -56,12 +56,6 @@ def refusal(text: str, error: SyntaxError, kind: Kind) -> QueryError:
     except QueryError as found:
         return found
     return told
-
-
-@cache
-def store_parser() -> Lark:
-    """The parser of a store's queries and updates, made once per process."""
-    return lalr("store")
 
 
 def _told_by_store(text: str, error: SyntaxError) -> QueryError:
@@ -82,12 +76,12 @@ def _told_by_store(text: str, error: SyntaxError) -> QueryError:
 class _Names(TermBuilder):
     """Whether prefixes are declared and functions known."""
 
-    def check(self, tree: Tree[Token]) -> None:
+    def check(self, tree: Tree) -> None:
         """Raises QueryError."""
         for node in tree.children:
             if isinstance(node, Token):
                 self._check_token(node)
-            elif str(node.data).endswith("prefix_decl"):
+            elif node.data == "prefix_decl":
                 name, iri = node.children
                 assert isinstance(name, Token)
                 self.prefixes[name.partition(":")[0]] = str(iri)[1:-1]
@@ -95,10 +89,9 @@ class _Names(TermBuilder):
                 self.check(node)
 
     def _check_token(self, token: Token) -> None:
-        kind = token.type.replace("sparql__", "")
-        if kind == "PNAME":
+        if token.type == "PNAME":
             self.iri_text(token)
-        elif kind == "FNAME" and (name := token.upper()) not in BUILTINS.keys() | AGGREGATES | _BEYOND:
+        elif token.type == "FNAME" and (name := token.upper()) not in BUILTINS.keys() | AGGREGATES | _BEYOND:
             known = [*BUILTINS, *AGGREGATES, *_BEYOND]
             hint = close_name(name, known, "call your own function by its IRI")
             raise self.error(f"there is no function {token}", span_of(token), hint=hint, code="function")

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Literal, overload
 
-from lark import Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from oxiseq.grammar.algebra import NOWHERE, Query
@@ -21,15 +20,20 @@ from oxiseq.grammar.arguments import public
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import OxiseqError, QueryError
+from oxiseq.grammar.garbage import uncollected
 from oxiseq.grammar.languages import USUAL, AnyQuery, syntax_named
 from oxiseq.grammar.rsp_algebra import RspLanguage, RspQuery
 from oxiseq.grammar.sizes import SizeError
 from oxiseq.grammar.slips.slip import Rule
 from oxiseq.grammar.slips.syntax_errors import explain
 from oxiseq.grammar.tables import lalr
+from oxiseq.grammar.trees import Tree, TreeParser
 
-lalr_parser = cache(lalr)
-"""The LALR parser of a grammar of ours, made once per process."""
+
+@cache
+def tree_parser(grammar: str) -> TreeParser:
+    """The parser of a grammar of ours, made once per process."""
+    return TreeParser(lalr(grammar))
 
 
 @overload
@@ -60,7 +64,8 @@ def parse(text: str, language: str = USUAL) -> AnyQuery:
     """
     syntax = syntax_named(language)
     try:
-        query: AnyQuery = syntax.parse(text)
+        with uncollected():
+            query: AnyQuery = syntax.parse(text)
     except RecursionError:
         raise QueryError("the query is nested too deeply", NOWHERE, text, code="depth") from None
     if query.language != syntax.name:
@@ -68,11 +73,11 @@ def parse(text: str, language: str = USUAL) -> AnyQuery:
     return query
 
 
-def tree(text: str, grammar: str, rules: Sequence[Rule], comment: re.Pattern[str]) -> Tree[Token]:
+def tree(text: str, grammar: str, rules: Sequence[Rule], comment: re.Pattern[str]) -> Tree:
     """The parse tree of a text by `parsing/{grammar}.lark`; `rules`: what is known of slips in it, `comment`: what one
     is. Raises QueryError."""
     try:
-        return lalr_parser(grammar).parse(text)
+        return tree_parser(grammar).read(text)
     except SizeError as error:
         raise error.of(text) from None
     except UnexpectedInput as unexpected:

@@ -7,8 +7,11 @@ nothing to others (semantics.md 2.2, 2.5).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
+from itertools import islice
+from typing import Any, Generic, TypeVar, cast
 
 from pyoxigraph import Variable
 
@@ -29,8 +32,45 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, split_gpm, visible_variables
 
+T = TypeVar("T")
 Variables = frozenset[Variable]
 NOTHING: Variables = frozenset()
+
+
+class Before(AbstractSet[T], Generic[T]):
+    """What comes before a place, in order. The places of a sequence share one table, of which each sees a beginning:
+    sets of their own would take the square of its length."""
+
+    __slots__ = ("_order", "_size")
+
+    def __init__(self, order: dict[T, int] | None = None) -> None:
+        self._order = {} if order is None else order
+        self._size = len(self._order)
+
+    def __contains__(self, item: object) -> bool:
+        return self._order.get(cast(T, item), self._size) < self._size
+
+    def __iter__(self) -> Iterator[T]:
+        return islice(self._order, self._size)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __hash__(self) -> int:
+        return hash(self._size)
+
+    def and_then(self, items: Iterable[T]) -> Before[T]:
+        """With more behind it. Of two that go on from one place, as alternatives do, the second gets a table of its
+        own."""
+        order = self._order if self._size == len(self._order) else dict(islice(self._order.items(), self._size))
+        for item in items:
+            order.setdefault(item, len(order))
+        return Before(order)
+
+    @classmethod
+    def _from_iterable(cls, items: Iterable[Any]) -> Any:
+        """What `|`, `&` and `-` give."""
+        return frozenset(items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +78,7 @@ class Place:
     """One atom of SEQ: what it sees of others, and its surroundings."""
 
     atom: Atom
-    left: Variables
+    left: AbstractSet[Variable]
     """Bound by positive GPMs before it."""
     partners: Variables
     """Bound by the other operands of its `&`."""
@@ -47,7 +87,7 @@ class Place:
     negated: bool
     first: bool
     """No positive GPM precedes it in the text."""
-    earlier: frozenset[str] = frozenset()
+    earlier: AbstractSet[str] = frozenset()
     """The positive GPMs before it."""
     beside: frozenset[str] = frozenset()
     """The other GPMs of its `&`."""
@@ -57,7 +97,7 @@ class Place:
         return self.atom.name
 
     @property
-    def seen(self) -> Variables:
+    def seen(self) -> AbstractSet[Variable]:
         return self.left | self.partners if self.partners else self.left
 
 
@@ -107,8 +147,8 @@ class _Walk:
     """The position of a walk through SEQ."""
 
     binds: Mapping[str, Variables]
-    earlier: frozenset[str] = frozenset()
-    left: Variables = NOTHING
+    earlier: Before[str] = field(default_factory=Before)
+    left: Before[Variable] = field(default_factory=Before)
     """Bound by those."""
     beside: frozenset[str] = frozenset()
     repeats: tuple[Repeat, ...] = ()
@@ -117,10 +157,11 @@ class _Walk:
 
     def after(self, element: SequenceElement) -> _Walk:
         """Right of `element`."""
-        names = frozenset(a.name for a in atoms(element, positive=True))
+        names = [a.name for a in atoms(element, positive=True)]
         if not names:
             return self
-        return replace(self, earlier=self.earlier | names, left=self.left | self._bound(names), first=False)
+        bound = (variable for name in names for variable in self.binds.get(name, ()))
+        return replace(self, earlier=self.earlier.and_then(names), left=self.left.and_then(bound), first=False)
 
     def place(self, atom: Atom) -> Place:
         """For an atom at this position."""
@@ -271,7 +312,8 @@ def group_gaps(
     elif isinstance(element, Sequence):
         items = children(element)
         for i, item in enumerate(items):
-            yield from group_gaps(item, (*before, *items[:i]), (*items[i + 1 :], *after))
+            if not isinstance(item, Atom):
+                yield from group_gaps(item, (*before, *items[:i]), (*items[i + 1 :], *after))
     elif isinstance(element, Repeat):
         again = Maybe(element.item)
         yield from group_gaps(element.item, (*before, again), (again, *after))

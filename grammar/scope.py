@@ -8,6 +8,7 @@ patterns are SPARQL 1.1's (section 18.2.1, variable scope).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
 from typing import Final
 
@@ -248,7 +249,7 @@ class GpmParts:
     """The KB pattern's, the shared ones included."""
 
 
-def split_gpm(gpm: Gpm, others: frozenset[Variable] = frozenset()) -> GpmParts:
+def split_gpm(gpm: Gpm, others: AbstractSet[Variable] = frozenset()) -> GpmParts:
     """Split a GPM's body into what is answered where; `others`: what the GPMs that it sees may bind."""
     conditions, body = _take_filters(gpm, others)
     graphs: list[PatternElement] = [e for e in body if isinstance(e, GraphPattern)]
@@ -287,7 +288,7 @@ def split_gpm(gpm: Gpm, others: frozenset[Variable] = frozenset()) -> GpmParts:
     )
 
 
-def _take_filters(gpm: Gpm, others: frozenset[Variable]) -> tuple[list[Expression], list[PatternElement]]:
+def _take_filters(gpm: Gpm, others: AbstractSet[Variable]) -> tuple[list[Expression], list[PatternElement]]:
     """The conditions of top-level FILTERs, and the other elements in their order; an EXISTS that reads one event
     alone stays with its pattern."""
     conditions: list[Expression] = []
@@ -310,10 +311,10 @@ def _take_filters(gpm: Gpm, others: frozenset[Variable]) -> tuple[list[Expressio
     return conditions, rest
 
 
-def reads_others(condition: Expression, own: frozenset[Variable], others: frozenset[Variable]) -> bool:
+def reads_others(condition: Expression, own: frozenset[Variable], others: AbstractSet[Variable]) -> bool:
     """Whether a condition with EXISTS reads more than one event: another GPM's variable, or more of the run."""
     used = plain_variables(condition).union(*(mentioned_variables(e.pattern) for e in exists_in(condition)))
-    return asks_the_run(condition) or bool(used & (others - own))
+    return asks_the_run(condition) or bool((used - own) & others)
 
 
 def _given(condition: Expression, known: frozenset[Variable], gpm: str) -> Expression:
@@ -362,9 +363,14 @@ def inner_groups(element: PatternElement) -> Iterator[Group]:
             yield inner
         case Union(branches):
             yield from branches
-        case TimedPattern(_, left, right):
-            yield from inner_groups(left)
-            yield from inner_groups(right)
+        case TimedPattern():
+            operands: list[PatternElement] = [element]  # of a chain: each is the left one of the next
+            while operands:
+                each = operands.pop()
+                if isinstance(each, TimedPattern):
+                    operands += (each.right, each.left)
+                else:
+                    yield from inner_groups(each)
         case Filter(condition):
             yield from (e.pattern for e in subexpressions(condition) if isinstance(e, Exists))
         case Bind(expression):

@@ -1,17 +1,13 @@
 """How large a query's text may be, which is counted while it is read: what comes behind costs nothing then.
 
-In the flow: the lexer's tokens → **counted** → the parser.
+In the flow: a token of the text → **counted** → the parser (trees.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
-from lark import Token
-
-from oxiseq.grammar.errors import QueryError
-from oxiseq.grammar.terms import span_of
+from oxiseq.grammar.errors import QueryError, span_at
 
 MOST_TOKENS: Final = 100_000
 """Words, names, numbers and marks of a query."""
@@ -24,41 +20,38 @@ _CLOSING: Final = frozenset(")]}")
 
 
 class SizeError(Exception):
-    """A text is too large at a token."""
+    """A text is too large at a word of it."""
 
-    def __init__(self, token: Token, code: str, message: str) -> None:
+    def __init__(self, word: str, place: int, code: str, message: str) -> None:
         super().__init__(message)
-        self.token, self.code, self.message = token, code, message
+        self.word, self.place, self.code, self.message = word, place, code, message
 
     def of(self, text: str) -> QueryError:
         """As an error of this text."""
-        return QueryError(self.message, span_of(self.token), text, code=self.code)
+        return QueryError(self.message, span_at(text, self.place, self.place + len(self.word)), text, code=self.code)
 
 
 class Sizes:
-    """Counts tokens as they pass (lark calls that a postlexer)."""
+    """What has been read of a text."""
 
-    always_accept = ()
+    def __init__(self) -> None:
+        self._tokens = self._gpms = self._depth = 0
 
-    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        """The same tokens. Raises SizeError."""
-        gpms = depth = 0
-        for count, token in enumerate(stream, 1):
-            if count > MOST_TOKENS:
-                what = "words, names, numbers and marks"
-                raise SizeError(
-                    token, "size", f"the query is too large: {count:,} {what}, at most {MOST_TOKENS:,} allowed"
-                )
-            if token in _OPENING:
-                depth += 1
-                if depth > MOST_DEPTH:
-                    what = f"{depth} brackets, at most {MOST_DEPTH} allowed"
-                    raise SizeError(token, "depth", f"the query is nested too deeply: {what}")
-            elif token in _CLOSING:
-                depth -= 1
-            elif token.type == "_DEFINE":
-                gpms += 1
-                if gpms > MOST_GPMS:
-                    what = f"{gpms:,} graph patterns, at most {MOST_GPMS:,} allowed"
-                    raise SizeError(token, "size", f"the query is too large: {what}")
-            yield token
+    def add(self, word: str, kind: str, place: int) -> None:
+        """Count a token. Raises SizeError."""
+        self._tokens += 1
+        if self._tokens > MOST_TOKENS:
+            what = f"{self._tokens:,} words, names, numbers and marks, at most {MOST_TOKENS:,} allowed"
+            raise SizeError(word, place, "size", f"the query is too large: {what}")
+        if word in _OPENING:
+            self._depth += 1
+            if self._depth > MOST_DEPTH:
+                what = f"{self._depth} brackets, at most {MOST_DEPTH} allowed"
+                raise SizeError(word, place, "depth", f"the query is nested too deeply: {what}")
+        elif word in _CLOSING:
+            self._depth -= 1
+        elif kind == "_DEFINE":
+            self._gpms += 1
+            if self._gpms > MOST_GPMS:
+                what = f"{self._gpms:,} graph patterns, at most {MOST_GPMS:,} allowed"
+                raise SizeError(word, place, "size", f"the query is too large: {what}")

@@ -13,12 +13,10 @@ from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Final
+from typing import Any, Final
 
 import lark
 from lark import Lark
-
-from oxiseq.grammar.sizes import Sizes
 
 _GRAMMARS: Final = Path(__file__).with_name("parsing")
 _STARTS: Final = {"store": ["query", "update"]}
@@ -38,16 +36,15 @@ def lalr(grammar: str) -> Lark:
     return parser
 
 
-def build(grammar: str) -> Lark:
-    """The same without the tables on disk."""
+def build(grammar: str, **more: Any) -> Lark:
+    """The same without the tables on disk; `more` for lark."""
     return Lark.open(
         str(_GRAMMARS / f"{grammar}.lark"),
         parser="lalr",
         lexer="contextual",
-        propagate_positions=True,
         maybe_placeholders=False,
         start=_STARTS.get(grammar, "start"),
-        postlex=Sizes(),
+        **more,
     )
 
 

@@ -39,12 +39,12 @@ def thresholds(plan: QueryPlan) -> tuple[Threshold, ...]:
     """Those of a query in which others may differ: the first of each GPM that events match by themselves, and whose
     events nothing is negated by."""
     guarded = {guard.letter for edge in plan.runner.sequence.graph.edges for guard in edge.guards}
-    found = []
-    for name, gpm in plan.runner.gpms.items():
-        letters = [letter for letter in plan.letters if name in letter.letter]
-        if all(letter.positive and letter.letter == (name,) and letter.letter not in guarded for letter in letters):
-            found += _of_gpm(name, gpm.parts)[:1]
-    return tuple(found)
+    kept = set[str]()
+    for letter in plan.letters:
+        if not letter.positive or len(letter.letter) != 1 or letter.letter in guarded:
+            kept.update(letter.letter)
+    gpms = ((name, gpm.parts) for name, gpm in plan.runner.gpms.items() if name not in kept)
+    return tuple(threshold for name, parts in gpms for threshold in _of_gpm(name, parts)[:1])
 
 
 def strictness(plan: QueryPlan) -> tuple[Decimal, ...]:

@@ -52,20 +52,46 @@ def _made(plan: object) -> str:
     return made.hexdigest()
 
 
-def text_of(value: object) -> str:
-    """A value as `repr` writes it, but for sets: the order of their members is another one in each process."""
-    match value:
-        case set() | frozenset():
-            return f"{{{', '.join(sorted(map(text_of, value)))}}}"
-        case tuple() | list():
-            return f"({', '.join(map(text_of, value))})"
-        case dict():
-            return f"{{{', '.join(f'{text_of(key)}: {text_of(each)}' for key, each in value.items())}}}"
-    kind: Any = type(value)
-    shown = _shown(kind)
-    if shown is None:
+def text_of(value: Any) -> str:
+    """A value as `repr` writes it, but for sets: the order of their members is another one in each process.
+
+    What is nested deep is written without a call for each level, and once: a join of a thousand patterns is a join
+    within a join."""
+    if not isinstance(value, set | frozenset | tuple | list | dict) and _shown(value.__class__) is None:
         return repr(value)
-    return f"{kind.__name__}({', '.join([f'{name}={text_of(getattr(value, name))}' for name in shown])})"
+    pieces: list[str] = []
+    todo: list[tuple[str, Any, str]] = [("", value, "")]
+    """What is to be written, with the text before it; or the text behind the parts of something, with nothing."""
+    while todo:
+        before, each, behind = todo.pop()
+        pieces.append(before)
+        if behind:
+            pieces.append(behind)
+            continue
+        match each:
+            case set() | frozenset():
+                pieces.append(f"{{{', '.join(sorted(map(text_of, each)))}}}")
+                continue
+            case tuple() | list():
+                opening, parts, closing = "(", [("", part) for part in each], ")"
+            case dict():
+                opening, closing = "{", "}"
+                parts = [entry for key, part in each.items() for entry in (("", key), (": ", part))]
+            case _:
+                kind: Any = type(each)
+                shown = _shown(kind)
+                if shown is None:
+                    pieces.append(repr(each))
+                    continue
+                opening, closing = f"{kind.__name__}(", ")"
+                parts = [(f"{name}=", getattr(each, name)) for name in shown]
+        pieces.append(opening)
+        todo.append(("", None, closing))
+        step = 2 if isinstance(each, dict) else 1
+        for number in range(len(parts) - 1, -1, -1):
+            text, part = parts[number]
+            todo.append((text if number == 0 or number % step else f", {text}", part, ""))
+    return "".join(pieces)
 
 
 @cache

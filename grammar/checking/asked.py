@@ -34,7 +34,7 @@ def _function(name: str, gpm: str, span: Span, place: Place, seen: Overview) -> 
     elif name == "TIMEOF" and gpm == place.name:
         hint = "write EVENTTIME() for the time of the present event"
         yield error("gpm", f"{text} cannot be used in a FILTER of {gpm} itself", span, hint)
-    elif name == "TIMEOF" and gpm not in place.earlier | place.beside:
+    elif name == "TIMEOF" and gpm not in place.earlier and gpm not in place.beside:
         yield _not_before(text, gpm, place, span)
     elif name == "COUNT":
         yield from _iterated(text, gpm, place, span, seen)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import Final
 
 from pyoxigraph import BlankNode, Variable
 
@@ -68,6 +69,10 @@ from oxiseq.grammar.scope import (
     visible_variables,
 )
 from oxiseq.grammar.slips.epsparql import COUNTING
+
+MOST_JOINED: Final = 300
+"""Parts of a pattern in which each is joined with all before it, those around them counted: plan and operators are
+nested as deep, and so are the calls that make them."""
 
 
 def _patterns(query: EpQuery, text: str) -> Iterator[Finding]:
@@ -340,7 +345,22 @@ def _shared(element: TimedPattern) -> bool:
     return bool(set(left) & set(visible_variables(Group((element.right,)))))
 
 
+def _deep(query: EpQuery, text: str) -> Iterator[Finding]:
+    """Each part of a group is joined with all before it: the first within the second within the third..."""
+    todo = [(query.where, 0)]
+    while todo:
+        group, above = todo.pop()
+        joined = [element for element in group.elements if not isinstance(element, Filter)]
+        if above + len(joined) > MOST_JOINED:
+            what = f"more than {MOST_JOINED} parts joined one after the other"
+            yield error("depth", f"the query is nested too deeply: {what}", joined[MOST_JOINED - above].span)
+            return
+        for number, element in enumerate(reversed(joined), above + 1):
+            todo.extend((inner, number) for inner in inner_groups(element))
+
+
 EP_CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (
+    _deep,
     _patterns,
     check_use,
     _output,

@@ -31,7 +31,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_variable, error, lint_finding, listing, variable_hint
-from oxiseq.grammar.places import Overview, Place, Variables
+from oxiseq.grammar.places import Overview, Place
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import (
     conjuncts,
@@ -58,9 +58,9 @@ def check_nested(place: Place, seen: Overview) -> Iterator[Finding]:
     """Conditions of nested groups that can never be true, and what is a new variable though it looks like another's."""
     gpm = seen.gpms[place.name]
     own = seen.variables(gpm.name)
-    for mention in mentions(gpm, own | place.seen):
+    for mention in mentions(gpm, (own, place.seen)):
         v = mention.variable
-        if v in place.seen - own or (not mention.local and v in place.seen):
+        if v in place.seen and not (mention.local and v in own):
             yield _out_of_scope(mention, place, seen)
         elif not mention.local and v not in own:
             yield unbound(v, at_variable(v, mention.span, seen.text), place, seen)
@@ -118,9 +118,8 @@ def unbound(v: Variable, span: Span, place: Place, seen: Overview) -> Finding:
 
 def _new_in_exists(place: Place, seen: Overview) -> Iterator[Finding]:
     """A variable of a GPM that this one does not see is a new one inside EXISTS."""
-    gpm, known = seen.gpms[place.name], seen.variables(place.name) | place.seen
-    for e in _top_exists(gpm):
-        for v in sorted(frozenset(visible_variables(e.pattern)) - known, key=str):
+    for e in _top_exists(seen.gpms[place.name]):
+        for v in sorted(frozenset(visible_variables(e.pattern)) - seen.variables(place.name) - place.seen, key=str):
             others = [n for n in seen.binders(v) if n != place.name]
             if others:
                 yield lint_finding(
@@ -137,7 +136,7 @@ def _top_exists(gpm: Gpm) -> Iterator[Exists]:
             yield from exists_in(element.condition)
 
 
-def stateful_graphs(gpm: Gpm, others: Variables) -> Iterator[GraphPattern]:
+def stateful_graphs(gpm: Gpm, others: AbstractSet[Variable]) -> Iterator[GraphPattern]:
     """GRAPH inside the EXISTS of stateful filters."""
     own = frozenset(visible_variables(gpm.pattern))
     for element in gpm.pattern.elements:
@@ -154,12 +153,12 @@ _Scope: TypeAlias = tuple[AbstractSet[Variable], ...]
 square of the query's length."""
 
 
-def mentions(gpm: Gpm, known: Variables) -> Iterator[Mention]:
+def mentions(gpm: Gpm, known: _Scope) -> Iterator[Mention]:
     """The variables out of scope in a GPM's nested groups; `known`: what the top level's FILTERs see."""
     for element, before in _with_before(gpm.pattern):
         match element:
             case Filter(condition):
-                yield from _exists(condition, (known,))
+                yield from _exists(condition, known)
             case Bind(expression):
                 yield from _exists(expression, (before,))
             case _:

@@ -120,7 +120,7 @@ def _filter(element: Filter, place: Place, seen: Overview) -> Iterator[Finding]:
             if not place.repeats:
                 hint = f"write {place.name}+ in SEQ, or use the variable of an earlier GPM"
                 yield error("prev", f"PREV(?{v.value}) needs iterations, {place.name} is not repeated", place_of, hint)
-            elif v not in own | place.seen | _inside(place, seen):
+            elif v not in place.seen and v not in own | _inside(place, seen):
                 yield error(
                     "prev",
                     f"no GPM of the iteration binds ?{v.value}",
@@ -138,7 +138,9 @@ def _inside(place: Place, seen: Overview) -> frozenset[Variable]:
 def _rebound(exists: Exists, place: Place, seen: Overview) -> Iterator[Finding]:
     """Inside EXISTS the variable of another GPM is replaced by its value, which BIND cannot replace."""
     for element in nested_elements(exists.pattern):
-        if isinstance(element, Bind) and element.variable in place.seen - seen.variables(place.name):
+        if not isinstance(element, Bind):
+            continue
+        if element.variable in place.seen and element.variable not in seen.variables(place.name):
             v = element.variable
             others = listing([n for n in seen.binders(v) if n != place.name][:1])
             if seen.text[element.span.start : element.span.end].lstrip("?$") == v.value:  # made of a triple term

@@ -148,7 +148,8 @@ def gaps(
     elif isinstance(element, Sequence):
         items = children(element)
         for i, item in enumerate(items):
-            yield from gaps(item, (*before, *items[:i]), (*items[i + 1 :], *after))
+            if not isinstance(item, Atom):
+                yield from gaps(item, (*before, *items[:i]), (*items[i + 1 :], *after))
     else:
         for child in children(element):
             yield from gaps(child, before, after)

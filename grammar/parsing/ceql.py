@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Items
 
-from lark import Token, Tree
+from lark import Token
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import NOWHERE, Aggregate, Call, Expression, Partition, Span, Window
@@ -38,6 +38,7 @@ from oxiseq.grammar.ceql_graphs import GraphCondition
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.sparql import Node, kind, tokens, trees, where
 from oxiseq.grammar.terms import number, span_of
+from oxiseq.grammar.trees import Tree
 
 _COMPARE = {"==": "=", "<>": "!="}
 _LOGIC = {"or": "||", "and": "&&", "not": "!"}
@@ -47,7 +48,7 @@ _FORMULAS = ("event", "named", "iterated", "parenthesised", "follows", "either",
 class CeqlBuilder(ClauseBuilder):
     """Builds a `CeqlQuery` from the tree of one text."""
 
-    def query(self, tree: Tree[Token]) -> CeqlQuery:
+    def query(self, tree: Tree) -> CeqlQuery:
         """The whole text."""
         vocab = [self.namespace(t) for v in trees(tree, "vocab") for t in tokens(v, "IRIREF")]
         self.prefixes.update(("", iri) for iri in vocab)
@@ -81,28 +82,28 @@ class CeqlBuilder(ClauseBuilder):
             hint = "VOCAB takes the whole IRI: VOCAB <http://example.org/stock#>"
             raise self.error(f"<{text}> is not an IRI: {reason}", span_of(token), hint=hint, code="iri") from None
 
-    def names(self, node: Tree[Token]) -> tuple[Name, ...]:
+    def names(self, node: Tree) -> tuple[Name, ...]:
         return tuple(Name(str(t), span=span_of(t)) for t in tokens(node, "NAME"))
 
     # --- clauses ----------------------------------------------------------------------------------
 
-    def partition(self, nodes: Items[Tree[Token]]) -> Partition | None:
+    def partition(self, nodes: Items[Tree]) -> Partition | None:
         node = self.only(nodes, "PARTITION BY", "partition")
         if node is None:
             return None
         return Partition(tuple(self.attribute(t) for t in tokens(node, "NAME")), span=where(node))
 
-    def order(self, nodes: Items[Tree[Token]]) -> EndOrder | None:
+    def order(self, nodes: Items[Tree]) -> EndOrder | None:
         node = self.only(nodes, "ORDER BY", "order")
         return None if node is None else EndOrder(tuple(map(self.ranked, trees(node, "ranked"))), span=where(node))
 
-    def ranked(self, node: Tree[Token]) -> tuple[Expression, bool]:
+    def ranked(self, node: Tree) -> tuple[Expression, bool]:
         """A key of ORDER BY, and whether the greatest comes first."""
         start = tokens(node, "START")
         expression = Call(START.name, (), span=span_of(start[0])) if start else self.predicate(node.children[0])
         return expression, bool(tokens(node, "DESC"))
 
-    def window(self, nodes: Items[Tree[Token]]) -> Window | AttributeWindow | None:
+    def window(self, nodes: Items[Tree]) -> Window | AttributeWindow | None:
         node = self.only(nodes, "WITHIN", "window")
         if node is None:
             return None
@@ -125,7 +126,7 @@ class CeqlBuilder(ClauseBuilder):
 
     # --- what is emitted for all that end at one event -------------------------------------------------
 
-    def totals(self, select: Tree[Token], group: Items[Tree[Token]], having: Items[Tree[Token]]) -> Totals | None:
+    def totals(self, select: Tree, group: Items[Tree], having: Items[Tree]) -> Totals | None:
         """None where each complex event is emitted alone."""
         told = trees(select, "told")
         by, condition = self.only(group, "GROUP BY", "group"), self.only(having, "HAVING", "having")
@@ -145,7 +146,7 @@ class CeqlBuilder(ClauseBuilder):
             having_span=NOWHERE if condition is None else where(condition),
         )
 
-    def told(self, node: Tree[Token]) -> Told:
+    def told(self, node: Tree) -> Told:
         expression, *name = node.children
         value = self.predicate(expression)
         if not name:
@@ -153,7 +154,7 @@ class CeqlBuilder(ClauseBuilder):
             name = list(tokens(expression, "NAME"))
         return Told(value, str(name[0]), span=where(node))
 
-    def over_all(self, node: Tree[Token], span: Span) -> Aggregate:
+    def over_all(self, node: Tree, span: Span) -> Aggregate:
         function, what, *attribute = node.children
         name = str(function).upper()
         if not attribute:
@@ -183,7 +184,7 @@ class CeqlBuilder(ClauseBuilder):
             case _:
                 return self.follows(node, span)
 
-    def follows(self, node: Tree[Token], span: Span) -> Follows:
+    def follows(self, node: Tree, span: Span) -> Follows:
         first, *rest = node.children
         pairs = zip(rest[::2], rest[1::2], strict=True)
         return Follows(self.formula(first), tuple((op == ":", self.formula(f)) for op, f in pairs), span=span)
@@ -225,13 +226,13 @@ class CeqlBuilder(ClauseBuilder):
                 name = _COMPARE.get(str(op), str(op))
                 return Call(name, (self.predicate(left), self.predicate(right)), span=span)
 
-    def holding(self, node: Tree[Token], span: Span) -> Expression:
+    def holding(self, node: Tree, span: Span) -> Expression:
         """A condition on the knowledge base."""
         (graph,), (pattern,) = trees(node, "iri"), trees(node, "group")
         given = tuple(self.given(each) for each in trees(node, "given"))
         return GraphCondition(self.iri_of(graph), given, self.group(pattern), span=span).call
 
-    def given(self, node: Tree[Token]) -> tuple[Variable, Expression]:
+    def given(self, node: Tree) -> tuple[Variable, Expression]:
         """`company`, `x.company AS rival`: a variable and what gives its value. Without AS it is called as that is."""
         what, *name = node.children
         assert isinstance(what, Tree)
@@ -239,7 +240,7 @@ class CeqlBuilder(ClauseBuilder):
         assert isinstance(named, Token)
         return self.attribute(named), self.predicate(what)
 
-    def signed(self, node: Tree[Token], span: Span) -> Expression:
+    def signed(self, node: Tree, span: Span) -> Expression:
         """`-1` is a number, `-(1)` and `-price` are calls."""
         sign, operand = node.children
         between = self.text[where(sign).end : where(operand).start]

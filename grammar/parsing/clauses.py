@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence as Items
 from fractions import Fraction
 
-from lark import Token, Tree
+from lark import Token
 
 from oxiseq.grammar.algebra import Consumption, Limit, Sample, Selection, Strategy
 from oxiseq.grammar.parsing.durations import MonthsError, duration_size
 from oxiseq.grammar.parsing.sparql import Node, SparqlBuilder, tokens, where
 from oxiseq.grammar.terms import span_of
+from oxiseq.grammar.trees import Tree
 
 MICROSECONDS = {
     "MILLISECOND": 1_000,
@@ -29,13 +30,13 @@ bits."""
 class ClauseBuilder(SparqlBuilder):
     """Builds the clauses from the tree of one text."""
 
-    def only(self, nodes: Items[Tree[Token]], clause: str, code: str) -> Tree[Token] | None:
+    def only(self, nodes: Items[Tree], clause: str, code: str) -> Tree | None:
         """The one clause of its kind, if there is one."""
         if len(nodes) > 1:
             raise self.error(f"a query has one {clause}", where(nodes[1]), code=code)
         return nodes[0] if nodes else None
 
-    def selection(self, node: Tree[Token]) -> Selection | None:
+    def selection(self, node: Tree) -> Selection | None:
         """Of a SELECT; ALL is the default and may be written out."""
         words = tokens(node, "STRATEGY")
         if len(words) > 1:
@@ -44,7 +45,7 @@ class ClauseBuilder(SparqlBuilder):
             return None
         return Selection(Strategy(words[0].upper()), span=span_of(words[0]))
 
-    def consumption(self, nodes: Items[Tree[Token]]) -> Consumption | None:
+    def consumption(self, nodes: Items[Tree]) -> Consumption | None:
         """CONSUME BY; NONE is the default and may be written out."""
         node = self.only(nodes, "CONSUME BY", "consume")
         if node is None:
@@ -52,13 +53,13 @@ class ClauseBuilder(SparqlBuilder):
         (policy,) = tokens(node, "POLICY")
         return None if policy.upper() == "NONE" else Consumption(policy.upper() == "ANY", span=where(node))
 
-    def limit(self, nodes: Items[Tree[Token]], offsets: Items[Tree[Token]] = ()) -> Limit | None:
+    def limit(self, nodes: Items[Tree], offsets: Items[Tree] = ()) -> Limit | None:
         """LIMIT k, and OFFSET n behind it."""
         node = self.only(nodes, "LIMIT", "limit")
         offset = self.whole(offsets[0].children[0]) if offsets else 0
         return None if node is None else Limit(self.whole(node.children[0]), offset, span=where(node))
 
-    def sample(self, nodes: Items[Tree[Token]]) -> Sample | None:
+    def sample(self, nodes: Items[Tree]) -> Sample | None:
         """SAMPLE k SEED n."""
         node = self.only(nodes, "SAMPLE", "sample")
         if node is None:

@@ -5,7 +5,7 @@ In the flow: lark's tree (rules of `epsparql.lark`) → `EpQuery`. The result fo
 
 from __future__ import annotations
 
-from lark import Token, Tree
+from lark import Token
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
@@ -29,12 +29,13 @@ from oxiseq.grammar.parsing.sparql import between, kind, tokens, trees, where
 from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
 from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.terms import span_of
+from oxiseq.grammar.trees import Tree
 
 
 class EpBuilder(SpaseqBuilder):
     """Builds an `EpQuery` from the tree of one text."""
 
-    def ep_query(self, tree: Tree[Token]) -> EpQuery:
+    def ep_query(self, tree: Tree) -> EpQuery:
         """The whole text."""
         prologue, form, *_ = tree.children
         assert isinstance(prologue, Tree) and isinstance(form, Tree)
@@ -54,15 +55,15 @@ class EpBuilder(SpaseqBuilder):
             text=self.text,
         )
 
-    def consume(self, tree: Tree[Token]) -> Consume | None:
+    def consume(self, tree: Tree) -> Consume | None:
         """CONSUME, if the text has it."""
         return next((Consume(str(tokens(n, "CONSUMPTION")[0]).upper()) for n in trees(tree, "consume")), None)
 
-    def stream(self, node: Tree[Token]) -> Stream:
+    def stream(self, node: Tree) -> Stream:
         names = tokens(node, "NAME")
         return Stream(str(names[0]) if names else "", self.iri_of(node.children[-1]), span=where(node))
 
-    def body(self, node: Tree[Token]) -> Group:
+    def body(self, node: Tree) -> Group:
         """WHERE's pattern; what follows its braces makes a group with it."""
         first, *filters = trees(node, "union", "filter")
         element = self.element(first)
@@ -70,14 +71,14 @@ class EpBuilder(SpaseqBuilder):
             return element
         return Group((element, *(self.element(f) for f in filters)), span=where(node))
 
-    def element(self, node: Tree[Token]) -> PatternElement:
+    def element(self, node: Tree) -> PatternElement:
         if kind(node) == "union":
             return self.timed(node)
         if kind(node) == "filter":
             return Filter(self.expression(node.children[0]), span=where(node))
         return super().element(node)
 
-    def timed(self, node: Tree[Token]) -> PatternElement:
+    def timed(self, node: Tree) -> PatternElement:
         """`{...} SEQ {...} UNION {...}`, from left to right."""
         first, *rest = node.children
         left: Group | Union | TimedPattern = self.either(first)
@@ -86,7 +87,7 @@ class EpBuilder(SpaseqBuilder):
         return left
 
     def with_triple_term(
-        self, subject: TermOrVariable, verb: Variable | Path, node: Tree[Token], span: Span
+        self, subject: TermOrVariable, verb: Variable | Path, node: Tree, span: Span
     ) -> PatternElement:
         """One with a variable: EXISTS, which asks for one without any, has no interval."""
         found = super().with_triple_term(subject, verb, node, span)
@@ -99,12 +100,12 @@ class EpBuilder(SpaseqBuilder):
             code="triple-term",
         )
 
-    def either(self, node: Tree[Token] | Token) -> Group | Union:
+    def either(self, node: Tree | Token) -> Group | Union:
         assert isinstance(node, Tree)
         groups = tuple(self.group(c) for c in node.children)
         return groups[0] if len(groups) == 1 else Union(groups, span=where(node))
 
-    def call(self, node: Tree[Token], span: Span) -> Expression:
+    def call(self, node: Tree, span: Span) -> Expression:
         """A call by name; the functions of time take no argument."""
         head, *rest = node.children
         assert isinstance(head, Token)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Literal
 
-from lark import Token, Tree
+from lark import Token
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import (
@@ -58,6 +58,7 @@ from oxiseq.grammar.rsp_algebra import (
 )
 from oxiseq.grammar.scope import visible_variables
 from oxiseq.grammar.terms import XSD, XSD_INTEGER
+from oxiseq.grammar.trees import Tree
 
 _SHORT = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -77,7 +78,7 @@ class RspBuilder(ClauseBuilder):
         self._made: list[Bind] = []
         """Triple terms of the template."""
 
-    def query(self, tree: Tree[Token]) -> RspQuery:
+    def query(self, tree: Tree) -> RspQuery:
         """The whole text."""
         (prologue,) = trees(tree, "prologue")
         self.prologue(prologue)
@@ -113,7 +114,7 @@ class RspBuilder(ClauseBuilder):
 
     # --- head -------------------------------------------------------------------------------------
 
-    def register(self, nodes: Items[Tree[Token]]) -> tuple[Report | None, NamedNode | None]:
+    def register(self, nodes: Items[Tree]) -> tuple[Report | None, NamedNode | None]:
         """REGISTER's report and name."""
         if not nodes:
             return None, None
@@ -122,7 +123,7 @@ class RspBuilder(ClauseBuilder):
         return Report(word.upper()), self.iri_of(names[0]) if names else None
 
     def form(
-        self, tree: Tree[Token], body: SubSelect
+        self, tree: Tree, body: SubSelect
     ) -> tuple[Literal["SELECT", "CONSTRUCT", "ASK"], tuple[TriplePattern, ...]]:
         (node,) = trees(tree, "select", "construct", "construct_where", "ask")
         match kind(node):
@@ -136,7 +137,7 @@ class RspBuilder(ClauseBuilder):
                 return "ASK", ()
 
     def with_triple_term(
-        self, subject: TermOrVariable, verb: Variable | Path, node: Tree[Token], span: Span
+        self, subject: TermOrVariable, verb: Variable | Path, node: Tree, span: Span
     ) -> PatternElement:
         """In a template a triple term is one that WHERE makes; there is no pattern to look for."""
         if not self._in_template or not isinstance(verb, Variable | NamedNode):
@@ -145,7 +146,7 @@ class RspBuilder(ClauseBuilder):
         self._made.append(made)
         return TriplePattern(subject, verb, made.variable, span=span)
 
-    def template(self, node: Tree[Token]) -> tuple[TriplePattern, ...]:
+    def template(self, node: Tree) -> tuple[TriplePattern, ...]:
         made: list[TriplePattern] = []
         self._in_template = True
         for element in (e for t in trees(node, "triples") for e in self.triples(t)):
@@ -167,18 +168,18 @@ class RspBuilder(ClauseBuilder):
                     message = "CONSTRUCT WHERE takes only triple patterns"
                     raise self.error(message, element.span, hint=hint, code="template")
 
-    def body(self, tree: Tree[Token]) -> SubSelect:
+    def body(self, tree: Tree) -> SubSelect:
         """WHERE and the solution modifiers, read as a sub-query's."""
         everything: list[Node] = [Tree("projection", [Token("STAR", "*")])]
         head = next((s.children for s in trees(tree, "select")), everything)
-        return self.sub_select(Tree("sub_select", [*head, *trees(tree, "group", *_MODIFIERS)], tree.meta))
+        return self.sub_select(Tree("sub_select", [*head, *trees(tree, "group", *_MODIFIERS)], tree.start, tree.end))
 
-    def graphs(self, tree: Tree[Token], rule: str) -> tuple[NamedNode, ...]:
+    def graphs(self, tree: Tree, rule: str) -> tuple[NamedNode, ...]:
         return tuple(dict.fromkeys(self.iri_of(g.children[0]) for g in trees(tree, rule)))
 
     # --- windows ----------------------------------------------------------------------------------
 
-    def named_window(self, node: Tree[Token]) -> NamedWindow:
+    def named_window(self, node: Tree) -> NamedWindow:
         operators = tuple(self.operator(w.children[0]) for w in trees(node, "window"))
         iris = [self.iri_of(i) for i in trees(node, "iri")]
         match kind(node):
@@ -203,7 +204,7 @@ class RspBuilder(ClauseBuilder):
             case _:
                 return IdentityWindow(span=span)
 
-    def range(self, node: Tree[Token]) -> RangeWindow:
+    def range(self, node: Tree) -> RangeWindow:
         (amount,) = trees(node, "amount")
         size, unit = self.amount(amount)
         slides = [self.amount(a) for s in trees(node, "slide") for a in trees(s, "amount")]
@@ -214,7 +215,7 @@ class RspBuilder(ClauseBuilder):
             raise self.error("RANGE and SLIDE count different things", where(node), hint=hint, code="window")
         return RangeWindow(size, slide, events, span=where(node))
 
-    def amount(self, node: Tree[Token]) -> tuple[int, str]:
+    def amount(self, node: Tree) -> tuple[int, str]:
         """(size, what it counts: `time`, `events`, or not stated)."""
         first = node.children[0]
         assert isinstance(first, Token)
@@ -258,18 +259,18 @@ class RspBuilder(ClauseBuilder):
 
     # --- clauses ----------------------------------------------------------------------------------
 
-    def event(self, node: Tree[Token]) -> EventDefinition:
+    def event(self, node: Tree) -> EventDefinition:
         (window,), (body,), (name,) = trees(node, "iri"), trees(node, "group"), tokens(node, "NAME")
         choice: Literal["", "FIRST", "LAST"] = (
             "FIRST" if tokens(node, "FIRST") else "LAST" if tokens(node, "LAST") else ""
         )
         return EventDefinition(str(name), self.iri_of(window), self.group(body), choice, span=where(node))
 
-    def consume(self, nodes: Items[Tree[Token]]) -> Consume | None:
+    def consume(self, nodes: Items[Tree]) -> Consume | None:
         node = self.only(nodes, "CONSUME", "consume")
         return None if node is None else Consume(tokens(node, "CONSUMPTION")[0].upper())
 
-    def when(self, nodes: Items[Tree[Token]]) -> When | None:
+    def when(self, nodes: Items[Tree]) -> When | None:
         node = self.only(nodes, "REPORT", "report")
         if node is None:
             return None
@@ -286,7 +287,7 @@ class RspBuilder(ClauseBuilder):
 
     # --- patterns ---------------------------------------------------------------------------------
 
-    def element(self, node: Tree[Token]) -> PatternElement:
+    def element(self, node: Tree) -> PatternElement:
         match kind(node):
             case "window_pattern":
                 name, body = node.children

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final, TypeAlias, TypeGuard
 
-from lark import Token, Tree
+from lark import Token
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.grammar.algebra import (
-    NOWHERE,
     Aggregate,
     Bind,
     Call,
@@ -55,22 +54,19 @@ from oxiseq.grammar.terms import (
     number,
     span_of,
 )
+from oxiseq.grammar.trees import Tree
 
-Node: TypeAlias = Tree[Token] | Token
+Node: TypeAlias = Tree | Token
 
 
 def kind(node: Node) -> str:
-    """A tree's rule or a token's terminal, without the namespace that lark's import gives it."""
-    name = str(node.type if isinstance(node, Token) else node.data)
-    return name.replace("sparql__", "")
+    """A tree's rule or a token's terminal."""
+    return node.type if isinstance(node, Token) else node.data
 
 
 def where(node: Node) -> Span:
     """A node's span in the text."""
-    if isinstance(node, Token):
-        return span_of(node)
-    m = node.meta
-    return NOWHERE if m.empty else Span(m.start_pos, m.end_pos, m.line, m.column)
+    return span_of(node) if isinstance(node, Token) else node.span
 
 
 def between(first: Node, last: Node) -> Span:
@@ -79,12 +75,12 @@ def between(first: Node, last: Node) -> Span:
     return Span(a.start, where(last).end, a.line, a.column)
 
 
-def trees(node: Tree[Token], *names: str) -> list[Tree[Token]]:
+def trees(node: Tree, *names: str) -> list[Tree]:
     """Its children that are of one of these rules."""
     return [c for c in node.children if isinstance(c, Tree) and kind(c) in names]
 
 
-def tokens(node: Tree[Token], *names: str) -> list[Token]:
+def tokens(node: Tree, *names: str) -> list[Token]:
     """Its children that are one of these terminals."""
     return [c for c in node.children if isinstance(c, Token) and kind(c) in names]
 
@@ -95,7 +91,7 @@ def token(node: Node) -> Token:
     return node
 
 
-def is_triple_term(node: Node) -> TypeGuard[Tree[Token]]:
+def is_triple_term(node: Node) -> TypeGuard[Tree]:
     """Whether it is `<<( s p o )>>`."""
     return isinstance(node, Tree) and kind(node) == "triple_term"
 
@@ -109,7 +105,7 @@ class SparqlBuilder(TermBuilder):
 
     # --- terms ------------------------------------------------------------------------------------
 
-    def prologue(self, node: Tree[Token]) -> None:
+    def prologue(self, node: Tree) -> None:
         """Read BASE and PREFIX, in their order."""
         for declaration in node.children:
             assert isinstance(declaration, Tree)
@@ -126,7 +122,7 @@ class SparqlBuilder(TermBuilder):
         assert isinstance(node, Tree)
         return self.iri(token(node.children[0]))
 
-    def literal(self, node: Tree[Token]) -> Literal:
+    def literal(self, node: Tree) -> Literal:
         first = node.children[0]
         assert isinstance(first, Token)
         match kind(first):
@@ -160,7 +156,7 @@ class SparqlBuilder(TermBuilder):
 
     # --- triples ----------------------------------------------------------------------------------
 
-    def triples(self, node: Tree[Token]) -> list[PatternElement]:
+    def triples(self, node: Tree) -> list[PatternElement]:
         """One subject with its properties."""
         out: list[PatternElement] = []
         head, *lists = node.children
@@ -170,7 +166,7 @@ class SparqlBuilder(TermBuilder):
             self.properties(subject, properties, head, out)
         return out
 
-    def properties(self, subject: TermOrVariable, node: Tree[Token], head: Node, out: list[PatternElement]) -> None:
+    def properties(self, subject: TermOrVariable, node: Tree, head: Node, out: list[PatternElement]) -> None:
         for prop in trees(node, "property"):
             verb_node, objects = prop.children
             verb = self.variable(verb_node) if isinstance(verb_node, Token) else self.path(verb_node)
@@ -190,7 +186,7 @@ class SparqlBuilder(TermBuilder):
                 out.extend(inner)
 
     def with_triple_term(
-        self, subject: TermOrVariable, verb: Variable | Path, node: Tree[Token], span: Span
+        self, subject: TermOrVariable, verb: Variable | Path, node: Tree, span: Span
     ) -> PatternElement:
         """A triple whose object is a triple term of RDF 1.2: a sub-query that finds the terms, keeps those whose parts
         are as they should, and shows its variables, not the term. Where it has none, a group that only asks EXISTS: a
@@ -216,9 +212,7 @@ class SparqlBuilder(TermBuilder):
             return SubSelect(tuple(seen), group, span=span)
         return Group((Filter(Exists(group, span=span), span=span),), span=span)
 
-    def parts_of(
-        self, whole: Variable, node: Tree[Token], elements: list[PatternElement], seen: dict[Variable, None]
-    ) -> None:
+    def parts_of(self, whole: Variable, node: Tree, elements: list[PatternElement], seen: dict[Variable, None]) -> None:
         """What must hold for the term `whole` to be as `node` says; `seen`: the variables that have a value."""
         elements.append(Filter(Call("ISTRIPLE", (whole,)), span=where(node)))
         for function, part in zip(("SUBJECT", "PREDICATE", "OBJECT"), node.children, strict=True):
@@ -235,7 +229,7 @@ class SparqlBuilder(TermBuilder):
             else:
                 elements.append(Filter(Call("SAMETERM", (value, term), span=span), span=span))
 
-    def check_nesting(self, node: Tree[Token]) -> None:
+    def check_nesting(self, node: Tree) -> None:
         """Raise QueryError for a triple term in a triple term in a triple term..."""
         inside = [node]
         for _ in range(_DEEPEST):
@@ -272,7 +266,7 @@ class SparqlBuilder(TermBuilder):
             )
         return self.term(node)
 
-    def collection(self, node: Tree[Token], out: list[PatternElement]) -> NamedNode | BlankNode:
+    def collection(self, node: Tree, out: list[PatternElement]) -> NamedNode | BlankNode:
         cells: list[NamedNode | BlankNode] = [self.fresh_blank() for _ in node.children]
         cells.append(RDF_NIL)
         for i, item in enumerate(node.children):
@@ -303,7 +297,7 @@ class SparqlBuilder(TermBuilder):
             case _:
                 return PathNegated(tuple(self.negated_member(c) for c in node.children if isinstance(c, Tree)))
 
-    def negated_member(self, node: Tree[Token]) -> NamedNode | PathInverse:
+    def negated_member(self, node: Tree) -> NamedNode | PathInverse:
         if kind(node) == "negated_inverse":
             return PathInverse(self.path(node.children[0]))
         return RDF_TYPE if kind(node) == "rdf_type" else self.iri_of(node)
@@ -321,7 +315,7 @@ class SparqlBuilder(TermBuilder):
                 elements.append(self.element(child))
         return Group(tuple(elements), span=where(node))
 
-    def element(self, node: Tree[Token]) -> PatternElement:
+    def element(self, node: Tree) -> PatternElement:
         span = where(node)
         match kind(node):
             case "union":
@@ -349,7 +343,7 @@ class SparqlBuilder(TermBuilder):
                     code="service",
                 )
 
-    def values(self, node: Tree[Token]) -> Values:
+    def values(self, node: Tree) -> Values:
         span = where(node)
         head, *rest = node.children
         if isinstance(head, Token):
@@ -373,7 +367,7 @@ class SparqlBuilder(TermBuilder):
             return None
         return self.iri_of(node) if kind(node) == "iri" else self.literal(node)
 
-    def sub_select(self, node: Tree[Token]) -> SubSelect:
+    def sub_select(self, node: Tree) -> SubSelect:
         (projection,) = trees(node, "projection")
         (body,) = trees(node, "group")
         chosen = None if tokens(projection, "STAR") else tuple(self.column(c) for c in projection.children)
@@ -402,12 +396,12 @@ class SparqlBuilder(TermBuilder):
             return self.expression(node.children[0]) if len(node.children) == 1 else self.aliased(node)
         return self.expression(node)
 
-    def aliased(self, node: Tree[Token]) -> tuple[Expression, Variable]:
+    def aliased(self, node: Tree) -> tuple[Expression, Variable]:
         """`expression AS ?variable`."""
         expression, variable = node.children
         return self.expression(expression), self.variable(token(variable))
 
-    def order_key(self, node: Tree[Token]) -> tuple[Expression, bool]:
+    def order_key(self, node: Tree) -> tuple[Expression, bool]:
         return self.expression(node.children[-1]), bool(tokens(node, "DESC"))
 
     def whole(self, node: Node) -> int:
@@ -454,7 +448,7 @@ class SparqlBuilder(TermBuilder):
             case _:
                 return self.call(node, span)
 
-    def signed_sum(self, node: Tree[Token], span: Span) -> Call:
+    def signed_sum(self, node: Tree, span: Span) -> Call:
         """`9 -1 * 2`, read as 9 - (1 * 2)."""
         left, signed, *rest = node.children
         assert isinstance(signed, Token)
@@ -466,7 +460,7 @@ class SparqlBuilder(TermBuilder):
     def expressions(self, nodes: Iterable[Node]) -> tuple[Expression, ...]:
         return tuple(self.expression(n) for n in nodes)
 
-    def call(self, node: Tree[Token], span: Span) -> Expression:
+    def call(self, node: Tree, span: Span) -> Expression:
         """A call by name: an aggregate, a function of the match, PREV or a SPARQL built-in."""
         head, *rest = node.children
         assert isinstance(head, Token)
@@ -499,7 +493,7 @@ class SparqlBuilder(TermBuilder):
             arguments = (*arguments, NamedNode(self.base))
         return Call(name, arguments, span=span)
 
-    def match_function(self, name: str, gpms: Sequence[Token], node: Tree[Token]) -> MatchFunction:
+    def match_function(self, name: str, gpms: Sequence[Token], node: Tree) -> MatchFunction:
         span = where(node)
         if MATCH_FUNCTIONS.get(name, True) and len(gpms) == 1:
             return MatchFunction(name, str(gpms[0]), span=span)
@@ -509,7 +503,7 @@ class SparqlBuilder(TermBuilder):
         takes = "the name of a GPM" if MATCH_FUNCTIONS[name] else "no argument"
         raise self.error(f"{name} takes {takes}", span, hint=f"write {form}", code="function")
 
-    def aggregate(self, name: str, node: Tree[Token], args: Sequence[Node]) -> Aggregate:
+    def aggregate(self, name: str, node: Tree, args: Sequence[Node]) -> Aggregate:
         span = where(node)
         star = tokens(node, "STAR")
         texts = [t for s in trees(node, "separator") for t in tokens(s, "STRING")]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
 
-from lark import Token, Tree
+from lark import Token
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
@@ -51,6 +51,7 @@ from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
 from oxiseq.grammar.parsing.sparql import Node, between, is_triple_term, kind, tokens, trees, where
 from oxiseq.grammar.terms import RDF_TYPE
+from oxiseq.grammar.trees import Tree
 
 
 class SpaseqBuilder(ClauseBuilder):
@@ -60,7 +61,7 @@ class SpaseqBuilder(ClauseBuilder):
         super().__init__(text)
         self._fresh_columns = 0
 
-    def query(self, tree: Tree[Token]) -> Query:
+    def query(self, tree: Tree) -> Query:
         """The whole text."""
         prologue, form, *_ = tree.children
         assert isinstance(prologue, Tree) and isinstance(form, Tree)
@@ -86,7 +87,7 @@ class SpaseqBuilder(ClauseBuilder):
 
     # --- result forms -----------------------------------------------------------------------------
 
-    def form(self, node: Tree[Token]) -> Select | Construct | Ask:
+    def form(self, node: Tree) -> Select | Construct | Ask:
         match kind(node):
             case "select":
                 return self.select(node)
@@ -95,7 +96,7 @@ class SpaseqBuilder(ClauseBuilder):
             case _:
                 return Ask()
 
-    def select(self, node: Tree[Token]) -> Select:
+    def select(self, node: Tree) -> Select:
         distinct = bool(tokens(node, "DISTINCT"))
         if tokens(node, "STAR"):
             return Select(None, distinct, self.selection(node))
@@ -108,7 +109,7 @@ class SpaseqBuilder(ClauseBuilder):
             return Projection(column, span=where(node))
         return Projection(column[1], column[0], span=where(node))
 
-    def construct(self, node: Tree[Token]) -> Construct:
+    def construct(self, node: Tree) -> Construct:
         columns: list[Projection] = []
         triples: list[TriplePattern] = []
         for subject in trees(trees(node, "template")[0], "template_triples"):
@@ -123,7 +124,7 @@ class SpaseqBuilder(ClauseBuilder):
     def template_properties(
         self,
         subject: TermOrVariable,
-        node: Tree[Token],
+        node: Tree,
         head: Node,
         out: list[TriplePattern],
         columns: list[Projection],
@@ -160,16 +161,16 @@ class SpaseqBuilder(ClauseBuilder):
 
     # --- clauses ----------------------------------------------------------------------------------
 
-    def stream(self, node: Tree[Token]) -> Stream:
+    def stream(self, node: Tree) -> Stream:
         name, iri = node.children
         return Stream(str(name), self.iri_of(iri), span=where(node))
 
-    def gpms(self, nodes: Items[Tree[Token]]) -> tuple[Gpm, ...]:
+    def gpms(self, nodes: Items[Tree]) -> tuple[Gpm, ...]:
         """All definitions; `DEFINE GPM B2 AS B` is B's pattern written again (semantics.md 2.5b)."""
         written = {str(n.children[0]): n for n in nodes if len(n.children) == 3}
         return tuple(self.gpm(node, written) for node in nodes)
 
-    def gpm(self, node: Tree[Token], written: Mapping[str, Tree[Token]]) -> Gpm:
+    def gpm(self, node: Tree, written: Mapping[str, Tree]) -> Gpm:
         name, *_ = node.children
         if len(node.children) == 2:
             other = node.children[1]
@@ -180,13 +181,13 @@ class SpaseqBuilder(ClauseBuilder):
         _, stream, body = node.children
         return Gpm(str(name), str(stream), self.group(body), span=where(node))
 
-    def partition(self, nodes: Items[Tree[Token]]) -> Partition | None:
+    def partition(self, nodes: Items[Tree]) -> Partition | None:
         node = self.only(nodes, "PARTITION BY", "partition")
         if node is None:
             return None
         return Partition(tuple(self.variable(t) for t in tokens(node, "VAR")), span=where(node))
 
-    def window(self, nodes: Items[Tree[Token]]) -> Window | None:
+    def window(self, nodes: Items[Tree]) -> Window | None:
         node = self.only(nodes, "WITHIN", "window")
         if node is None:
             return None
@@ -210,7 +211,7 @@ class SpaseqBuilder(ClauseBuilder):
 
     # --- behind WHERE -----------------------------------------------------------------------------
 
-    def summary(self, tree: Tree[Token]) -> Summary:
+    def summary(self, tree: Tree) -> Summary:
         """GROUP BY, HAVING, ORDER BY, REPORT."""
         clauses = trees(tree, "group_by", "having", "order_by", "report")
         reports = trees(tree, "report")
@@ -222,7 +223,7 @@ class SpaseqBuilder(ClauseBuilder):
             span=where(clauses[0]) if clauses else NOWHERE,
         )
 
-    def report(self, node: Tree[Token]) -> When:
+    def report(self, node: Tree) -> When:
         """When an answer over matches is reported."""
         if tokens(node, "CONTENT"):
             return OnChange(span=where(node))
@@ -230,7 +231,7 @@ class SpaseqBuilder(ClauseBuilder):
             return OnClose(span=where(node))
         return Every(self.extent(node.children, "REPORT EVERY", where(node), "report")[0], span=where(node))
 
-    def call(self, node: Tree[Token], span: Span) -> Expression:
+    def call(self, node: Tree, span: Span) -> Expression:
         """As ever, and FIRST(?v), LAST(?v) of a repeated GPM."""
         head, *args = node.children
         if isinstance(head, Token) and head.upper() in ITERATION_VALUES:
@@ -279,7 +280,7 @@ class SpaseqBuilder(ClauseBuilder):
             hint = f"write {written} for every length, ({written})? if the whole may be missing"
             raise self.error(message, span, hint=hint, code="repeat")
 
-    def bounded(self, node: Tree[Token], bound: BoundKind, span: Span) -> Bounded:
+    def bounded(self, node: Tree, bound: BoundKind, span: Span) -> Bounded:
         item, *parts = node.children
         size, events = self.extent(parts, bound.value, span)
         if events:
@@ -287,7 +288,7 @@ class SpaseqBuilder(ClauseBuilder):
             raise self.error(f"{word} in SEQ takes a time, not EVENTS", where(parts[1]), hint=hint, code="bounds")
         return Bounded(self.sequence(item), bound, size, span=span)
 
-    def repeat(self, node: Tree[Token], span: Span) -> Repeat:
+    def repeat(self, node: Tree, span: Span) -> Repeat:
         item, mark, *bounds = node.children
         assert isinstance(mark, Token)
         chain = Op(mark[0]) if mark[0] in ",;:" else None

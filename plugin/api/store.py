@@ -29,6 +29,7 @@ from oxiseq.api.standing.standings import KEEP
 from oxiseq.api.stream import Stream
 from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
 from oxiseq.changes.growth import grows, growth
+from oxiseq.engine.attended import check
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.engine.events.time import Time
 from oxiseq.engine.kb import expect
@@ -209,6 +210,7 @@ class Store:
                 for guard in self._guards:
                     held.enter_context(guard())
                 held.enter_context(self._lock)
+                check()  # it may have waited long
                 self._keep_answers()
                 changed: list[Changed] = []
                 told = bool(self._listeners) or self._kb.watches
@@ -332,7 +334,7 @@ class Store:
         spoken.prepare()
         with self._lock:
             self._feed.check_open()
-            run, shape = spoken.compile(algebra, self._terms, self._kb, chosen)
+            run, shape = spoken.planned(algebra, self._terms, self._kb, chosen)
             name = self._named(name)
             refuse_own_results(
                 StreamUse.of(name, shape), (StreamUse(q.name, q.reads, q.feeds) for q in self._feed.queries)

@@ -15,6 +15,7 @@ from oxiseq.changes.change import Anew, Changed, GraphName
 from oxiseq.changes.content import Content, normal_quads
 from oxiseq.changes.limits import TooMuchError
 from oxiseq.changes.updating import updated
+from oxiseq.engine.rdf import waited_for
 
 
 def carried_out(store: RdfStore, name: str, /, *args: Any, **named: Any) -> Changed:
@@ -88,11 +89,11 @@ def _loaded(
     """A small document is read into a store of its own, whose quads are then added in one transaction."""
     if _size(content, options.get("path")) <= limits.MOST_BYTES:
         apart = RdfStore()
-        apart.load(content, format, **options)
+        apart.load(waited_for(content, format), format, **options)
         if len(apart) <= limits.MOST:
             quads = list(apart)
             return _put(store, quads, lambda: store.extend(quads))
-    method(content, format, **options)
+    method(waited_for(content, format), format, **options)
     return Anew("a large document loaded")
 
 

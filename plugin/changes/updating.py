@@ -14,6 +14,7 @@ from oxiseq.changes.content import Content
 from oxiseq.changes.limits import NotFollowedError, TooMuchError
 from oxiseq.changes.operations import operations, parts
 from oxiseq.changes.steps import Function, Put, Step, Steps
+from oxiseq.engine.attended import check
 
 _UNREADABLE = (SyntaxError, ValueError, OSError, RuntimeError, NotFollowedError)
 
@@ -27,6 +28,7 @@ def updated(store: RdfStore, update: str, **options: Any) -> Changed:
     try:
         text, steps = _followed(update, options)
         for step in steps:
+            check()
             step.look(content)
     except TooMuchError:
         store.update(update, **options)
@@ -73,6 +75,7 @@ def _carried_out(
 def compared(store: RdfStore, update: str, **options: Any) -> Changed:
     """The same by comparing the whole store before and after, which must be small; else listeners must query again."""
     before = _whole(store)
+    check()
     store.update(update, **options)
     after = _whole(store) if before is not None else None
     if before is None or after is None:

@@ -22,6 +22,8 @@ from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import GraphPattern, Span
+from oxiseq.grammar.errors import QueryError
+from oxiseq.grammar.garbage import uncollected
 from oxiseq.grammar.languages import AnyQuery, Syntax
 from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Driver, Opener
@@ -117,9 +119,18 @@ class Language(ABC, Generic[Q]):
         """A run that continues from a snapshot of a run of the same plan. Raises SnapshotError, KbError."""
         return saving.restore(state, cast("saving.AnyPlan", run.plan), terms, kb)
 
+    def planned(self, query: Q, terms: TermDictionary, kb: KnowledgeBase, options: Options) -> tuple[Run, Shape]:
+        """As `compile`, with an error of the query where it is nested too deeply to be planned."""
+        try:
+            with uncollected():
+                return self.compile(query, terms, kb, options)
+        except RecursionError:
+            text = getattr(query, "text", "")
+            raise QueryError("the query is nested too deeply", query.span, text, code="depth") from None
+
     def driver(self, query: Q, kb: Kb, options: Options) -> Driver:
         """The query over streams that are to be attached. Raises QueryError, OxiseqError, KbError."""
-        run, shape = self.compile(query, TermDictionary(), knowledge_of(kb), options)
+        run, shape = self.planned(query, TermDictionary(), knowledge_of(kb), options)
         refuse_own_results(StreamUse.of("query", shape))
         return Driver(run, shape, self.names(query, run.plan), self.opener(query, options), options)
 

@@ -28,6 +28,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from oxiseq.api.store import ChangeRefusedError
+from oxiseq.engine.attended import check
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.journal import Journal
 from oxiseq.live.engine import Engine
@@ -61,6 +62,7 @@ class KbChanges:
             return
         before, deadline = self._journal.log.position(), time.monotonic() + self._patience
         while not self._ended:
+            check()
             with self._worker.lock:
                 if self._worker.whole and (not self._matters or self._worker.position >= before):
                     self._keep()

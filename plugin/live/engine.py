@@ -115,7 +115,7 @@ class Engine:
         for a draft, which never is at work, so that nobody need wait. Raises QueryError, BudgetError, OxiseqError."""
         spoken = language_for(query)
         given = options_of(spoken.name, options)
-        run, shape = spoken.compile(query, self.terms if terms is None else terms, self._kb, given)
+        run, shape = spoken.planned(query, self.terms if terms is None else terms, self._kb, given)
         budget = self._budget.of(given)
         budget.check(run)
         if passed:

@@ -7,7 +7,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final
 
 from oxiseq.api.standing import StandingQuery
@@ -16,8 +16,7 @@ from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.omissions import NO_OMISSIONS, Omissions
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
-from oxiseq.grammar.languages import STANDING, USUAL, AnyQuery
+from oxiseq.grammar.languages import STANDING, USUAL
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import (
     AsideCount,
@@ -46,18 +45,13 @@ from oxiseq.live.streams import Streams
 from oxiseq.live.topics import Topics
 from oxiseq.live.worker import LOG, Worker, aside
 from oxiseq.options import Options
+from oxiseq.options.query_text import known_text
 from oxiseq.rights import EVERYTHING, Rights
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
 """What a query may be called."""
 _PATIENCE: Final = 0.25
 """Seconds for which who looks at counters waits for the running turn."""
-
-
-@lru_cache(8)
-def _parsed(text: str, language: str) -> AnyQuery:
-    """A registration needs it twice: for the draft, and where it is at work. Raises QueryError."""
-    return load(text, language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +172,7 @@ class Queries:
         spoken.prepare()
         streams = self._readable(rights) if spoken.reads_any else ()
         given = stored_options(language, given, streams)  # one that names no stream reads those, also after a restart
-        query = _parsed(text, language)  # all of this without locks: it may take long
+        query = known_text(text, language).algebra  # all of this without locks: it may take long
         draft = self._engine.planned(chosen, query, given, terms=TermDictionary())
         _demand(rights, draft)
         if self._learn is not None:
@@ -416,7 +410,7 @@ class Queries:
                 query = self._compiled(record)
 
     def _compiled(self, record: QueryRecord) -> LiveQuery:
-        algebra = _parsed(record.text, record.language)
+        algebra = known_text(record.text, record.language).algebra
         with self._engine_lock:
             query = self._engine.planned(record.name, algebra, record.options, record.passed)
         query.passed_over = self._journal.set_aside.positions(record.name)

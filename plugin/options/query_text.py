@@ -5,12 +5,13 @@ In the flow: text, file, path → **`QueryText`** → whatever takes a query. `o
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
 
-from oxiseq.grammar import Finding, QueryError, check, load, parse
+from oxiseq.grammar import Finding, QueryError, check, parse
+from oxiseq.grammar.checks import refuse
 from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
 from oxiseq.grammar.languages import STANDING, USUAL, AnyQuery, known_language, language_told
 from oxiseq.grammar.over_store import findings_over_store
@@ -70,13 +71,20 @@ class QueryText:
     @cached_property
     def algebra(self) -> AnyQuery:
         """Parsed and checked. Raises QueryError."""
-        return load(self.text, self.language)
+        query, found = self._checked
+        refuse(found)
+        return query
+
+    @cached_property
+    def _checked(self) -> tuple[AnyQuery, tuple[Finding, ...]]:
+        query = parse(self.text, self.language)
+        return query, check(query, self.text)
 
     def check(self) -> tuple[Finding, ...]:
         """What is wrong with it (severity `error`) or worth a look (`lint`), each with message, line, column and hint,
         in the order of the text. Of a text that is none of its language, the one error that ends the parsing."""
         try:
-            return check(parse(self.text, self.language), self.text)
+            return self._checked[1]
         except QueryError as error:
             return (error.to_finding(),)
 
@@ -126,7 +134,13 @@ def query_text(query: QueryLike, language: str | None = None) -> QueryText:
 def findings_of(text: str, language: str) -> tuple[Finding, ...]:
     """What is wrong with a text or worth a look; `sparql`: with one over the store. Raises OxiseqError for a language
     that is not known."""
-    return findings_over_store(text) if language == STANDING else QueryText.of(text, language).check()
+    return findings_over_store(text) if language == STANDING else known_text(text, language).check()
+
+
+@lru_cache(8)
+def known_text(text: str, language: str) -> QueryText:
+    """A text that a registration asks about several times, and parses and checks once. Raises OxiseqError."""
+    return QueryText.of(text, language)
 
 
 def is_query_path(query: object) -> bool:

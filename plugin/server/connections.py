@@ -262,9 +262,12 @@ class Connection(asyncio.Protocol):
         return self._requests
 
     def work(self) -> None:
-        """Its body has come."""
+        """Its body has come. uvicorn stops reading while it hands out a long one; it would not see the client go."""
         self._reading = self._in_body = False
         self._working = True
+        flow = getattr(self._inner, "flow", None)  # a WebSocket has none
+        if flow is not None:
+            flow.resume_reading()
 
     def converse(self, *, socket: bool) -> None:
         """The request has no end: what it sends comes when there is something. `socket`: as messages, each of which is

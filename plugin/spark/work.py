@@ -75,7 +75,7 @@ class Work:
 
     def _compiled(self, query: Any) -> tuple[Run, Shape]:
         options = Options(origin=self.order.origin, lateness=_NEVER)
-        run, shape = self._language.compile(query, self.terms, self.kb, options)
+        run, shape = self._language.planned(query, self.terms, self.kb, options)
         refuse_own_results(StreamUse.of("query", shape))
         return run, shape
 

@@ -23,6 +23,7 @@ from dataclasses import field
 from typing import Protocol, TypeVar
 
 from oxiseq.api.store import ChangeRefusedError
+from oxiseq.engine.attended import AbandonedError, attended, check
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import FullError
 from oxiseq.rights import DeniedError
@@ -38,6 +39,7 @@ PIECE = 64 << 10
 """Bytes of a chunk."""
 AHEAD = 8
 """Chunks that are made before the client has taken them."""
+_LEFT = "the client has left"
 _LOOK = 0.25
 """Seconds between looks whether the client is still there."""
 STACK = 256 << 20
@@ -170,10 +172,17 @@ class Evaluations:
         self._start(lambda: _produce(work, sink), sink.ticket)
         return _received(sink, gone)
 
-    def call(self, work: Callable[[], _Result]) -> _Result:
-        """The result of work that must come to its end, an update; no time limit. Raises Problem."""
+    def call(self, work: Callable[[], _Result], gone: Callable[[], bool]) -> _Result:
+        """The result of work without a time limit, an update. When the client is `gone` it does not begin, and ends
+        where it looks (`attended.check`). Raises Problem."""
+
+        def waited_for() -> _Result:
+            with attended(gone):
+                check()
+                return work()
+
         done: list[_Result | Problem] = []
-        thread = self._start(lambda: done.append(_outcome(work)), self.changes.enter())
+        thread = self._start(lambda: done.append(_outcome(waited_for)), self.changes.enter())
         thread.join()
         result = done[0]
         if isinstance(result, Problem):
@@ -219,6 +228,8 @@ def as_problem(error: Exception) -> Problem:
     """Any failure of work as a fresh Problem, without a traceback."""
     if isinstance(error, Problem):
         return Problem(error.status, error.title, error.detail, error.place, error.headers, error.more, error.shown)
+    if isinstance(error, AbandonedError):
+        return Problem(503, _LEFT)
     if isinstance(error, DeniedError):
         return denied(error)
     if isinstance(error, SyntaxError):
@@ -278,7 +289,7 @@ class _Chunks:
                 if left <= _LOOK:
                     return _Part("", b"", True, late(self._sink.limits))
                 if self._gone():
-                    return _Part("", b"", True, Problem(503, "the client has left"))
+                    return _Part("", b"", True, Problem(503, _LEFT))
 
     def __iter__(self) -> Iterator[bytes]:
         yield self.first

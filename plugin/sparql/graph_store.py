@@ -18,7 +18,6 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.formparser import MultiPartParser
 from werkzeug.http import parse_options_header
 
-from oxiseq.engine.attended import attended
 from oxiseq.engine.rdf import load, parse
 from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.backend import Backend
@@ -54,7 +53,7 @@ class GraphStore:
         if request.method in ("GET", "HEAD"):
             return self._get(request, graph)
         if request.method == "DELETE":
-            return self._delete(graph)
+            return self._delete(request, graph)
         documents = sent(request)
         if graph is None:
             return self._dataset(request, documents)
@@ -84,13 +83,13 @@ class GraphStore:
 
         return self.evaluations.answer(work, request.gone)
 
-    def _delete(self, graph: NamedNode | DefaultGraph | None) -> Response:
+    def _delete(self, request: Request, graph: NamedNode | DefaultGraph | None) -> Response:
         with self.lock:
             self._check_exists(graph)
             if graph is None:
-                self.evaluations.call(self.store.clear)
+                self.evaluations.call(self.store.clear, request.gone)
             else:
-                self.evaluations.call(lambda: self.store.remove_graph(graph))
+                self.evaluations.call(lambda: self.store.remove_graph(graph), request.gone)
         return Response(204)
 
     def _put(self, request: Request, graph: NamedNode | DefaultGraph, documents: list[Document]) -> Response:
@@ -98,24 +97,20 @@ class GraphStore:
             new = isinstance(graph, NamedNode) and not self.store.contains_named_graph(graph)
             replacing = request.method == "PUT" and self._has_triples(graph)
             change = self._replace if replacing else self._add  # loading is several times faster
-
-            def work() -> None:  # on another thread
-                with attended(request.gone):
-                    change(documents, request.url, graph)
-
-            self.evaluations.call(work)
+            self.evaluations.call(lambda: change(documents, request.url, graph), request.gone)
         return Response(201 if new else 204)
 
     def _dataset(self, request: Request, documents: list[Document]) -> Response:
         """Quads go where they say; triples into a graph with a fresh name (POST only)."""
         if all(document.format.supports_datasets for document in documents):
             quads = [quad for document in documents for quad in read(document, request.url, None)]
-            self.evaluations.call(lambda: self._insert(quads, "CLEAR ALL" if request.method == "PUT" else ""))
+            before = "CLEAR ALL" if request.method == "PUT" else ""
+            self.evaluations.call(lambda: self._insert(quads, before), request.gone)
             return Response(204)
         if request.method == "PUT":
             raise Problem(415, "not a dataset", f"the whole dataset is put as one of {', '.join(DATASETS)}")
         graph = NamedNode(checked_iri(f"{request.origin}{self.root}/{uuid.uuid4().hex}", "the address"))
-        self.evaluations.call(lambda: self._add(documents, request.url, graph))
+        self.evaluations.call(lambda: self._add(documents, request.url, graph), request.gone)
         return Response(201, (("location", graph.value),))
 
     def _add(self, documents: list[Document], base: str, graph: NamedNode | DefaultGraph) -> None:

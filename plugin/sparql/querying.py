@@ -8,6 +8,7 @@ from typing import IO, Any, cast
 
 from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, Triple, serialize
 
+from oxiseq.engine.attended import check
 from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.backend import Backend
 from oxiseq.sparql.counting import counter_of
@@ -82,7 +83,8 @@ class Querying:
         return self.processes
 
     def update(self, request: Request) -> Response:
-        """204 when all of it is done; otherwise nothing is. Raises Problem."""
+        """204 when all of it is done; otherwise nothing is, as when the client goes before pyoxigraph begins. Raises
+        Problem."""
         operation = update_of(request)
         if operation.union:
             raise Problem(501, "not supported", "using-union-graph: name the graphs by using-graph-uri")
@@ -94,11 +96,12 @@ class Querying:
                 checked = self._checked_update(text, request.url)
                 if self.settings.allow_load:
                     checked = loaded(checked, request.url, self.settings.limits)
+                check()
                 self.store.update(checked, base_iri=request.url)
             except SyntaxError as error:
                 raise sparql_problem(text, error, update=True) from None
 
-        self.evaluations.call(work)
+        self.evaluations.call(work, request.gone)
         return Response(204)
 
     def _checked_query(self, text: str, base: str, check: Callable[[], None]) -> str:
@@ -125,7 +128,7 @@ class Querying:
         check_update(with_values(text, found, [EMPTY] * len(found)), self.settings, base)
         for block in found:
             check_query(inner_text(text, block), self.settings, base)
-        filled = with_values(text, found, list(asked(text, found, self.services, base, lambda: None)))
+        filled = with_values(text, found, list(asked(text, found, self.services, base, check)))
         check_calls(filled, self.settings, base, update=True)
         return filled
 

@@ -13,7 +13,8 @@ from w3c_suites import absent, shared_suite
 
 from oxiseq import OxiseqError, QueryError
 from oxiseq.grammar import parse
-from oxiseq.grammar.over_sparql import Kind, refusal, store_parser
+from oxiseq.grammar.over_sparql import Kind, refusal
+from oxiseq.grammar.parser import tree_parser
 from oxiseq.kb_loader.tables import Mapping
 
 QUERIES: Final = [
@@ -67,7 +68,7 @@ def asked(text: str, kind: Kind) -> SyntaxError | None:
 
 def taken(text: str, kind: Kind) -> bool:
     try:
-        store_parser().parse(text, start=kind)
+        tree_parser("store").read(text, kind)
     except UnexpectedInput:
         return False
     return True

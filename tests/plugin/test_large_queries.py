@@ -40,6 +40,10 @@ def filters(count: int) -> str:
     return "?x :p ?y " + " ".join(f"FILTER(?y > {i})" for i in range(count))
 
 
+def optionals(count: int) -> str:
+    return "?x :p ?y " + " ".join(f"OPTIONAL {{ ?x :q{i} ?z{i} }}" for i in range(count))
+
+
 def rows(count: int) -> str:
     return "?x :p ?y VALUES (?y ?z) { " + " ".join(f"({i} :v{i})" for i in range(count)) + " }"
 
@@ -54,6 +58,7 @@ SHAPES: dict[str, tuple[str, Callable[[int], str]]] = {
     "VALUES": ("rspql", lambda n: WINDOW % rows(n)),
     "a path": ("rspql", lambda n: WINDOW % f"?x {'/'.join(f':p{i}' for i in range(n))} ?y"),
     "EP-SPARQL": ("epsparql", lambda n: EP % filters(n)),
+    "EP-SPARQL's OPTIONAL": ("epsparql", lambda n: EP % optionals(n)),
     "EP-SPARQL's SEQ": ("epsparql", lambda n: EP % " SEQ ".join(f"{{ ?x{i} :p ?y{i} }}" for i in range(n // 3))),
 }
 
@@ -127,3 +132,25 @@ def test_brackets_too_deep_are_refused_where_they_are() -> None:
         load(text)
     assert refused.value.message == "the query is nested too deeply: 257 brackets, at most 256 allowed"
     assert refused.value.span.start == text.index("{{{") + 254
+
+
+@pytest.mark.parametrize("part", ["OPTIONAL {{ ?x :q{0} ?z{0} }}", ". ?x :q{0} ?z{0}", "BIND(?y + {0} AS ?z{0})"])
+def test_parts_are_joined_as_deep_as_calls_may_be(part: str) -> None:
+    """Of EP-SPARQL each part is joined with all before it; what is taken works, what would not is refused."""
+    texts = [EP % f"?x :p ?y {' '.join(part.format(i) for i in range(n))}" for n in (299, 300)]
+    store = oxiseq.Store()
+    store.register(texts[0], language="epsparql")
+    for time in (1, 2, 3):
+        store.stream(f"{E}s").push(f"<{E}a> <{E}p> {time} .", time)
+    with pytest.raises(oxiseq.QueryError, match="more than 300 parts joined") as refused:
+        store.register(texts[1], language="epsparql")
+    assert refused.value.code == "depth" and texts[1][refused.value.span.start :].startswith(
+        part.format(299)[:4].strip(". ")
+    )
+
+
+def test_what_cannot_be_planned_is_refused_as_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No bare RecursionError, which a server would take for a fault of its own."""
+    monkeypatch.setattr("oxiseq.grammar.checking.epsparql.MOST_JOINED", 100_000)
+    with pytest.raises(oxiseq.QueryError, match="nested too deeply"):
+        oxiseq.Store().register(EP % optionals(1_200), language="epsparql")

@@ -250,9 +250,10 @@ def _below_test(test: ExistsTest) -> Iterator[Plan]:
 
 def everything(plan: Plan) -> Iterator[Plan]:
     """The operator and all below it."""
-    yield plan
-    for inner in below(plan):
-        yield from everything(inner)
+    todo = [plan]
+    while todo:
+        yield (each := todo.pop())
+        todo.extend(reversed(tuple(below(each))))
 
 
 def looks(plan: Plan) -> bool:

@@ -11,9 +11,7 @@ Three things that Numba does for each function took most of the time of the firs
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -21,6 +19,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
 from oxiseq.engine.kernels.compiling.quicker import quicker
+from oxiseq.grammar.garbage import uncollected
 
 _NOT_NEEDED: Final = frozenset(
     {
@@ -127,7 +126,7 @@ class KernelCompiler(CompilerBase):
         self.state.library.enable_object_caching()
 
     def _compile_core(self) -> Any:
-        with _uncollected(), quicker():
+        with uncollected(), quicker():
             return super()._compile_core()
 
     def define_pipelines(self) -> list[Any]:
@@ -136,19 +135,6 @@ class KernelCompiler(CompilerBase):
         passes.passes = [entry for entry in passes.passes if entry[0].name() not in _NOT_NEEDED]
         passes.finalize()
         return [passes]
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No search for cyclic garbage meanwhile: it would look at all of the compiler's objects again and again."""
-    if not gc.isenabled():  # within the compilation of a caller
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 class PartCompiler(KernelCompiler):

@@ -25,7 +25,7 @@ def check(call: Call) -> Response:
     if media_type not in (_QUERY, _UPDATE):
         raise unsupported(call.request, (*known, _QUERY, _UPDATE))
     text, base = call.request.text(), call.request.origin + call.request.path
-    found = call.evaluations.call(lambda: _sparql(text, base, update=media_type == _UPDATE))
+    found = call.evaluations.call(lambda: _sparql(text, base, update=media_type == _UPDATE), call.request.gone)
     return json_response({"findings": found})
 
 

@@ -39,7 +39,7 @@ def try_mapping(call: Call) -> Response:
         mapping = StreamMapping(given.get("mapping") or {})
     except MappingError as error:
         raise Problem(400, "malformed mapping", str(error)) from None
-    return json_response(call.evaluations.call(lambda: _found(rows, media_type, mapping)))
+    return json_response(call.evaluations.call(lambda: _found(rows, media_type, mapping), call.request.gone))
 
 
 def _found(rows: str, media_type: str, mapping: StreamMapping) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from oxiseq.live.options import DOORS, options_of
 from oxiseq.live.queries import QueryStatus, random_name
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.options import OPTIONS, options_for
+from oxiseq.options.query_text import known_text
 from oxiseq.sources.knowledge import knowledge_of
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
@@ -214,7 +215,7 @@ def _lints(call: Call, given: _Given) -> list[dict[str, Any]]:
     found = findings(given.text, given.language)
     if given.language == STANDING:
         return found
-    query, rules = load(given.text, given.language), given.options.get("rules", ())
+    query, rules = known_text(given.text, given.language).algebra, given.options.get("rules", ())
     if language_for(query).asks_kb:
         with suppress(KbError):  # one elsewhere may be away by now
             missing = missing_graphs(query, given.text, knowledge_of(call.service.kb_of_now), rules)
