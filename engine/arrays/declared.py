@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of, view_of_columns
 from oxiseq.grammar.records import dataclass
 
 WHOLE: Final = -1
@@ -135,10 +135,8 @@ class Arrays(tuple[Array, ...]):
     def _used(self, array: Array, declared: Declared) -> Array:
         if declared.used is None or declared.used == WHOLE:
             return array
-        count = int(self.scalars[declared.used])
-        return array[
-            : count if declared.each is None else count * _times(array, self.room(str(declared.rows)), declared)
-        ]
+        each = 1 if declared.each is None else _times(array, self.room(str(declared.rows)), declared)
+        return array[: int(self.scalars[declared.used]) * each]
 
     def pinned_ids(self) -> list[Array]:
         """The arrays in which ids of terms are, other values among them (see `TermDictionary`)."""
@@ -167,7 +165,8 @@ class Arrays(tuple[Array, ...]):
             if array.dtype != own.dtype or array.shape[1:] != own.shape[1:]:
                 raise ValueError(f"records of another layout: {name} {array.dtype} {array.shape}")
             if len(array) > len(own) and isinstance(declared.rows, str):
-                made = made.grow(declared.rows, -(-len(array) // _times(own, made.room(declared.rows), declared)))
+                each = max(_times(own, made.room(declared.rows), declared), 1)
+                made = made.grow(declared.rows, -(-len(array) // each))
         some = where(saved) if ids else _NOTHING
         for name, array in saved.items():
             part = getattr(made, name)[: len(array)]
@@ -199,6 +198,7 @@ def array(
     fill: int | Mapping[Any, int] = _NOTHING,
     used: int | None = None,
     ids: bool = False,
+    known: bool = False,
 ) -> Callable[[Ptr[G]], Array]:
     """Declare the group's next array. Answers its view, the function from the group's address to it, for kernels.
 
@@ -206,7 +206,7 @@ def array(
     each: the name of a factor: so many rows for each record. slots: it is a hash table, with so many rows for a number
     of records. fill: what an empty one holds, or by place or field what it holds there. used: the place in the group's
     `scalars` that says how many records are in use, which are saved; WHOLE; None: it is not saved. ids: it holds ids of
-    terms.
+    terms. known: the compiler knows how many columns it has.
     """
     assert not group.__subclasses__(), "a subclass begins with the arrays of its base"
     places = {...: fill} if isinstance(fill, int) else fill
@@ -214,4 +214,4 @@ def array(
     setattr(group, name, vars(_Getters)[f"array{len(group._fields)}"])
     group._fields += (name,)
     group.declared = MappingProxyType({**group.declared, name: declared})
-    return view_of(group, name, dtype, ndim)
+    return view_of_columns(group, name, dtype, int(columns)) if known else view_of(group, name, dtype, ndim)

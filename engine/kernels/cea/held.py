@@ -27,9 +27,8 @@ _symbol = array(Letters, "symbol", np.uint64, 2, rows="events", columns="words")
 _before = array(Letters, "before", np.int64, rows="events")  # the position before in its partition
 _sizes = array(Letters, "sizes", np.int64)
 """OLDEST, the position of the first event here; SILENT, whether some letter is silent."""
-_last = array(
-    Letters, "last", np.int64, rows="partitions", fill=-1
-)  # the last position in each so far, -1 if there is none
+_last = array(Letters, "last", np.int64, rows="partitions", fill=-1)
+"""The last position in each so far, -1 if there is none."""
 
 
 class Scratch(Arrays):
@@ -37,9 +36,8 @@ class Scratch(Arrays):
 
 
 _chain = array(Scratch, "chain", np.int64, rows="events")  # positions
-_flags = array(
-    Scratch, "flags", np.uint8, 2, rows="events", columns=3
-)  # IN_D, MUST be read, ADJACENT to the one before
+_flags = array(Scratch, "flags", np.uint8, 2, rows="events", columns=3)
+"""IN_D, MUST be read, ADJACENT to the one before."""
 _reach = array(Scratch, "reach", np.uint8, 2, rows="events", columns="letters")
 _wait = array(Scratch, "wait", np.uint8, rows="letters")
 

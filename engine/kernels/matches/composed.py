@@ -145,15 +145,13 @@ flags = array(Composed, "flags", np.uint64, rows="entries")  # the same
 held = array(Composed, "held", np.uint8, 2)  # u8[places, sums + leasts]: which values the row counts with at a place
 masks = array(Composed, "masks", np.uint64)  # u64[places]: the same of flags
 work = array(Composed, "work", np.uint64, 2)  # u64[2 * N + 1, N weights, at least 3]
-terms = array(
-    Composed, "terms", np.int64, 2, rows="terms", columns=4
-)  # of the step in work: source, target, place, row
+terms = array(Composed, "terms", np.int64, 2, rows="terms", columns=4)
+"""Of the step in work: source, target, place, row."""
 out_at = array(Composed, "out_at", np.int64, rows="out")  # number of the row in the batch, or of the report
 out = array(Composed, "out", np.uint64, 2, rows="out", columns="told")
 """u64[n, weight], with SO_FAR u64[n, 2 weights]: before the instant, and after it."""
-out_of = array(
-    Composed, "out_of", np.int64, 2, rows="out", each="apart", columns=2
-)  # i64[n, 2], with OF_EACH, else n = 0: partition, and as in `began`
+out_of = array(Composed, "out_of", np.int64, 2, rows="out", each="apart", columns=2)
+"""i64[n, 2], with OF_EACH, else n = 0: partition, and as in `began`."""
 totals = array(Composed, "totals", np.uint64, 2, rows="totals", columns="weight")
 """u64[2 * 2^k, weight]: of partition p at 2^k + p, of n at 2 n and 2 n + 1; in all others k = 0."""
 queue = array(Composed, "queue", np.int64, 2, rows=1, columns=2)  # a ring of steps that have not left: clock, partition

@@ -24,19 +24,8 @@ from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth
 from oxiseq.engine.kernels.matching import records as r
 from oxiseq.engine.kernels.memory.hashing import SPREAD
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointed import (
-    f64_table,
-    f64s,
-    i32_rows,
-    i32s,
-    i64_rows,
-    i64_table,
-    i64s,
-    u8_table,
-    u8s,
-    u32_table,
-)
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.terms import columns as worth
 from oxiseq.engine.kernels.terms.columns import Columns
 
 FULL: Final = -1
@@ -111,23 +100,23 @@ def match_events(
     u32[m]. `resumed`: begin with the event state[FIRST] and append to the state[ROWS] rows already written. In the
     end the rows are sorted by GPM (`event`, `flag`, `row_values`, `row0`), within one in order of events.
     """
-    predicate_number, with_object = i32s(T, r.T_PREDICATE), i32s(T, r.T_WITH_OBJECT)
-    slot0, slot_list, slots = i32s(T, r.T_SLOT0), i32s(T, r.T_SLOT), i64_rows(T, r.T_SLOTS, 6)
-    objects, object0, object_slot = i64_rows(T, r.T_OBJECTS, 2), i32s(T, r.T_OBJECT0), i32s(T, r.T_OBJECT_SLOT)
-    instance0, pattern_slot, order0 = i32s(T, r.T_INSTANCE0), i32s(T, r.T_PATTERN_SLOT), i32s(T, r.T_ORDER0)
-    steps, filters, filter_number = i32_rows(T, r.T_STEPS, 7), i32_rows(T, r.T_FILTERS, 5), f64s(T, r.T_FILTER_NUMBER)
-    filter_mask, ladders, rung = i64s(T, r.T_FILTER_MASK), i64_rows(T, r.T_LADDERS, 5), f64s(T, r.T_RUNG)
-    rung_fails, gpm0, gpm = i64s(T, r.T_RUNG_FAILS), i32s(T, r.T_GPM0), i32s(T, r.T_GPM)
-    column0, column, program0 = i32s(T, r.T_COLUMN0), i32s(T, r.T_COLUMN), i32s(T, r.T_PROGRAM0)
-    code, widths, trigger = i32s(T, r.T_CODE), i64s(T, r.T_WIDTHS), i32s(T, r.T_TRIGGER)
-    kind, number, exact, quality = u8s(C, 0), f64s(C, 1), i64s(C, 2), u8s(C, 3)
-    state, views, touched = i64s(M, r.M_STATE), i64_rows(M, r.M_VIEWS, 4), i64s(M, r.M_TOUCHED)
-    hit, chain, head = i64_rows(M, r.M_HITS, 5), i64_rows(M, r.M_CHAIN, 3), i64_rows(M, r.M_HEAD, 6)
-    built, candidates, vals = i64_rows(M, r.M_BUILT, 2), i64s(M, r.M_CANDIDATES), i64s(M, r.M_VALUES)
-    depths, written, wanted = i64_rows(M, r.M_DEPTHS, 4), i64s(M, r.M_WRITTEN), i64s(M, r.M_WANTED)
-    numbers, entries, memo = f64_table(M, r.M_NUMBERS), i64_table(M, r.M_ENTRIES), u8_table(M, r.M_MEMO)
+    predicate_number, with_object = r.predicate(T), r.with_object(T)
+    slot0, slot_list, slots = r.slot0(T), r.slot(T), r.slots(T)
+    objects, object0, object_slot = r.objects(T), r.object0(T), r.object_slot(T)
+    instance0, pattern_slot, order0 = r.instance0(T), r.pattern_slot(T), r.order0(T)
+    steps, filters, filter_number = r.steps(T), r.filters(T), r.filter_number(T)
+    filter_mask, ladders, rung = r.filter_mask(T), r.ladders(T), r.rung(T)
+    rung_fails, gpm0, gpm = r.rung_fails(T), r.gpm0(T), r.gpm(T)
+    column0, column, program0 = r.column0(T), r.column(T), r.program0(T)
+    code, widths, trigger = r.code(T), r.widths(T), r.trigger(T)
+    kind, number, exact, quality = worth.kind(C), worth.number(C), worth.exact(C), worth.quality(C)
+    state, views, touched = r.state(M), r.views(M), r.touched(M)
+    hit, chain, head = r.hits(M), r.chain(M), r.head(M)
+    built, candidates, vals = r.built(M), r.candidates(M), r.values(M)
+    depths, written, wanted = r.depths(M), r.written(M), r.wanted(M)
+    numbers, entries, memo = r.numbers(M), r.entries(M), r.memo(M)
     # the rows of a single GPM are written where they will stay
-    out, out_values = i64_rows(M, r.M_OUT, 3), u32_table(M, r.M_OUT_VALUES if written.shape[0] > 1 else r.M_ROW_VALUES)
+    out, out_values = r.out(M), r.out_values(M) if written.shape[0] > 1 else r.row_values(M)
 
     n_events, n_predicates, last_predicate = offset.shape[0] - 1, predicate_number.shape[0], slot0.shape[0] - 2
     any0, any1 = i64(slot0[last_predicate]), i64(slot0[last_predicate + 1])
@@ -415,9 +404,9 @@ def match_events(
 @inner
 def _sort_rows(M: Ptr[r.MatchMemory], T: Ptr[r.MatchTables], rows: int) -> None:
     """Put the rows of each GPM together."""
-    out, out_values, row0 = i64_rows(M, r.M_OUT, 3), u32_table(M, r.M_OUT_VALUES), i64s(M, r.M_ROW0)
-    event, flag, values = i64s(M, r.M_EVENT), u8s(M, r.M_FLAG), u32_table(M, r.M_ROW_VALUES)
-    column0 = i32s(T, r.T_COLUMN0)
+    out, out_values, row0 = r.out(M), r.out_values(M), r.row0(M)
+    event, flag, values = r.event(M), r.flag(M), r.row_values(M)
+    column0 = r.column0(T)
     if row0.shape[0] == 2:
         row0[0], row0[1] = 0, rows
         for i in range(rows):

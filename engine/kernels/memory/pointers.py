@@ -149,3 +149,21 @@ def view_of(group: type[G], name: str, dtype: Any, ndim: int = 1) -> Callable[[P
 
     typed.__name__ = name
     return cast(Callable[[Ptr[G]], Array], intrinsic(typed))
+
+
+def view_of_columns(group: type[G], name: str, dtype: Any, columns: int) -> Callable[[Ptr[G]], Array]:
+    """`view_of` for an array of two dimensions, of which the compiler knows how many columns it has."""
+    view = View(from_dtype(np.dtype(dtype)), 2)
+    first = WORDS * cast(Any, group)._fields.index(name)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        table = builder.inttoptr(args[0], word.as_pointer())
+        address, rows = (builder.load(cgutils.gep_inbounds(builder, table, first + i)) for i in range(2))
+        return view_at(builder, context.get_value_type(view), address, rows, word(columns))
+
+    def typed(typing_context: Any, table: Any) -> tuple[Any, Callable[..., Any]]:
+        return view(types.int64), generate
+
+    typed.__name__ = name
+    return cast(Callable[[Ptr[G]], Array], intrinsic(typed))
