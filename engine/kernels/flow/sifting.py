@@ -38,7 +38,7 @@ class Sifting(NamedTuple):
 next_row = view_of(Sifting, "next", np.int64)
 _ends = view_of(Sifting, "ends", np.int64)
 _code = view_of(Sifting, "code", np.int32)
-_values = view_of(Sifting, "values", np.int64)
+values = view_of(Sifting, "values", np.int64)
 _numbers = view_of(Sifting, "numbers", np.float64, 2)
 _machine = view_of(Sifting, "machine", np.int64, 2)
 _memo = view_of(Sifting, "memo", np.uint8, 2)
@@ -51,11 +51,11 @@ _quality = view_of(TermArrays, "quality", np.uint8)
 @kernel
 def sift(S: Ptr[Sifting], D: Terms, IN: Delta, OUT: Delta) -> int:
     """Write the rows of a delta that pass. D: the dictionary (kernels/terms/table.py)."""
-    following, rows, values = next_row(S), buffers.rows(IN), _values(S)
+    following, rows, row = next_row(S), buffers.rows(IN), values(S)
     top, room, passing = buffers.count(OUT), buffers.at(OUT).shape[0], buffers.rows(OUT)
     for i in range(following[0], buffers.count(IN)[0]):
         for c in range(rows.shape[1]):
-            values[c] = rows[i, c]
+            row[c] = rows[i, c]
         outcome = _outcome(S, D)
         if outcome == UNDECIDED or (outcome == TRUE and top[0] == room):
             following[0] = i
@@ -73,21 +73,26 @@ def sift(S: Ptr[Sifting], D: Terms, IN: Delta, OUT: Delta) -> int:
 @inner
 def _outcome(S: Ptr[Sifting], D: Terms) -> int:
     """TRUE if all conditions hold; else the first other outcome."""
-    ends, numbers, entries = _ends(S), _numbers(S), _machine(S)
-    for number in range(ends.shape[0] - 1):
-        outcome = truth(
-            _code(S),
-            ends[number],
-            ends[number + 1],
-            _values(S),
-            _kind(D),
-            _number(D),
-            _exact(D),
-            _quality(D),
-            _memo(S),
-            numbers,
-            entries,
-        )
+    for number in range(_ends(S).shape[0] - 1):
+        outcome = outcome_of(S, D, number)
         if outcome != TRUE:
             return outcome
     return TRUE
+
+
+@inner
+def outcome_of(S: Ptr[Sifting], D: Terms, number: int) -> int:
+    """Of one condition on `values`."""
+    return truth(
+        _code(S),
+        _ends(S)[number],
+        _ends(S)[number + 1],
+        values(S),
+        _kind(D),
+        _number(D),
+        _exact(D),
+        _quality(D),
+        _memo(S),
+        _numbers(S),
+        _machine(S),
+    )
