@@ -78,7 +78,7 @@ class Leaves:
         self._terms, self._streams = terms, len(windows)
         self._windows = (*windows, *(_NEWEST for _ in self.graphs))
         views = [
-            PatternView(form, _windowed(nodes[place]), out.address, only.get(form, ""))
+            PatternView(form, _windowed(nodes[place]), out, only.get(form, ""))
             for (place, form), out in zip(forms.items(), self.outs, strict=True)
         ]
         compiled = compile_views(views, number, terms)

@@ -13,6 +13,7 @@ import numpy as np
 from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.program import compile_program
+from oxiseq.engine.flow.delta import Buffer
 from oxiseq.engine.flow.nodes.fed import Windowed
 from oxiseq.engine.flow.plan import Only, Patterns, Place
 from oxiseq.engine.kernels.flow import windowing as k
@@ -34,7 +35,7 @@ class PatternView(NamedTuple):
 
     form: Patterns
     rows: Windowed
-    out: int
+    out: Buffer
     only: Only
 
     @property
@@ -78,10 +79,8 @@ def compile_views(views: Sequence[PatternView], sources: Mapping[Place, int], te
         )
         within = filter0[number], filter0[number + 1]
         columns = (*places, 0, 0, 0)[:3]
-        rows = view.rows.rows.address
-        records.append(
-            (*constants, equal, *within, source, _WANTED[view.only], len(places), *columns, int(rows), view.out)
-        )
+        rows, out = view.rows.rows.address, view.out.address
+        records.append((*constants, equal, *within, source, _WANTED[view.only], len(places), *columns, rows, out))
     return CompiledViews(
         k.Views(
             predicate=routes.predicate(),

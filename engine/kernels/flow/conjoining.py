@@ -15,10 +15,11 @@ sweeps them before each batch).
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED
 from oxiseq.engine.kernels.flow import arrangement as v
@@ -31,7 +32,7 @@ from oxiseq.engine.kernels.flow.sifting import values as terms_of
 from oxiseq.engine.kernels.matching.match import lowest
 from oxiseq.engine.kernels.memory.hashing import row_tag, same_rows
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.terms.table import Terms
 
 LEVEL = np.dtype(
@@ -72,48 +73,25 @@ _WANTING: Final = -2
 _COMPLETE: Final = -3
 
 
-class Conjoining(NamedTuple):
+class Conjoining(Arrays):
     """What is joined, and where the join is."""
 
-    scalars: Array
-    kept: Array
-    """i64 by arrangement: its address."""
-    deltas: Array
-    """i64 by arrangement: the address of what has come and gone there."""
-    next: Array
-    """i64 by arrangement: the row of its delta that comes next."""
-    due: Array
-    """i64 by arrangement: the tick of that row, times two, and one more if it comes."""
-    first: Array
-    """i64[arrangements + 1]: where in `variables` its columns begin."""
-    variables: Array
-    """i64: the variable of each column."""
-    contains: Array
-    """i64 by variable: a mask of the arrangements that have it."""
-    links: Array
-    """i64[arrangements, subsets of columns]: the number of the links of the chains that agree in these; -1: there are
-    none yet."""
-    levels: Array
-    best: Array
-    masks: Array
-    """i64: the variables that each condition reads."""
-    sought: Array
-    """u32[arrangements, columns]: terms that are looked for."""
 
-
-scalars = view_of(Conjoining, "scalars", np.int64)
-_kept = view_of(Conjoining, "kept", np.int64)
-_deltas = view_of(Conjoining, "deltas", np.int64)
-_next = view_of(Conjoining, "next", np.int64)
-_due = view_of(Conjoining, "due", np.int64)
-_first = view_of(Conjoining, "first", np.int64)
-_variables = view_of(Conjoining, "variables", np.int64)
-_contains = view_of(Conjoining, "contains", np.int64)
-_links = view_of(Conjoining, "links", np.int64, 2)
-_levels = view_of(Conjoining, "levels", LEVEL)
-_best = view_of(Conjoining, "best", BEST)
-_masks = view_of(Conjoining, "masks", np.int64)
-_sought = view_of(Conjoining, "sought", np.uint32, 2)
+scalars = array(Conjoining, "scalars", np.int64)
+_kept = array(Conjoining, "kept", np.int64)  # i64 by arrangement: its address
+_deltas = array(Conjoining, "deltas", np.int64)  # i64 by arrangement: the address of what has come and gone there
+_next = array(Conjoining, "next", np.int64)  # i64 by arrangement: the row of its delta that comes next
+_due = array(Conjoining, "due", np.int64)
+"""i64 by arrangement: the tick of that row, times two, and one more if it comes."""
+_first = array(Conjoining, "first", np.int64)  # i64[arrangements + 1]: where in `variables` its columns begin
+_variables = array(Conjoining, "variables", np.int64)  # i64: the variable of each column
+_contains = array(Conjoining, "contains", np.int64)  # i64 by variable: a mask of the arrangements that have it
+_links = array(Conjoining, "links", np.int64, 2)
+"""i64[arrangements, subsets of columns]: the number of the links of the chains that agree in these; -1: there are none yet."""
+_levels = array(Conjoining, "levels", LEVEL)
+_best = array(Conjoining, "best", BEST)
+_masks = array(Conjoining, "masks", np.int64)  # i64: the variables that each condition reads
+_sought = array(Conjoining, "sought", np.uint32, 2)  # u32[arrangements, columns]: terms that are looked for
 
 
 @kernel

@@ -15,10 +15,11 @@ stands in the scalars.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, fused, truth
 from oxiseq.engine.kernels.flow import arrangement as v
@@ -29,7 +30,7 @@ from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.matching.match import object_place
 from oxiseq.engine.kernels.memory.hashing import row_tag
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get
 from oxiseq.engine.kernels.memory.slots import put_slot
 from oxiseq.engine.kernels.terms import columns
@@ -97,92 +98,51 @@ LISTED = np.dtype([("first", "i8"), ("last", "i8")], align=True)
 _BEGIN, _REFRESH, _EVICT, _INSERT = range(4)
 
 
-class Views(NamedTuple):
+class Views(Arrays):
     """What triples are sorted by."""
 
-    predicate: Array
-    """i32[sources, ids] by id of a predicate's term: number of its lists of patterns; 0 for no constant of the
-    source."""
-    view0: Array
-    view_at: Array
-    """Lists of patterns by number: for 1 + source those with any predicate, for a predicate's those with any object."""
-    with_object: Array
-    """u8 by predicate's number: whether there are patterns with a constant object."""
-    objects: Array
-    """i64[slots, 2]: predicate's number << 32 | object → list; -1: free."""
-    object0: Array
-    object_at: Array
-    views: Array
-    filters: Array
-    code: Array
 
-
-class Windowing(NamedTuple):
+class Windowing(Arrays):
     """A run."""
 
-    scalars: Array
-    listed: Array
-    notes: Array
-    touched: Array
-    """i32: patterns."""
-    row: Array
-    """u32[2, 3]: the row in work, and one that will be."""
-    numbers: Array
-    machine: Array
-    """The stack machine's scratch."""
-    one: Array
-    """i64[1]: the term that a filter is about."""
-    memo: Array
-    batch: Array
-    """i64: the pointer table of the batch in work."""
 
-
-class Batch(NamedTuple):
+class Batch(Arrays):
     """Events, C-contiguous; instant k is the events until[k] : until[k + 1]."""
 
-    offset: Array
-    subject: Array
-    predicate: Array
-    object: Array
-    clock: Array
-    """i64 by event, ascending within each source."""
-    source: Array
-    """i32 by event, ascending within an instant."""
-    until: Array
-    low: Array
-    """i64[instants, sources]: what has this clock or an earlier one is out."""
 
+_predicate_number = array(Views, "predicate", np.int32, 2)
+"""i32[sources, ids] by id of a predicate's term: number of its lists of patterns; 0 for no constant of the source."""
+_view0 = array(Views, "view0", np.int32)
+_view_at = array(Views, "view_at", np.int32)
+"""Lists of patterns by number: for 1 + source those with any predicate, for a predicate's those with any object."""
+_with_object = array(Views, "with_object", np.uint8)
+"""u8 by predicate's number: whether there are patterns with a constant object."""
+_objects = array(Views, "objects", np.int64, 2)  # i64[slots, 2]: predicate's number << 32 | object → list; -1: free
+_object0 = array(Views, "object0", np.int32)
+_object_at = array(Views, "object_at", np.int32)
+_views = array(Views, "views", VIEW)
+_filters = array(Views, "filters", FILTER)
+_code = array(Views, "code", np.int32)
 
-_predicate_number = view_of(Views, "predicate", np.int32, 2)
-_view0 = view_of(Views, "view0", np.int32)
-_view_at = view_of(Views, "view_at", np.int32)
-_with_object = view_of(Views, "with_object", np.uint8)
-_objects = view_of(Views, "objects", np.int64, 2)
-_object0 = view_of(Views, "object0", np.int32)
-_object_at = view_of(Views, "object_at", np.int32)
-_views = view_of(Views, "views", VIEW)
-_filters = view_of(Views, "filters", FILTER)
-_code = view_of(Views, "code", np.int32)
+_scalars = array(Windowing, "scalars", np.int64)
+_listed = array(Windowing, "listed", LISTED)
+_notes = array(Windowing, "notes", NOTED)
+_touched = array(Windowing, "touched", np.int32)  # i32: patterns
+_row = array(Windowing, "row", np.uint32, 2)  # u32[2, 3]: the row in work, and one that will be
+_numbers = array(Windowing, "numbers", np.float64, 2)
+_machine = array(Windowing, "machine", np.int64, 2)  # The stack machine's scratch
+_one = array(Windowing, "one", np.int64)  # i64[1]: the term that a filter is about
+_memo = array(Windowing, "memo", np.uint8, 2)
+_batch = array(Windowing, "batch", np.int64)  # i64: the pointer table of the batch in work
 
-_scalars = view_of(Windowing, "scalars", np.int64)
-_listed = view_of(Windowing, "listed", LISTED)
-_notes = view_of(Windowing, "notes", NOTED)
-_touched = view_of(Windowing, "touched", np.int32)
-_row = view_of(Windowing, "row", np.uint32, 2)
-_numbers = view_of(Windowing, "numbers", np.float64, 2)
-_machine = view_of(Windowing, "machine", np.int64, 2)
-_one = view_of(Windowing, "one", np.int64)
-_memo = view_of(Windowing, "memo", np.uint8, 2)
-_batch = view_of(Windowing, "batch", np.int64)
-
-_offset = view_of(Batch, "offset", np.int64)
-_subject = view_of(Batch, "subject", np.uint32)
-_predicate = view_of(Batch, "predicate", np.uint32)
-_object = view_of(Batch, "object", np.uint32)
-_clock = view_of(Batch, "clock", np.int64)
-_source = view_of(Batch, "source", np.int32)
-_until = view_of(Batch, "until", np.int64)
-_low = view_of(Batch, "low", np.int64, 2)
+_offset = array(Batch, "offset", np.int64)
+_subject = array(Batch, "subject", np.uint32)
+_predicate = array(Batch, "predicate", np.uint32)
+_object = array(Batch, "object", np.uint32)
+_clock = array(Batch, "clock", np.int64)  # i64 by event, ascending within each source
+_source = array(Batch, "source", np.int32)  # i32 by event, ascending within an instant
+_until = array(Batch, "until", np.int64)
+_low = array(Batch, "low", np.int64, 2)  # i64[instants, sources]: what has this clock or an earlier one is out
 
 _ACCEPTED, _REFUSED, _ASKED = 1, 0, -1
 _FAR: Final = 1 << 13
