@@ -87,7 +87,7 @@ _first = array(Conjoining, "first", np.int64)  # i64[arrangements + 1]: where in
 _variables = array(Conjoining, "variables", np.int64)  # i64: the variable of each column
 _contains = array(Conjoining, "contains", np.int64)  # i64 by variable: a mask of the arrangements that have it
 _links = array(Conjoining, "links", np.int64, 2)
-"""i64[arrangements, subsets of columns]: the number of the links of the chains that agree in these; -1: there are none yet."""
+"""i64[arrangements, subsets of columns]: the number of the links of the chains that agree in these; -1: none yet."""
 _levels = array(Conjoining, "levels", LEVEL)
 _best = array(Conjoining, "best", BEST)
 _masks = array(Conjoining, "masks", np.int64)  # i64: the variables that each condition reads
