@@ -73,8 +73,9 @@ class Leaves:
         """The queries to the KB: further sources, behind the windows."""
         number: dict[Place, int] = {WindowPlace(n): n for n in range(len(windows))}
         number |= {graph.place: len(windows) + n for n, graph in enumerate(self.graphs)}
-        self.outs = [Buffer(plan.widths[place]) for place in self.nodes]
-        """Into which is written what changes of each, in their order."""
+        self.outs = [nodes[place].out for place in self.nodes]
+        """What changes of each, in their order, until the next push."""
+        self._roomy: list[Buffer] = []
         self._terms, self._streams = terms, len(windows)
         self._windows = (*windows, *(_NEWEST for _ in self.graphs))
         views = [
@@ -110,12 +111,11 @@ class Leaves:
         else:
             batches = [*batches, *(EventBatch.empty() for _ in self.graphs)]
         each = merged(self._windows, batches, self._counts)
-        if not len(each.time):
-            return each.time
-        if each.time[0] < self._clock or any(_falls(batch.time) for batch in batches):
+        if len(each.time) and (each.time[0] < self._clock or any(_falls(batch.time) for batch in batches)):
             raise ValueError("events are not in order of time")
         self._work(each.batch, each.clock, each.source, each.first, each.low, tick)
-        self._clock = int(each.time[-1])
+        if len(each.time):
+            self._clock = int(each.time[-1])
         return each.time
 
     def _push_one(self, batch: EventBatch, tick: int) -> I64:
@@ -165,6 +165,9 @@ class Leaves:
         offset, clock, bounds = _plain(batch.offset, _I64), _plain(clock, _I64), _plain(bounds, _I64)
         if self._conditions:
             self._learn(batch)
+        for out in self._roomy:
+            out.clear()
+        self._roomy = [out for out in self._roomy if out.roomy]
         scalars = self._memory.arrays.scalars
         scalars[k.INSTANT : k.NOTE + 1], scalars[k.TICK] = 0, tick
         C = self._pointers.of(self._terms.columns)
@@ -180,7 +183,10 @@ class Leaves:
         """Serves the kernel's need. Raises LimitError."""
         memory = self._memory.arrays
         if need == NEED_OUT:
-            self.outs[int(memory.scalars[k.WHICH])].grow()
+            out = self.outs[int(memory.scalars[k.WHICH])]
+            out.grow()
+            if out.roomy and out not in self._roomy:
+                self._roomy.append(out)
         elif need == NEED_ROOM:
             self._rows[int(memory.scalars[k.WHICH])].make_room()
         elif need == k.NEED_NOTES:
@@ -265,6 +271,7 @@ def _allocated(patterns: int, sources: int, depth: int) -> k.Windowing:
         listed=np.full((sources, 2), -1, np.int64).view(k.LISTED).reshape(-1),
         notes=np.zeros(max(_NOTES, patterns), k.NOTED),
         touched=np.zeros(patterns, np.int32),
+        written=np.zeros(patterns, np.int32),
         row=np.zeros((2, 3), np.uint32),
         numbers=np.zeros((depth, 2), np.float64),
         machine=np.zeros((depth, 4), np.int64),

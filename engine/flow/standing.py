@@ -53,8 +53,6 @@ class Standing:
         plan, needed = apart(lowered.plan, dict.fromkeys(range(len(lowered.plan.forms)), only))
         self._flow = Flow(plan, terms)
         self.leaves = Leaves(plan, self._flow.nodes, windows, needed, terms)
-        for place, out in zip(self.leaves.nodes, self.leaves.outs, strict=True):
-            self._flow.connect(place, out)
         self._tables = [place for place, form in enumerate(plan.forms) if isinstance(form, Asked)]
         asked = [form for form in plan.forms if isinstance(form, Asked)]
         self.knowledge = knowledge or Knowledge(self.leaves.graphs, asked, kb, blanks, terms)

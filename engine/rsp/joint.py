@@ -94,8 +94,6 @@ class Joint:
         ]
         self.flow = Flow(self.plan, terms)
         self.leaves = Leaves(self.plan, self.flow.nodes, windows, needed, terms)
-        for place, out in zip(self.leaves.nodes, self.leaves.outs, strict=True):
-            self.flow.connect(place, out)
         self._sinks = [sink for output in outputs for sink in _sinks(self.plan, output, plans, terms)]
         self._roots = self.flow.roots([sink.root for sink in self._sinks])
         self._always = [number for number, sink in enumerate(self._sinks) if sink.tells_all]

@@ -83,10 +83,8 @@ class WindowRun:
         self.plan, needed = apart(whole, below)
         self.flow = Flow(self.plan, terms)
         self.leaves = Leaves(self.plan, self.flow.nodes, self.windows, needed, terms)
-        for place, out in zip(self.leaves.nodes, self.leaves.outs, strict=True):
-            self.flow.connect(place, out)
         if tiny:
-            for out in (*self.leaves.outs, *(node.out for node in self.flow.nodes)):
+            for out in (node.out for node in self.flow.nodes):
                 out._allocate(1)
         self._tick = 0
         self._now = [Counter[tuple[int, ...]]() for _ in queries]

@@ -89,11 +89,12 @@ LISTED = np.dtype([("first", "i8"), ("last", "i8")], align=True)
     NOTE,  # which of them comes next
     TICK,  # of the batch's first instant
     TOUCHED,  # patterns from which rows have gone in the last batch
+    WRITTEN,  # patterns whose deltas hold something
     WHICH,  # the pattern that wants room
     ASKED_CONDITION,
     ASKED_TERM,
     SCALARS,
-) = range(13)
+) = range(14)
 
 _BEGIN, _REFRESH, _EVICT, _INSERT = range(4)
 
@@ -128,6 +129,7 @@ _scalars = array(Windowing, "scalars", np.int64)
 _listed = array(Windowing, "listed", LISTED)
 _notes = array(Windowing, "notes", NOTED)
 _touched = array(Windowing, "touched", np.int32)  # i32: patterns
+_written = array(Windowing, "written", np.int32)  # i32: patterns
 _row = array(Windowing, "row", np.uint32, 2)  # u32[2, 3]: the row in work, and one that will be
 _numbers = array(Windowing, "numbers", np.float64, 2)
 _machine = array(Windowing, "machine", np.int64, 2)  # the stack machine's scratch
@@ -210,8 +212,11 @@ def _point(table: Array, number: int, address: int, rows: int, columns: int) -> 
 
 @inner
 def _sweep(T: Ptr[Views], S: Ptr[Windowing]) -> None:
-    """No join will read ticks of the last batch: what went then leaves the arrangements."""
-    scalars, touched, views = _scalars(S), _touched(S), _views(T)
+    """No join will read the last batch: its changes are cleared, and what went then leaves the arrangements."""
+    scalars, touched, written, views = _scalars(S), _touched(S), _written(S), _views(T)
+    for i in range(scalars[WRITTEN]):
+        buffers.count(views[written[i]].out)[0] = 0
+    scalars[WRITTEN] = 0
     for i in range(scalars[TOUCHED]):
         sweep_set(views[touched[i]].kept)
     scalars[TOUCHED] = 0
@@ -442,7 +447,7 @@ def _evict(T: Ptr[Views], S: Ptr[Windowing], B: Ptr[Batch]) -> int:
             A = shape.kept
             if v.words(A)[e, LAST] > low:
                 break
-            if shape.wanted & GOES and not _write(S, shape, v.halves(A), e, ROW, -1):
+            if shape.wanted & GOES and not _write(S, view, shape, v.halves(A), e, ROW, -1):
                 scalars[WHICH] = view
                 return NEED_OUT
             if v.scalars(A)[DEAD] < 0:
@@ -474,7 +479,7 @@ def _insert(T: Ptr[Views], S: Ptr[Windowing]) -> int:
         if lacks_room(A, mask):
             scalars[WHICH] = view
             return NEED_ROOM
-        if shape.wanted & COMES and not _write(S, shape, row, 0, 0, 1):
+        if shape.wanted & COMES and not _write(S, view, shape, row, 0, 0, 1):
             scalars[WHICH] = view
             return NEED_OUT
         e = new_entry(A, row, 0, mask, scalars[TICK] + scalars[INSTANT], note.last, tag)
@@ -486,12 +491,15 @@ def _insert(T: Ptr[Views], S: Ptr[Windowing]) -> int:
 
 
 @inner
-def _write(S: Ptr[Windowing], shape: Any, rows: Array, i: int, first: int, weight: int) -> bool:
+def _write(S: Ptr[Windowing], view: int, shape: Any, rows: Array, i: int, first: int, weight: int) -> bool:
     """Write a change of a pattern's rows; False: there is no room."""
     out = shape.out
     top, given, n = buffers.count(out), buffers.rows(out), buffers.count(out)[0]
     if n == buffers.at(out).shape[0]:
         return False
+    if n == 0:
+        _written(S)[_scalars(S)[WRITTEN]] = view
+        _scalars(S)[WRITTEN] += 1
     buffers.at(out)[n], buffers.weight(out)[n] = _scalars(S)[TICK] + _scalars(S)[INSTANT], weight
     for c in range(shape.width):
         given[n, c] = rows[i, first + c]
