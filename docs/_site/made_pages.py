@@ -7,6 +7,7 @@ tests/docs/test_reference.py tests that nothing public is missing.
 from __future__ import annotations
 
 import ast
+import re
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -117,7 +118,7 @@ def layers() -> str:
         rows = [
             (str(number), _place(root, name), _first_line(root, name))
             for number, layer in enumerate(named[container]["layers"], 1)
-            for name in (part.strip() for part in layer.split("|"))
+            for name in (part.strip() for part in re.split("[|:]", layer))
         ]
         text += f"\n## `{container}`\n\n" + _table(("layer", "where", "holds"), rows)
     return text
