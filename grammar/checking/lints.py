@@ -19,7 +19,8 @@ local                       a variable inside EXISTS is new, though a GPM furthe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 
 from pyoxigraph import BlankNode, Variable
 
@@ -53,9 +54,10 @@ def lint(seen: Overview) -> Iterator[Finding]:
         yield from check_window(seen.query, seen.query.sequence.span)
     for gpm in seen.gpms.values():
         yield from products(gpm.pattern, gpm.name, seen.text)
+    uncertain = _uncertain(seen)
     for place in seen.places:
         if place.name in seen.gpms:
-            yield from _joins(place, seen)
+            yield from _joins(place, seen, uncertain)
 
 
 def _unused(seen: Overview) -> Iterator[Finding]:
@@ -70,7 +72,7 @@ def _unused(seen: Overview) -> Iterator[Finding]:
             yield lint_finding("unused-stream", f"no GPM reads the stream {stream.name}", stream.span, hint)
 
 
-def _joins(place: Place, seen: Overview) -> Iterator[Finding]:
+def _joins(place: Place, seen: Overview, uncertain: Mapping[Variable, list[Place]]) -> Iterator[Finding]:
     parts = seen.parts[place.name]
     own = frozenset(parts.variables)
     # a leading `!` joins with the first positive GPM, which is on its right
@@ -84,7 +86,7 @@ def _joins(place: Place, seen: Overview) -> Iterator[Finding]:
             place.atom.span,
             "every event of it combines with every match so far",
         )
-    loose = [v for v in shared if v not in parts.certain or not _certainly(v, place, seen)]
+    loose = [v for v in shared if v not in parts.certain or any(p is not place for p in uncertain.get(v, ()))]
     if loose:
         yield lint_finding(
             "loose-join",
@@ -94,13 +96,14 @@ def _joins(place: Place, seen: Overview) -> Iterator[Finding]:
         )
 
 
-def _certainly(v: Variable, place: Place, seen: Overview) -> bool:
-    """Whether every other GPM that binds `v` always does."""
-    return all(
-        v in seen.parts[p.name].certain
-        for p in seen.places
-        if p is not place and not p.negated and v in seen.variables(p.name)
-    )
+def _uncertain(seen: Overview) -> dict[Variable, list[Place]]:
+    """By variable where a positive GPM may leave it unbound."""
+    found = defaultdict[Variable, list[Place]](list)
+    for place in seen.places:
+        if not place.negated and place.name in seen.parts:
+            for v in seen.variables(place.name) - seen.parts[place.name].certain:
+                found[v].append(place)
+    return found
 
 
 # --- inside one GPM ---------------------------------------------------------------------------------
