@@ -126,7 +126,7 @@ def compared(a: Term | None, b: Term | None) -> int:
         if _is_nan(a) or _is_nan(b):  # the last of all numbers
             return _is_nan(a) - _is_nan(b)
         try:
-            return -1 if less(a, b) else 1
+            return -1 if less(a, b) else int(less(b, a))  # 0: one instant in two time zones
         except ExpressionError:
             first, second = (_text(x) for x in (a, b))
             return -1 if first < second else 1

@@ -7,6 +7,7 @@ from pyoxigraph import Literal, NamedNode, Variable
 
 from oxiseq.grammar.algebra import Filter
 from oxiseq.grammar.parser import parse
+from reference.ranking import compared
 from reference.values import ExpressionError, evaluate, normal
 
 TEXT = """PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> PREFIX : <http://e/>
@@ -102,3 +103,9 @@ def test_normal_form(text: str, datatype: str, expected: tuple[str, str]) -> Non
     assert normal(Literal(text, datatype=NamedNode(xsd + datatype))) == Literal(
         expected[0], datatype=NamedNode(xsd + expected[1])
     )
+
+
+def test_one_instant_in_two_time_zones_is_equal_in_order() -> None:
+    kind = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
+    a, b = (Literal(text, datatype=kind) for text in ("2020-01-01T01:00:00+01:00", "2020-01-01T00:00:00Z"))
+    assert compared(a, b) == compared(b, a) == 0
