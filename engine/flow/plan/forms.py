@@ -9,7 +9,7 @@ from typing import TypeAlias
 from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Reach
 from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
-from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, JoinAll, Lookup
+from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, Lookup
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Negate, Pick, Union
 from oxiseq.engine.flow.plan.sources import Asked, Constant, Given, Graphs, Patterns, Quads
 from oxiseq.grammar.algebra import Call
@@ -31,7 +31,6 @@ Form: TypeAlias = (
     | Lasting
     | Arrange
     | Join
-    | JoinAll
     | Lookup
     | Follow
     | Extreme
@@ -68,7 +67,7 @@ def inputs(form: Form) -> tuple[int, ...]:
     match form:
         case Patterns() | Asked() | Quads() | Graphs() | Given() | Constant():
             return ()
-        case Union(children) | JoinAll(children):
+        case Union(children):
             return children
         case Join(left, right):
             return left, right
@@ -87,8 +86,6 @@ def renamed(form: Form, places: Mapping[int, int]) -> Form:
             return form
         case Union(children):
             return Union(tuple(places[c] for c in children))
-        case JoinAll(children):
-            return replace(form, children=tuple(places[c] for c in children))
         case Join(left, right):
             return Join(places[left], places[right])
         case Look(child, kept):
@@ -108,7 +105,7 @@ def is_one_to_one(plan: FlowPlan) -> bool:
     place = plan.root
     while True:
         match plan.forms[place]:
-            case Patterns() | JoinAll() | Quads() | Graphs():
+            case Patterns() | Quads() | Graphs():
                 return True
             case Filter(child, conditions) if all(map(is_pure, conditions)):
                 place = child
