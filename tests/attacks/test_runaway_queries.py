@@ -106,8 +106,8 @@ def test_every_update_is_in_the_answers_that_are_asked_for_after_it(server: Atta
         for number in range(8):
             assert server.update(f"INSERT DATA {{ <http://w/{writer}> <http://w/n> {number} }}") == 204
             asked = f"SELECT (COUNT(?n) AS ?all) {{ <http://w/{writer}> <http://w/n> ?n }}"
-            if server.query(asked, 30) != (200, f"all\r\n{number + 1}\r\n".encode()):
-                wrong.append(f"{writer}: {number}")
+            if (answer := server.query(asked, 30)) != (200, f"all\r\n{number + 1}\r\n".encode()):
+                wrong.append(f"{writer}, {number}: {answer}")
 
     writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
     for thread in writers:
