@@ -16,12 +16,12 @@ from pyoxigraph import Store
 
 from oxiseq.grammar.algebra import Query
 from reference.choose import Candidate, answered
-from reference.expand import names_in, repeated_names, seen_names
+from reference.expand import names_in, seen_names
 from reference.output import Row, passes, rows_of
 from reference.partition import EVERYTHING, Group, Rows, groups_of
 from reference.patterns import Mu, answer_kb, match_event, take_apart
 from reference.scopes import shown
-from reference.sequences import Binding, Match, frames, sequences_in
+from reference.sequences import Binding, Match, frames, iterated_in, sequences_in
 from reference.streams import Arrival, Moment, instants, observe
 from reference.summaries import is_summary, summarise
 from reference.times import Clock, timed
@@ -69,14 +69,12 @@ def evaluate(
         gpm.name: take_apart(gpm, frozenset().union(*(binds[n] for n in seen_by.get(gpm.name, ()))))
         for gpm in query.gpms
     }
-    repeated = repeated_names(query.sequence)
     rows: Rows = {}
     for name, part in parts.items():
         known = answer_kb(part, kb)
         mine = [e for e in seen.events if e.stream == iris[part.gpm.stream]]
         rows[name] = tuple((e, match_event(part, list(e.graph), known, kb)) for e in mine)
-    single = {v for name in names_in(query.sequence) if name not in repeated for v in parts[name].variables}
-    iterated = {name: frozenset(set(parts[name].variables) - single) for name in repeated}
+    iterated = iterated_in(query, parts)
     begin = start if start is not None else min(instants(seen.events), default=0)
     stateful = {name: part.stateful for name, part in parts.items()}
     ends, until = (math.inf, seen.watermark) if open_end else (seen.reached, math.inf)

@@ -22,10 +22,9 @@ from oxiseq.grammar.algebra import (
     TermOrVariable,
 )
 from reference.aggregates import aggregate_of, date_time, integer, value_or_none
-from reference.expand import names_in, repeated_names
+from reference.expand import names_in
 from reference.patterns import Mu, Parts
-from reference.scopes import mentioned
-from reference.sequences import Match
+from reference.sequences import Match, iterated_in
 from reference.streams import Moment
 from reference.times import order_of
 from reference.values import (
@@ -159,11 +158,7 @@ def _iterations(query: Query, parts: Mapping[str, Parts], match: Match, asked: A
     """The mappings over which an aggregate runs: the iterations of the one repeated GPM that it mentions, each
     with the match's values for the variables of others."""
     assert asked.arg is not None
-    used = mentioned(asked.arg)
-    repeated = repeated_names(query.sequence)
-    single = {v for n in names_in(query.sequence) if n not in repeated for v in parts[n].variables}
-    names = {n for n in repeated if (used - single) & set(parts[n].variables)}
-    (name,) = names or {n for n in repeated if used & set(parts[n].variables)}
+    (name,) = iterated_in(query, parts).by(asked)
     own = set(parts[name].variables)
     others = {v: t for v, t in match.mu if v not in own}
     mine: list[tuple[int, Mu]] = [(e.time, mu) for n, e, mu in match.bindings if n == name]

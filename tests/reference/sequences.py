@@ -21,20 +21,47 @@ from oxiseq.grammar.algebra import (
     MatchFunction,
     Op,
     Prev,
+    Query,
     Sequence,
     SequenceElement,
     Term,
     Window,
 )
 from reference.aggregates import aggregate_of, date_time, integer, value_or_none
-from reference.expand import Absent, Chain, Element, Letter, Limited, Loop, expand, unwrap
-from reference.patterns import Mu, Omega, join, with_exists_answered
+from reference.expand import Absent, Chain, Element, Letter, Limited, Loop, expand, names_in, repeated_names, unwrap
+from reference.patterns import Mu, Omega, Parts, join, with_exists_answered
 from reference.scopes import has_exists, has_prev, inside, mentioned
 from reference.streams import Event, Moment
 from reference.values import ExpressionError, holds
 
 Binding: TypeAlias = tuple[str, Event, Mu]
 """A GPM's name, an event and one of the GPM's mappings on it."""
+
+
+@dataclass(frozen=True)
+class Iterated:
+    """Which repeated GPMs an aggregate runs over (semantics.md 2.6b)."""
+
+    binds: Mapping[str, frozenset[Variable]]
+    """The variables of each repeated GPM."""
+    single: frozenset[Variable]
+    """Those that an unrepeated positive GPM binds."""
+
+    def by(self, asked: Aggregate) -> set[str]:
+        """Those that bind one of its variables which no unrepeated GPM binds; where there are none, as FIRST and LAST
+        may ask, those that bind one."""
+        used = mentioned(asked)
+        own = {name for name, variables in self.binds.items() if (used - self.single) & variables}
+        return own or {name for name, variables in self.binds.items() if used & variables}
+
+
+def iterated_in(query: Query, parts: Mapping[str, Parts]) -> Iterated:
+    """Those of a query."""
+    repeated = repeated_names(query.sequence)
+    return Iterated(
+        {name: frozenset(parts[name].variables) for name in repeated},
+        frozenset(v for name in names_in(query.sequence) if name not in repeated for v in parts[name].variables),
+    )
 
 
 @dataclass(frozen=True)
@@ -128,8 +155,7 @@ class Frame:
     rows: Mapping[str, tuple[tuple[Event, Omega], ...]]
     stateful: Mapping[str, tuple[Expression, ...]]
     window: Window | None
-    iterated: Mapping[str, frozenset[Variable]]
-    """Of each repeated GPM the variables over whose values its iterations are asked for."""
+    iterated: Iterated
     closes: int | None
     """The last moment of a tumbling window; None for others, and for one of n instants that are not all there."""
     ends: Moment
@@ -242,7 +268,7 @@ class _Values:
             return _known(dict(self.prev or ()), asked.variable)
         if isinstance(asked, Aggregate):
             assert asked.arg is not None
-            (name,) = self.iterated(asked)
+            (name,) = self.frame.iterated.by(asked)
             return aggregate_of(asked, [value_or_none(asked.arg, dict(mu)) for mu in self._iterations(name)])
         if asked.name == "EVENTTIME":
             return date_time(self.time)
@@ -258,9 +284,8 @@ class _Values:
     def iterated(self, condition: Expression) -> set[str]:
         """The repeated GPMs over whose iterations so far it goes."""
         found = {e.gpm for e in inside(condition) if isinstance(e, MatchFunction) and e.name == "COUNT"}
-        used = {v for e in inside(condition) if isinstance(e, Aggregate) for v in mentioned(e)}
-        of = {name for name, variables in self.frame.iterated.items() if used & variables}
-        return {name for name in (*found, *of) if name is not None}
+        of = [self.frame.iterated.by(e) for e in inside(condition) if isinstance(e, Aggregate)]
+        return {name for names in (found, *of) for name in names if name is not None}
 
 
 def _known(bound: Mapping[Variable, Term], variable: Variable) -> Term:
@@ -421,7 +446,7 @@ def frames(
     stateful: Mapping[str, tuple[Expression, ...]],
     window: Window | None,
     start: int,
-    iterated: Mapping[str, frozenset[Variable]],
+    iterated: Iterated,
     ends: Moment,
     kb: Store | None = None,
 ) -> Iterator[Frame]:
