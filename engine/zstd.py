@@ -16,9 +16,9 @@ open_zstd, ZstdError = zstd.open, zstd.ZstdError
 """A file object as `gzip.open` gives it, and what it raises of damaged content."""
 
 
-def compress(data: bytes) -> bytes:
+def compress(data: bytes, level: int = _LEVEL) -> bytes:
     """One frame, which says its content's size."""
-    packed: bytes = zstd.compress(data, _LEVEL)
+    packed: bytes = zstd.compress(data, level)
     return packed
 
 

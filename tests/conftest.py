@@ -25,13 +25,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def _compile_once(tests: list[str]) -> None:
     """Kernels, and beside them the modules of the tests: else each worker would, and tests that wait for an answer
     would wait for that."""
-    code = "from oxiseq.warmup.warmup import warm_up; warm_up(backwards={})"
-    first, last = (subprocess.Popen([sys.executable, "-c", code.format(each)]) for each in (False, True))
-    with first, last:  # each finds what the other one has compiled
+    code = "from oxiseq.warmup.warmup import warm_up; warm_up()"
+    with subprocess.Popen([sys.executable, "-c", code]) as compiling:
         if not sys.dont_write_bytecode:
             collecting = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-qq", *tests]
             subprocess.run(collecting, stdout=subprocess.DEVNULL, check=False)  # the workers say what fails
-    if first.returncode or last.returncode:
+    if compiling.returncode:
         raise pytest.UsageError("the kernels could not be compiled")
 
 

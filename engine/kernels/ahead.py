@@ -1,4 +1,4 @@
-"""`python -m oxiseq.engine.kernels.ahead`: kernels compiled into Numba's cache, by a process of its own.
+"""`python -m oxiseq.engine.kernels.ahead NAME ...`: kernels compiled into Numba's cache, by a process of its own.
 
 In the flow: a first run compiles what reads and matches events while this compiles what comes after
 (oxiseq.warmup.first_run starts it and waits for what it needs).
@@ -7,39 +7,26 @@ In the flow: a first run compiles what reads and matches events while this compi
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
 
-from numba.core.sigutils import normalize_signature
-
-from oxiseq.engine.kernels.output import paths
-from oxiseq.engine.kernels.sequence import advance, collect
-
-KERNELS: Final[dict[Callable[..., Any], str]] = {
-    advance.advance: "(i8, i8, i8, i8, i8, i8)",
-    advance.measure: "(i8, i8, i8, i8, i8, i8, i8, i8)",
-    collect.collect: "(i8, i8, i4[::1], i8[::1])",
-    paths.visible: "(i4[::1], i8[::1], i4[::1], b1[:, ::1], b1[::1])",
-    paths.resolve: "(u4[:, ::1], b1[::1], i8[::1], u4[:, ::1])",
-    paths.count_products: "(i8[:, ::1], i8[::1], i8[::1])",
-    paths.choose: "(i8[:, ::1], i8[::1], i8[::1], i8[::1], i8[:, ::1], i8[::1])",
-}
-"""The types of their parameters, in the order in which they are compiled. First come those that take longest and that
-nobody waits for before reading and matching are compiled too."""
+from oxiseq.engine.kernels.signatures import kernel_of
 
 
-def compile_all() -> None:
-    """Compile what is not in the cache."""
-    for kernel, parameters in KERNELS.items():
-        dispatcher: Any = kernel
-        dispatcher.compile(normalize_signature(parameters)[0])  # what the cache goes by: types, not their text
+def compile_all(names: Iterable[str], tell: Callable[[str], object] = lambda name: None) -> None:
+    """Compile what is not compiled yet, and is not by another process until its turn comes."""
+    for name in names:
+        tell(name)
+        kernel, signature = kernel_of(name)
+        if not kernel._cache.has(signature, kernel.targetctx):
+            kernel.compile(signature)
 
 
 def main() -> None:
     """Compile, unless the process that has started this one ends before: it holds the other end of stdin."""
     threading.Thread(target=_end_with_starter, daemon=True).start()
-    compile_all()
+    compile_all(sys.argv[1:])
 
 
 def _end_with_starter() -> None:

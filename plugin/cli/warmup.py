@@ -18,5 +18,5 @@ def warmup_command() -> None:
         from oxiseq.warmup.warmup import warm_up  # noqa: PLC0415  loads the engine: see __init__.py
 
     with working("compiling the kernels", quiet=False) as tell:
-        seconds = warm_up(lambda done, count, what: tell(f"{done} of {count} steps: the kernels of {what}"))
+        seconds = warm_up(lambda done, count: tell(f"{done} of {count}"))
     click.echo(f"kernels ready after {seconds:.1f} s")

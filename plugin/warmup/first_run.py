@@ -1,7 +1,8 @@
 """A first run: kernels that are not compiled yet are announced, and compiled by two processes at once.
 
 In the flow: whoever is about to run a query calls `prepare`. Numba compiles a kernel when it is first called and
-keeps the result on disk; those that a run needs last (`ahead.KERNELS`) a second process compiles meanwhile.
+keeps the result on disk; those that a run needs last (`AHEAD`) a second process compiles meanwhile. Where the package
+brings them compiled (kernels/archive.py) there is nothing to do.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ import numpy as np
 
 import oxiseq.engine
 from oxiseq.engine.events.write import replacing
-from oxiseq.engine.kernels import ahead
+from oxiseq.engine.kernels import ahead, archive
 from oxiseq.engine.kernels.compiling.options import PLAIN, before_compiling
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.sequence import advance
+from oxiseq.engine.kernels.signatures import kernel_of, signature_of
 
 NOTE: Final = (
     "first run, the kernels are compiled now and cached on disk "
@@ -38,9 +40,20 @@ NOTE: Final = (
 )
 MORE: Final = "kernels that this query needs are compiled now and cached on disk (`oxiseq warmup` compiles all of them)"
 """The same where some have been compiled."""
+AHEAD: Final = (
+    "sequence.advance.advance",
+    "sequence.advance.measure",
+    "sequence.collect.collect",
+    "output.paths.visible",
+    "output.paths.resolve",
+    "output.paths.count_products",
+    "output.paths.choose",
+)
+"""In the order in which they are compiled. First come those that take longest and that nobody waits for before reading
+and matching are compiled too."""
 _LOG: Final = logging.getLogger("oxiseq")
-_SOURCES: Final = (*map(Path, oxiseq.engine.__path__), Path(__file__).parent)
-"""Where the kernels are, and what is compiled ahead."""
+_SOURCES: Final = tuple(map(Path, oxiseq.engine.__path__))
+"""Where the kernels are."""
 _PATIENCE: Final = 120.0
 """Seconds that the second process may take; it takes a tenth."""
 _prepared: Final = Event()
@@ -63,35 +76,54 @@ def announce(kernels: Iterable[Any], tell: Callable[[str], object] = _LOG.warnin
     """If another language's great kernels have to be compiled: say so in one line, once. That takes no longer alone."""
     new = [kernel for kernel in kernels if kernel not in _announced]
     _announced.update(new)
-    if not all(_on_disk(kernel) for kernel in new):
+    if not all(map(_is_compiled, new)):
         tell(_note(new))
 
 
 def is_compiled() -> bool:
-    """Whether the two great kernels lie compiled on disk. A guess before they are called: Numba itself decides."""
-    return all(_on_disk(kernel) for kernel in (advance.advance, match.match_events))
+    """Whether the two great kernels are compiled."""
+    return all(map(_is_compiled, (advance.advance, match.match_events)))
 
 
 def compile_ahead() -> None:
-    """Let a second process compile those of `ahead.KERNELS` that are not on disk.
+    """Let a second process compile those of `AHEAD` that are not.
 
     The first caller of each one waits for it. If that process fails or takes too long, or there is no second
     processor, they are compiled here, when they are called. It never outlives this one.
     """
-    missing = [kernel for kernel in ahead.KERNELS if not _on_disk(kernel)]
-    process = _start() if missing and (os.cpu_count() or 1) > 1 else None
+    missing = [name for name in AHEAD if not _is_compiled(kernel_of(name)[0])]
+    process = start(missing)
     if process is None:
         return
-    atexit.register(_end, process)
+    atexit.register(end, process)
     deadline = monotonic() + _PATIENCE
-    for kernel in missing:
+    for name in missing:
+        kernel, _ = kernel_of(name)
         before_compiling(kernel, partial(_await, process, kernel, deadline))
 
 
-def is_warm() -> bool:
-    """Whether all kernels, as they are now, have been compiled for this processor by a `warm_up` and are on disk."""
+def start(names: Iterable[str]) -> Popen[bytes] | None:
+    """A process that compiles kernels, None where it would win nothing: there are none, or no second processor."""
+    command = [sys.executable, "-P", "-m", ahead.__name__, *names]
+    if command[-1] == ahead.__name__ or (os.cpu_count() or 1) == 1:
+        return None
     try:
-        return _warm().read_text() == _of_kernels()
+        return Popen(command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
+    except OSError:
+        return None
+
+
+def end(process: Popen[bytes]) -> None:
+    """Of that process, done or not."""
+    process.kill()
+    process.communicate()
+
+
+def is_warm() -> bool:
+    """Whether all kernels, as they are now, have come compiled, or a `warm_up` has compiled them for this processor."""
+    brought = archive.shipped()
+    try:
+        return (brought is not None and brought.sources == of_sources()) or _warm().read_text() == _of_kernels()
     except OSError:
         return False
 
@@ -115,11 +147,11 @@ def _of_kernels() -> str:
     name, features = llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten()
     versions = [each.__version__ for each in (numba, llvmlite, np)]
     checked: Any = getattr(numba.config, "BOUNDSCHECK", None)
-    return "\n".join([_of_sources(), *versions, str(checked), sys.version, name, features])
+    return "\n".join([of_sources(), *versions, str(checked), sys.version, name, features])
 
 
-def _of_sources() -> str:
-    """A digest of the engine's modules, whose kernels name constants and dtypes of any of them, and of this package."""
+def of_sources() -> str:
+    """A digest of the engine's modules, whose kernels name constants and dtypes of any of them."""
     digest = sha256()
     for folder in _SOURCES:
         for file in sorted(folder.rglob("*.py")):
@@ -127,32 +159,19 @@ def _of_sources() -> str:
     return digest.hexdigest()
 
 
-def _on_disk(kernel: Any) -> bool:
-    """Whether there is anything of a Numba dispatcher on disk, fresh or not: where its `KernelCache` writes it."""
-    return Path(kernel._cache._cache_file._index_path).exists()
+def _is_compiled(kernel: Any) -> bool:
+    """Whether a kernel has come compiled, or is on disk."""
+    return bool(kernel._cache.has(signature_of(kernel), kernel.targetctx))
 
 
 def _note(kernels: Iterable[Any]) -> str:
-    """The note for kernels that are not on disk: it is a first run if no large kernel is."""
+    """The note for kernels that are not compiled: it is a first run if no large kernel is."""
     great = [*kernels, advance.advance, match.match_events]
-    return MORE if any(_on_disk(kernel) for kernel in great) else NOTE
-
-
-def _start() -> Popen[bytes] | None:
-    command = [sys.executable, "-P", "-m", ahead.__name__]
-    try:
-        return Popen(command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
-    except OSError:
-        return None
+    return MORE if any(map(_is_compiled, great)) else NOTE
 
 
 def _await(process: Popen[bytes], kernel: Any, deadline: float) -> None:
-    while process.poll() is None and not _on_disk(kernel):
+    while process.poll() is None and not _is_compiled(kernel):
         if monotonic() >= deadline:
-            _end(process)
+            end(process)
         sleep(0.02)
-
-
-def _end(process: Popen[bytes]) -> None:
-    process.kill()
-    process.communicate()

@@ -9,20 +9,22 @@ constant in another module, compiles what uses it again, and nothing else.
 from __future__ import annotations
 
 import hashlib
+import pickle
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
-import llvmlite
+import llvmlite.binding
 import numba
 import numpy as np
 from numba.core import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
+from oxiseq.engine.kernels.archive import key_of, shipped
 from oxiseq.engine.kernels.compiling.later import Later
 
 _LIBRARIES: Final = frozenset({"numba", "llvmlite", "numpy", "math"})
@@ -31,8 +33,14 @@ _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), np.generic, 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 
 
-class _CacheNames(CompileResultCacheImpl):
-    """The names of a kernel's files: without its line, so that it takes the place of what it was before."""
+class _Results(CompileResultCacheImpl):
+    """How a compiled kernel is kept: under a name without its line, so that it takes the place of what it was before,
+    and without its code for linking, of which only the names are kept: no kernel calls another one by name."""
+
+    def reduce(self, cres: Any) -> Any:
+        """What is kept of a compiled kernel."""
+        (name, kind, (code, _)), *others = super().reduce(cres)
+        return (name, kind, (code, _names_in(cres.library._get_module_for_linking()))), *others
 
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
         name = fullname.replace("<", "").replace(">", "")
@@ -45,10 +53,18 @@ class KernelCache(FunctionCache):
     The fingerprint is computed when the kernel is first looked up: by then its module is complete.
     """
 
-    _impl_class = _CacheNames
+    _impl_class = _Results
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._known: dict[Any, str] = {}
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled kernel, None where there is none."""
+        """The compiled kernel, of the archive or of the cache; None where there is none."""
+        data = self._shipped(sig)
+        if data is not None:
+            target_context.refresh()
+            return self._impl.rebuild(target_context, pickle.loads(data))
         self._stamp(sig)
         return super().load_overload(sig, target_context)
 
@@ -57,8 +73,31 @@ class KernelCache(FunctionCache):
         self._stamp(sig)
         super().save_overload(sig, data)
 
+    def has(self, sig: Any, target_context: Any) -> bool:
+        """Whether there is a compiled kernel. Nothing of it is loaded."""
+        if self._shipped(sig) is not None:
+            return True
+        self._stamp(sig)
+        return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
+
+    def packed(self, compiled: Any, signature: Any) -> tuple[str, str, bytes]:
+        """What an archive has of a compiled kernel: its key, its fingerprint, and what is loaded."""
+        data = pickle.dumps(self._impl.reduce(compiled), protocol=5)
+        return key_of(self._py_func, signature), self._fingerprint(signature), data
+
+    def _shipped(self, signature: Any) -> bytes | None:
+        archive = shipped()
+        if archive is None:
+            return None
+        return archive.find(key_of(self._py_func, signature), partial(self._fingerprint, signature))
+
     def _stamp(self, signature: Any) -> None:
-        self._cache_file._source_stamp = fingerprint(self._py_func, signature)
+        self._cache_file._source_stamp = self._fingerprint(signature)
+
+    def _fingerprint(self, signature: Any) -> str:
+        if signature not in self._known:
+            self._known[signature] = fingerprint(self._py_func, signature)
+        return self._known[signature]
 
 
 def fingerprint(function: Callable[..., Any], signature: Any = ()) -> str:
@@ -70,11 +109,19 @@ def fingerprint(function: Callable[..., Any], signature: Any = ()) -> str:
     return found.hexdigest()
 
 
+def _names_in(module: Any) -> bytes:
+    """A module of LLVM that defines the same names, so that Numba finds them in the compiled code."""
+    functions = [f'define void @"{each.name}"() {{ ret void }}' for each in module.functions if not each.is_declaration]
+    variables = [f'@"{each.name}" = global i8 0' for each in module.global_variables if not each.is_declaration]
+    made: bytes = llvmlite.binding.parse_assembly("\n".join(functions + variables)).as_bitcode()
+    return made
+
+
 @cache
 def _compiler() -> str:
-    """How kernels are compiled: Numba, NumPy, this package, and the checks that are switched on."""
+    """How kernels are compiled: Numba, NumPy's ABI, this package, and the checks that are switched on."""
     sources = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
-    versions = (numba.__version__, llvmlite.__version__, np.__version__, sys.version_info[:2])
+    versions = (numba.__version__, llvmlite.__version__, np.__version__.partition(".")[0], sys.version_info[:2])
     checked: Any = getattr(numba.config, "BOUNDSCHECK", None)
     return repr((versions, checked, hashlib.sha256(sources).hexdigest()))
 

@@ -67,6 +67,12 @@ _call1, _call2, _call3, _call4, _call5, _call6 = map(caller, range(1, 7))
 
 @kernel
 def drive(P: Ptr[Steps]) -> int:
+    """`driven`, for Python."""
+    return driven(P)
+
+
+@inner
+def driven(P: Ptr[Steps]) -> int:
     """Step the operators from where the scalars say, each that one of its inputs has rows for. ALL_DONE, or the
     operator that Python is to step, or to go on with, before this is called again."""
     scalars, steps, due = _scalars(P), _steps(P), _due(P)

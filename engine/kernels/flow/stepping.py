@@ -14,7 +14,7 @@ from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import Delta
-from oxiseq.engine.kernels.flow.driving import ALL_DONE, drive
+from oxiseq.engine.kernels.flow.driving import ALL_DONE, driven
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
@@ -89,7 +89,7 @@ def step_by_tick(M: Ptr[Stepped]) -> int:
                 return NEED_FED
             scalars[PHASE] = WORK
         if scalars[PHASE] == WORK:
-            scalars[WHICH] = drive(scalars[STEPS])
+            scalars[WHICH] = driven(scalars[STEPS])
             if scalars[WHICH] != ALL_DONE:
                 return NEED_STEP
             scalars[PHASE], scalars[NEXT_KEPT] = KEEP, 0

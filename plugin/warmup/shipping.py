@@ -1,0 +1,44 @@
+"""`python -m oxiseq.warmup.shipping`: compile all kernels into the archive that a wheel made here brings along.
+
+It takes a minute on two free cores. The code is for the processors of the archive's name, not for the one at hand.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from oxiseq.engine.kernels import archive
+from oxiseq.engine.kernels.signatures import kernel_of, names
+from oxiseq.warmup.first_run import of_sources
+
+
+def make(folder: Path = archive.FOLDER) -> Path:
+    """Make the archive for this Python, Numba, system and kind of processor; its file."""
+    with TemporaryDirectory() as cache:
+        os.environ |= {  # of the processes that compile: Numba reads it once, when it is imported
+            "NUMBA_CPU_NAME": archive.processor(),
+            "NUMBA_CPU_FEATURES": "",
+            "NUMBA_CACHE_DIR": cache,
+            archive.NATIVE: "1",
+        }
+        with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as processes:
+            made = {key: (fingerprint, data) for key, fingerprint, data in processes.map(_compiled, names())}
+    path = folder / archive.file_name()
+    archive.write(path, of_sources(), made)
+    return path
+
+
+def _compiled(name: str) -> tuple[str, str, bytes]:
+    kernel, signature = kernel_of(name)
+    kernel.compile(signature)
+    packed: tuple[str, str, bytes] = kernel._cache.packed(kernel.overloads[signature], signature)
+    return packed
+
+
+if __name__ == "__main__":
+    file = make()
+    print(f"{file.name}: {file.stat().st_size:,} bytes")
