@@ -15,12 +15,15 @@ from lark import Lark, Token
 from lark.parsers.lalr_analysis import Shift
 
 from oxiseq.grammar.algebra import NOWHERE, Span
+from oxiseq.grammar.name_chars import name_in
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.sizes import Sizes
 
 Start: TypeAlias = tuple[int, int, int] | None
 """Offset, line and column; None of what has no text."""
 _END: Final = "$END"
+_NOTHING: Final = "\0"
+"""A character that no terminal begins with."""
 
 
 @dataclass(slots=True)
@@ -83,13 +86,15 @@ class TreeParser:
     def read(self, text: str, start: str = "start") -> Tree:
         """The tree of a text. Raises SizeError, and lark's UnexpectedInput."""
         found = self._read(text, start)
-        if found is None:
-            self._lark.parse(text, start=start)
-            raise AssertionError("lark takes a text that its tables do not")
-        return found
+        if isinstance(found, Tree):
+            return found
+        if found is not None:
+            text = f"{text[:found]}{_NOTHING}{text[found + 1 :]}"
+        self._lark.parse(text, start=start)
+        raise AssertionError("lark takes a text that its tables do not")
 
-    def _read(self, text: str, start: str) -> Tree | None:
-        """None for a text that is not of the language.
+    def _read(self, text: str, start: str) -> Tree | int | None:
+        """None for a text that is not of the language, the place of a character that no name holds.
 
         A value's start and end are beside it on the stacks. They are those of all that the rule has read, brackets that
         it does not keep included; of a token that takes a tree's place its own.
@@ -108,6 +113,10 @@ class TreeParser:
             match = state.terminals.match(text, place)
             if match is not None:
                 word, kind = match[0], match.lastgroup or ""
+                if not word.isascii():
+                    word = name_in(_without_namespace(kind), word)
+                    if not word:
+                        return place
                 if kind in state.unless:
                     kind = state.unless[kind](word) or kind
                 sizes.add(word, kind, place)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
+from zlib import crc32
 
 import llvmlite.binding
 import numba
@@ -30,8 +31,8 @@ _WORD: Final = 8
 _LEVELS: Final = {"x86_64": "x86-64-v2", "amd64": "x86-64-v2"}
 """Instruction sets that an archive is compiled for, by machine; the plain ones elsewhere."""
 _NEEDED: Final = {"x86-64-v2": ("cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3")}
-Entry = tuple[str, int, int, int]
-"""The fingerprint, where the entry begins, its size compressed and not."""
+Entry = tuple[str, int, int, int, int]
+"""The fingerprint, where the entry begins, its size compressed and not, and a checksum of what is compressed."""
 
 
 def processor() -> str:
@@ -47,7 +48,7 @@ def file_name() -> str:
 
 
 class Archive:
-    """A file of compiled kernels. Raises OSError where it cannot be read, ValueError where it is none."""
+    """A file of compiled kernels. Raises OSError where it cannot be read, ValueError, LookupError where it is none."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -62,14 +63,15 @@ class Archive:
         self._entries: Mapping[str, Entry] = contents["kernels"]
 
     def find(self, key: str, fingerprint: Callable[[], str]) -> bytes | None:
-        """What was written under the key, None unless it has this fingerprint."""
+        """What was written under the key, None unless it has this fingerprint and is whole."""
         entry = self._entries.get(key)
         if entry is None or entry[0] != fingerprint():
             return None
-        _, at, packed, size = entry
+        _, at, packed, size, checksum = entry
         with self._path.open("rb") as file:
             file.seek(self._first + at)
-            return decompress(file.read(packed), size)
+            found = file.read(packed)
+        return decompress(found, size) if crc32(found) == checksum else None
 
 
 def write(path: Path, sources: str, kernels: Mapping[str, tuple[str, bytes]]) -> None:
@@ -78,7 +80,7 @@ def write(path: Path, sources: str, kernels: Mapping[str, tuple[str, bytes]]) ->
     parts, at = [], 0
     for key, (fingerprint, data) in sorted(kernels.items()):
         parts.append(compress(data, level=19))
-        entries[key] = fingerprint, at, len(parts[-1]), len(data)
+        entries[key] = fingerprint, at, len(parts[-1]), len(data), crc32(parts[-1])
         at += len(parts[-1])
     table = json.dumps({"sources": sources, "kernels": entries}).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -101,5 +103,5 @@ def shipped() -> Archive | None:
         return None
     try:
         return Archive(FOLDER / file_name())
-    except (OSError, ValueError):
+    except (OSError, ValueError, LookupError):
         return None

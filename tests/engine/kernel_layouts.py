@@ -1,13 +1,11 @@
-"""A program: queries over events in every layout that arrays come in, then how often each kernel was compiled.
+"""A program: queries over events in every layout that arrays come in, then for which types kernels were compiled.
 
-A program of its own, since a test may call a kernel with what it likes. Prints the kernels with more than one
-signature, and how many there are in all.
+A program of its own, since a test may call a kernel with what it likes. Prints the kernels with another signature than
+that of the table (kernels/signatures.py).
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
@@ -15,10 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from numba.core.registry import CPUDispatcher
 from pyoxigraph import NamedNode, RdfFormat, Store, Triple, Variable, parse
 
-import oxiseq.engine.kernels as kernels
 from oxiseq import run
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.events.batch import EventBatch
@@ -26,6 +22,7 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.open import write_events
 from oxiseq.engine.events.tuples import TupleRows, read_rows
 from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.kernels.signatures import kernel_of, names
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.tuples import TupleRun
@@ -37,7 +34,6 @@ from oxiseq.engine.windows.run import Report, WindowRun
 from oxiseq.engine.windows.window import Window
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Call, TriplePattern
-from oxiseq.warmup.warmup import warm_up
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "ceql"))
@@ -150,19 +146,17 @@ def answer_from_files(case: Case, folder: Path, ending: str) -> None:
     run(case.query, streams=files, kb=case.kb, origin=case.start)
 
 
-def compiled() -> dict[str, int]:
-    """Kernel → number of its signatures. What a module has from another counts once."""
+def others() -> dict[str, list[object]]:
+    """Kernel → for which types it was compiled that the table does not have."""
     found = {}
-    for module in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}."):
-        held = importlib.import_module(module.name)
-        for kernel in vars(held).values():
-            if isinstance(kernel, CPUDispatcher) and not kernel.targetoptions.get("no_cpython_wrapper"):
-                found[f"{kernel.py_func.__module__}.{kernel.py_func.__name__}"] = len(kernel.signatures)
+    for name in names():
+        kernel, signature = kernel_of(name)
+        if more := [each for each in kernel.signatures if each != signature]:
+            found[name] = more
     return found
 
 
 def main() -> None:
-    warm_up()
     cases = load_cases()
     for case in cases:
         for layout in LAYOUTS:
@@ -175,8 +169,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         for i, case in enumerate(cases):
             answer_from_files(case, Path(folder), ("arrow", "parquet", "nq")[i % 3])
-    counts = compiled()
-    print({kernel: n for kernel, n in counts.items() if n > 1}, len(counts))
+    print(others())
 
 
 if __name__ == "__main__":

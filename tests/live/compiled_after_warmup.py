@@ -1,5 +1,5 @@
 """`python compiled_after_warmup.py FOLDER`: warm up, then register a query of each language at a live service and push
-to it; prints the kernels (with types) that were compiled, or read from the cache, for that."""
+to it; prints the kernels (with types) that were compiled for that."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ QUERIES = {
 def known() -> set[str]:
     """Kernels, with the types that they are compiled for."""
     found = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
-    return {f"{each.py_func.__module__}.{each.__name__} {types}" for each in found for types in each.overloads}
+    return {f"{each.py_func.__module__}.{each.__name__} {types}" for each in found for types in each.stats.cache_misses}
 
 
 def event(i: int) -> str:

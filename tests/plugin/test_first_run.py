@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 from time import monotonic
@@ -12,15 +13,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from oxiseq.engine.kernels import ahead
+from oxiseq.engine.kernels import ahead, archive
+from oxiseq.engine.kernels.signatures import kernel_of
 from oxiseq.warmup import first_run
 
 
 class Kernel:
-    """Something to compile that is never found on disk."""
+    """Something to compile, compiled when a file is there."""
 
     def __init__(self, index: Path) -> None:
-        self._cache = SimpleNamespace(_cache_file=SimpleNamespace(_index_path=str(index)))
+        self._cache = SimpleNamespace(has=lambda signature, target: index.exists())
+        self.targetctx = None
         self.compiled: list[object] = []
 
     @staticmethod
@@ -35,7 +38,9 @@ class Kernel:
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
     """The only kernel that is compiled ahead."""
     made = Kernel(tmp_path / "kernel.nbi")
-    monkeypatch.setattr(ahead, "KERNELS", {made: "()"})
+    monkeypatch.setattr(first_run, "AHEAD", ("made",))
+    monkeypatch.setattr(first_run, "kernel_of", lambda name: (made, ()))
+    monkeypatch.setattr(first_run, "signature_of", lambda kernel: ())
     return made
 
 
@@ -43,11 +48,13 @@ def started(monkeypatch: pytest.MonkeyPatch, code: str) -> list[subprocess.Popen
     """Let the second process run `code`; the processes that were started."""
     processes = []
 
-    def start() -> subprocess.Popen[bytes]:
+    def start(names: Sequence[str]) -> subprocess.Popen[bytes] | None:
+        if not names:
+            return None
         processes.append(subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE))
         return processes[-1]
 
-    monkeypatch.setattr(first_run, "_start", start)
+    monkeypatch.setattr(first_run, "start", start)
     return processes
 
 
@@ -101,7 +108,7 @@ def test_one_line_says_that_kernels_are_compiled(kernel: Kernel, monkeypatch: py
 def test_a_first_run_is_one_without_any_great_kernel(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch, compiled: bool
 ) -> None:
-    monkeypatch.setattr(first_run, "_on_disk", lambda asked: compiled and asked is not kernel)
+    monkeypatch.setattr(first_run, "_is_compiled", lambda asked: compiled and asked is not kernel)
     monkeypatch.setattr(first_run, "_announced", set())
     said: list[str] = []
     first_run.announce([kernel], said.append)
@@ -111,17 +118,17 @@ def test_a_first_run_is_one_without_any_great_kernel(
     assert "oxiseq warmup" in note
 
 
-def test_no_process_when_all_is_on_disk(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_process_when_all_is_compiled(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = started(monkeypatch, "")
-    monkeypatch.setattr(first_run, "_on_disk", lambda kernel: True)
+    monkeypatch.setattr(first_run, "_is_compiled", lambda kernel: True)
     first_run.compile_ahead()
     assert processes == []
 
 
 def test_the_process_ends_with_the_one_that_has_started_it(tmp_path: Path) -> None:
     """It would take many seconds to fill the empty cache."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-P", "-m", ahead.__name__]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), archive.NATIVE: "1"}
+    command = [sys.executable, "-P", "-m", ahead.__name__, *first_run.AHEAD]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
     process.communicate(timeout=120)
     assert process.returncode == 1
@@ -130,5 +137,5 @@ def test_the_process_ends_with_the_one_that_has_started_it(tmp_path: Path) -> No
 
 def test_what_is_on_disk_is_what_the_cache_has_written() -> None:
     """Else each process that runs a query would start another one, and wait for it."""
-    ahead.compile_all()
-    assert all(map(first_run._on_disk, ahead.KERNELS))
+    ahead.compile_all(first_run.AHEAD)
+    assert all(first_run._is_compiled(kernel_of(name)[0]) for name in first_run.AHEAD)
