@@ -50,7 +50,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "events.arrow": {"copy_times": "i8, i8, i8[::1]"},
     "events.assembly": {"tidy": "i8, i8"},
-    "events.lines": {"other_lines": "u1[::1], u1[:, ::1], i8[:, ::1]"},
+    "events.lines": {"other_lines": "const u1[::1], u1[:, ::1], i8[:, ::1]"},
     "events.messages": {
         "label": "i8, i8, i8, i8",
         "read": "i8, i8",
@@ -116,7 +116,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "flow.results": {
         "integer_terms": "i8, i8, i8[::1], u4[::1], i8",
-        "large_terms": "i8, i8, i8[::1], i8[::1], u1[::1], u4[::1], i8",
+        "large_terms": "i8, i8, i8[::1], f8[::1], u1[::1], u4[::1], i8",
         "number_terms": "i8, i8, i8[::1], f8[::1], u8[::1], u8[::1], u4[::1], i8",
     },
     "flow.sifting": {"sift": "i8, i8, i8, i8"},
@@ -165,8 +165,8 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "match_events": "i8, i8, i8, b1, i8[::1], u4[::1], u4[::1], u4[::1]",
     },
     "memory.nesting": {
-        "json_depth": "u1[::1], i8[::1]",
-        "xml_depth": "u1[::1], i8[::1]",
+        "json_depth": "const u1[::1], i8[::1]",
+        "xml_depth": "const u1[::1], i8[::1]",
     },
     "output.answers": {"write_answers": "i8, i8, i8, i8[::1], i8[::1], i8[::1], u4[:, ::1], i4[::1], i8[::1]"},
     "output.paths": {
@@ -237,7 +237,8 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "fill_pairs": "i8",
     },
 }
-"""As Numba writes types, with the records below: i8 is a number, or the address of a group of arrays."""
+"""As Numba writes types, with the records below: i8 is a number, or the address of a group of arrays. `const`: of bytes that
+nobody may write."""
 _RECORDS: Final = {"BUCKET": BUCKET, "GROUP": GROUP, "LIVE": LIVE, "OUT": OUT, "SLOT": SLOT}
 
 
@@ -262,6 +263,7 @@ def signature_of(kernel: Any) -> tuple[types.Type, ...]:
 def _types(text: str) -> Iterator[types.Type]:
     """Of a signature: `i8, u4[:, ::1], SLOT[::1]`."""
     for part in text.replace("[:, ::1]", "[2]").replace("[::1]", "[1]").split(", "):
-        name, _, dimensions = part.partition("[")
+        name, _, dimensions = part.removeprefix("const ").partition("[")
         kind = from_dtype(_RECORDS[name]) if name in _RECORDS else getattr(types, name)
-        yield types.Array(kind, int(dimensions[0]), "C") if dimensions else kind
+        readonly = part.startswith("const ")
+        yield types.Array(kind, int(dimensions[0]), "C", readonly) if dimensions else kind

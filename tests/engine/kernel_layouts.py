@@ -24,6 +24,7 @@ from oxiseq.engine.events.tuples import TupleRows, read_rows
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.kernels.signatures import kernel_of, names
 from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.rdf import Guarded
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -34,6 +35,7 @@ from oxiseq.engine.windows.run import Report, WindowRun
 from oxiseq.engine.windows.window import Window
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Call, TriplePattern
+from oxiseq.kb_loader.usual import parted
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "ceql"))
@@ -146,6 +148,13 @@ def answer_from_files(case: Case, folder: Path, ending: str) -> None:
     run(case.query, streams=files, kb=case.kb, origin=case.start)
 
 
+def read_texts() -> None:
+    """Documents and lines as they come: bytes, which nobody may write."""
+    Guarded(None, RdfFormat.RDF_XML).check(b"<a/>")
+    Guarded(None, RdfFormat.JSON_LD).check(b"{}")
+    assert parted(b"<urn:a> <urn:b> <urn:c> .\n" * 100 + b"bad\n", graphs=False) is not None
+
+
 def others() -> dict[str, list[object]]:
     """Kernel → for which types it was compiled that the table does not have."""
     found = {}
@@ -169,6 +178,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         for i, case in enumerate(cases):
             answer_from_files(case, Path(folder), ("arrow", "parquet", "nq")[i % 3])
+    read_texts()
     print(others())
 
 
