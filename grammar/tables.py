@@ -1,7 +1,8 @@
 """LALR parsers, whose tables are kept on disk: to compute them takes four times as long as to read them.
 
-In the flow: grammar file → **parser**, once per process and language. The tables are kept where Python keeps the
-compiled code of this package, and are as trusted: `__pycache__`, or nowhere if Python may not write there.
+In the flow: grammar file → **parser**, once per process and language. A wheel brings the tables; else they are kept
+where Python keeps the compiled code of this package, and are as trusted: `__pycache__`, or nowhere if Python may not
+write there.
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ import lark
 from lark import Lark
 
 _GRAMMARS: Final = Path(__file__).with_name("parsing")
+BUILT: Final = ("ceql", "epsparql", "rsp", "spaseq", "store")
+"""The grammars that texts are read by; the others are parts of them."""
 _STARTS: Final = {"store": ["query", "update"]}
 """Of grammars of several kinds of texts."""
 
 
 def lalr(grammar: str) -> Lark:
     """The parser of `parsing/{grammar}.lark`."""
-    place, key = _place(grammar), _key()
-    kept = _read(place, key)
-    if kept is not None:
-        return kept
+    key = _key()
+    place = _place(grammar)
+    for each in (_brought(grammar), place):
+        if (kept := _read(each, key)) is not None:
+            return kept
     parser = build(grammar)
     if not sys.dont_write_bytecode:
         with suppress(OSError):  # a folder that nobody may write
@@ -46,6 +50,18 @@ def build(grammar: str, **more: Any) -> Lark:
         start=_STARTS.get(grammar, "start"),
         **more,
     )
+
+
+def ship(folder: Path) -> list[Path]:
+    """Write the tables of all grammars into the folder that a wheel takes them from; their files."""
+    key, made = _key(), [folder / f"{grammar}.lalr" for grammar in BUILT]
+    for place in made:
+        _write(build(place.stem), place, key)
+    return made
+
+
+def _brought(grammar: str) -> Path:
+    return _GRAMMARS / f"{grammar}.lalr"
 
 
 def _place(grammar: str) -> Path:

@@ -85,16 +85,19 @@ class TreeParser:
 
     def read(self, text: str, start: str = "start") -> Tree:
         """The tree of a text. Raises SizeError, and lark's UnexpectedInput."""
-        found = self._read(text, start)
-        if isinstance(found, Tree):
-            return found
-        if found is not None:
-            text = f"{text[:found]}{_NOTHING}{text[found + 1 :]}"
-        self._lark.parse(text, start=start)
-        raise AssertionError("lark takes a text that its tables do not")
+        cuts: list[int] = []
+        found = self._read(text, start, cuts)
+        if found is None:
+            for end in cuts:
+                between = self._ignored.match(text, end).end() > end  # type: ignore[union-attr]  # it takes no text, too
+                text = f"{text[:end]}{' ' if between else _NOTHING}{text[end + 1 :]}"
+            self._lark.parse(text, start=start)
+            raise AssertionError("lark takes a text that its tables do not")
+        return found
 
-    def _read(self, text: str, start: str) -> Tree | int | None:
-        """None for a text that is not of the language, the place of a character that no name holds.
+    def _read(self, text: str, start: str, cuts: list[int]) -> Tree | None:
+        """None for a text that is not of the language. `cuts`: gets where names end that would go on if they held any
+        character that is not of ASCII.
 
         A value's start and end are beside it on the stacks. They are those of all that the rule has read, brackets that
         it does not keep included; of a token that takes a tree's place its own.
@@ -114,9 +117,12 @@ class TreeParser:
             if match is not None:
                 word, kind = match[0], match.lastgroup or ""
                 if not word.isascii():
-                    word = name_in(_without_namespace(kind), word)
-                    if not word:
-                        return place
+                    name = name_in(_without_namespace(kind), word)
+                    if name != word:
+                        word = name
+                        cuts.append(place + len(word))
+                        if not word:
+                            return None
                 if kind in state.unless:
                     kind = state.unless[kind](word) or kind
                 sizes.add(word, kind, place)

@@ -237,8 +237,8 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "fill_pairs": "i8",
     },
 }
-"""As Numba writes types, with the records below: i8 is a number, or the address of a group of arrays. `const`: of bytes that
-nobody may write."""
+"""As Numba writes types, with the records below: i8 is a number, or the address of a group of arrays. `const`: bytes
+that nobody may write."""
 _RECORDS: Final = {"BUCKET": BUCKET, "GROUP": GROUP, "LIVE": LIVE, "OUT": OUT, "SLOT": SLOT}
 
 

@@ -1,4 +1,5 @@
-"""`python -m oxiseq.warmup.shipping`: compile all kernels into the archive that a wheel made here brings along.
+"""`python -m oxiseq.warmup.shipping CHECKOUT`: make what a wheel of a checkout brings along, an archive of compiled
+kernels and the tables of the parsers.
 
 It takes a minute on two free cores. The code is for the processors of the archive's name, not for the one at hand.
 """
@@ -7,17 +8,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from oxiseq.engine.kernels import archive
 from oxiseq.engine.kernels.signatures import kernel_of, names
+from oxiseq.grammar.tables import ship
 from oxiseq.warmup.first_run import of_sources
 
 
-def make(folder: Path = archive.FOLDER) -> Path:
-    """Make the archive for this Python, Numba, system and kind of processor; its file."""
+def make(folder: Path) -> Path:
+    """Make the archive for this Python, Numba, system and kind of processor in a folder; its file."""
     with TemporaryDirectory() as cache:
         os.environ |= {  # of the processes that compile: Numba reads it once, when it is imported
             "NUMBA_CPU_NAME": archive.processor(),
@@ -40,5 +43,8 @@ def _compiled(name: str) -> tuple[str, str, bytes]:
 
 
 if __name__ == "__main__":
-    file = make()
-    print(f"{file.name}: {file.stat().st_size:,} bytes")
+    if len(sys.argv) != 2 or not (Path(sys.argv[1]) / "engine" / "kernels").is_dir():
+        sys.exit("usage: python -m oxiseq.warmup.shipping CHECKOUT")
+    root = Path(sys.argv[1])
+    for file in (make(root / "engine" / "kernels" / archive.FOLDER.name), *ship(root / "grammar" / "parsing")):
+        print(f"{file.name}: {file.stat().st_size:,} bytes")

@@ -3,15 +3,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lark import UnexpectedInput
+from profiles import EXAMPLES
 from pyoxigraph import Store as RdfStore
 
 import oxiseq
 from oxiseq.changes.tokens import tokens
 from oxiseq.grammar import parse, render
 from oxiseq.grammar.errors import QueryError
+from oxiseq.grammar.name_chars import LETTERS, NAME_CHARS
+from oxiseq.grammar.parser import tree_parser
 
 NAMES = ("cafe\u0301", "n\u0303o\u0308", "a\u00b7b", "a\u203fb", "x\u2040", "\u092e\u0942\u0932\u094d\u092f")
 PREFIX = "p\u0301"
@@ -119,3 +126,29 @@ def test_an_error_marks_the_whole_name() -> None:
     with pytest.raises(QueryError, match="cafe\u0301") as told:
         oxiseq.Query(text).explain()
     assert text[told.value.span.start : told.value.span.end] == "?cafe\u0301"
+
+
+@settings(max_examples=10 * EXAMPLES)
+@given(st.characters(min_codepoint=0x80, exclude_categories=["Cs"]))
+def test_a_name_holds_what_the_table_says_and_nothing_else(character: str) -> None:
+    """The parser takes whatever is not of ASCII for a part of a name, and looks at it afterwards."""
+    begins, follows = (re.fullmatch(f"[{held}]", character) is not None for held in (LETTERS, NAME_CHARS))
+    between = character in "\xa0\ufeff"
+    for text, allowed in (
+        (f"?{character}", begins),
+        (f"?a{character} ", follows or between),
+        (f"?a{character}b", follows),
+        (f":{character}", begins or between),
+        (f":a{character}b", follows),
+        (f"p{character}:b", follows),
+        (f"_:{character}", begins),
+        (f"_:a{character}b", follows),
+    ):
+        query = f"SELECT * {{ ?s :p {text} }}"
+        try:
+            tree_parser("store").read(query, "query")
+            taken = True
+        except UnexpectedInput as error:
+            taken = False
+            assert query.index(text) <= error.pos_in_stream <= len(query) - 1
+        assert taken == allowed, (hex(ord(character)), text)

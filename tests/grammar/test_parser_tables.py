@@ -40,7 +40,8 @@ def told(parser: Lark, text: str) -> object:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where compiled code and tables go."""
+    """Where compiled code and tables go; none have come with a wheel."""
+    monkeypatch.setattr(tables, "_brought", lambda grammar: tmp_path / "none")
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
     return tmp_path
@@ -73,6 +74,24 @@ def test_damaged_and_foreign_tables_are_made_anew(folder: Path, spoiled: bytes, 
         place.write_bytes(content)
         assert told(tables.lalr("ceql"), TEXTS[0]) == told(built, TEXTS[0])
         assert len(place.read_bytes()) > len(whole) // 2 and place.read_bytes() != content
+
+
+def test_tables_that_a_wheel_brings_are_read(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built: Lark
+) -> None:
+    monkeypatch.setattr(tables, "_brought", lambda grammar: tmp_path / f"{grammar}.lalr")
+    monkeypatch.setattr(tables, "BUILT", ("ceql",))
+    assert tables.ship(tmp_path) == [tmp_path / "ceql.lalr"]
+    with monkeypatch.context() as scope:
+        scope.delattr(tables, "build")
+        assert told(tables.lalr("ceql"), TEXTS[0]) == told(built, TEXTS[0])
+    (tmp_path / "ceql.lalr").write_bytes(b"of another grammar")
+    assert told(tables.lalr("ceql"), TEXTS[0]) == told(built, TEXTS[0])
+
+
+def test_all_grammars_of_texts_are_brought() -> None:
+    parts = {"clauses", "sparql"}
+    assert {path.stem for path in tables._GRAMMARS.glob("*.lark")} - parts == set(tables.BUILT)
 
 
 def test_nothing_is_written_where_python_writes_no_bytecode(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
