@@ -1,7 +1,8 @@
-"""How long a new process takes to its first answer: `python -m benchmarks.start`.
+"""How long a new process takes to its first answer: `python -m benchmarks.start [--cold]`.
 
 CPU time of processes, kernels and tables in their caches, in turns: what others' packages take to be imported, `import
-oxiseq`, one match of each language.
+oxiseq`, one match of each language. With `--cold` the demo and the warm-up, with nothing in any cache: kernels as the
+package brings them, where it does, and compiled here (OXISEQ_NATIVE), which takes minutes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ import resource
 import subprocess
 import sys
 from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import Final
 
+from oxiseq.engine.kernels import archive
+
 ROUNDS: Final = 7
+COLD_ROUNDS: Final = 5
 _EVENTS: Final = [(t, f"<urn:a> <urn:v> {t} .") for t in (1, 2, 3)]
 
 
@@ -46,8 +52,40 @@ def seconds(code: str) -> tuple[float, float]:
     return float(told), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def cold(command: str, **environment: str) -> tuple[float, float]:
+    """CPU time of a command of ours and all its processes, with an empty home and empty caches, and the time that it
+    takes."""
+    with TemporaryDirectory() as home:
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        kept |= {"HOME": home, "NUMBA_CACHE_DIR": f"{home}/kernels", **environment}
+        before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+        subprocess.run([sys.executable, "-m", "oxiseq", command], check=True, env=kept, capture_output=True)
+        after, ended = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, ended - begun
+
+
+def compare_cold() -> None:
+    """Print the medians of a first run."""
+    print("an archive is there" if archive.shipped() is not None else "NO ARCHIVE HERE: both are compiled")
+    ways = {
+        (command, name): (command, environment)
+        for command in ("demo", "warmup")
+        for name, environment in (("brought", {}), ("compiled here", {archive.NATIVE: "1"}))
+    }
+    taken: dict[tuple[str, str], list[tuple[float, float]]] = {way: [] for way in ways}
+    for _ in range(COLD_ROUNDS):
+        for way, (command, environment) in ways.items():
+            taken[way].append(cold(command, **environment))
+    for (command, name), each in taken.items():
+        cpu, clock = median(c for c, _ in each), median(t for _, t in each)
+        print(f"{command:8} {name:14} {cpu:6.2f} s of CPU, {clock:6.2f} s")
+
+
 def main() -> None:
     """Print the medians, each as seconds and over that of the packages alone, and with the process's end."""
+    if "--cold" in sys.argv:
+        compare_cold()
+        return
     for code in WAYS.values():
         seconds(code)
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in WAYS}

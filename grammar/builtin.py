@@ -5,64 +5,29 @@ In the flow: imported with the package, so that `languages` knows them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import importlib
+from collections.abc import Callable
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final
 
-from oxiseq.grammar.algebra import Query, Span
-from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.grammar.checking.ceql import CEQL_CHECKS
-from oxiseq.grammar.checking.epsparql import EP_CHECKS
-from oxiseq.grammar.checking.rsp import RSP_CHECKS
-from oxiseq.grammar.checking.spaseq import check_spaseq
-from oxiseq.grammar.ep_algebra import EpQuery
-from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.languages import Syntax, declare, ours
-from oxiseq.grammar.parser import tree
-from oxiseq.grammar.parsing.ceql import CeqlBuilder
-from oxiseq.grammar.parsing.epsparql import EpBuilder
-from oxiseq.grammar.parsing.rsp import RspBuilder
-from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
-from oxiseq.grammar.render import render_spaseq
-from oxiseq.grammar.render_ceql import render_ceql
-from oxiseq.grammar.render_ep import render_ep
-from oxiseq.grammar.render_rsp import render_rsp
 from oxiseq.grammar.rsp_algebra import RspLanguage, RspQuery
-from oxiseq.grammar.slips.ceql import CEQL_COMMENT, CEQL_RULES
-from oxiseq.grammar.slips.epsparql import EP_RULES
-from oxiseq.grammar.slips.rsp import RSP_RULES
-from oxiseq.grammar.slips.spaseq import COMMENT, RULES
 from oxiseq.grammar.words import CEQL, OVER_WINDOWS, SPASEQ
 
-Q = TypeVar("Q")
 _AT_INSTANTS: Final = ("report", "at", "consumption")
 _TABLES: Final = ("type_column", "time_column", "time_unit")
 
 
-def _spaseq(text: str) -> Query:
-    return SpaseqBuilder(text).query(tree(text, "spaseq", RULES, COMMENT))
+def _later(place: str) -> Callable[..., Any]:
+    """The function of this package that has this name in a module of it, which is loaded when it is first called: most
+    processes read texts of one language."""
+    module, _, name = place.rpartition(".")
 
+    def call(*arguments: object) -> Any:
+        return getattr(importlib.import_module(f"{__package__}.{module}"), name)(*arguments)
 
-def _ceql(text: str) -> CeqlQuery:
-    return CeqlBuilder(text).query(tree(text, "ceql", CEQL_RULES, CEQL_COMMENT))
-
-
-def _epsparql(text: str) -> EpQuery:
-    return EpBuilder(text).ep_query(tree(text, "epsparql", EP_RULES, COMMENT))
-
-
-def _windows(language: RspLanguage, text: str) -> RspQuery:
-    return RspBuilder(text, language).query(tree(text, "rsp", RSP_RULES, COMMENT))
-
-
-def _by(passes: Sequence[Callable[[Q, str], Iterator[Finding]]]) -> Callable[[Q, str], Iterator[Finding]]:
-    """Passes over the query, one after the other."""
-
-    def check(query: Q, text: str) -> Iterator[Finding]:
-        for each in passes:
-            yield from each(query, text)
-
-    return check
+    return call
 
 
 def _over_windows(name: RspLanguage, title: str, about: str) -> Syntax[RspQuery]:
@@ -70,9 +35,9 @@ def _over_windows(name: RspLanguage, title: str, about: str) -> Syntax[RspQuery]
     return Syntax(
         name,
         title,
-        partial(_windows, name),
-        _by(RSP_CHECKS),
-        render_rsp,
+        partial(_later("parsing.rsp.read"), name),
+        _later("checking.rsp.check_rsp"),
+        _later("render_rsp.render_rsp"),
         options=_AT_INSTANTS,
         about=about,
         own=_own_windows,
@@ -90,9 +55,9 @@ declare(
     Syntax(
         "spaseq",
         "SPAseq",
-        _spaseq,
-        check_spaseq,
-        render_spaseq,
+        _later("parsing.spaseq.read"),
+        _later("checking.spaseq.check_spaseq"),
+        _later("render.render_spaseq"),
         words=SPASEQ,
         options=_TABLES,
         about="SPAseq matches each event on its own and states which events may come between",
@@ -101,9 +66,9 @@ declare(
     Syntax(
         "ceql",
         "CEQL",
-        _ceql,
-        _by(CEQL_CHECKS),
-        render_ceql,
+        _later("parsing.ceql.read"),
+        _later("checking.ceql.check_ceql"),
+        _later("render_ceql.render_ceql"),
         options=("stream_names", *_TABLES),
         words=CEQL,
         about="CEQL matches events that are tuples of one type",
@@ -112,9 +77,9 @@ declare(
     Syntax(
         "epsparql",
         "EP-SPARQL",
-        _epsparql,
-        _by(EP_CHECKS),
-        render_ep,
+        _later("parsing.epsparql.read"),
+        _later("checking.epsparql.check_epsparql"),
+        _later("render_ep.render_ep"),
         options=("consumption", "rules"),
         words=OVER_WINDOWS,
         about="EP-SPARQL joins triples by their intervals and never retracts an answer",

@@ -18,13 +18,12 @@ from lark.exceptions import UnexpectedInput
 from oxiseq.grammar.errors import QueryError, span_at
 from oxiseq.grammar.finding_tools import close_name
 from oxiseq.grammar.functions import AGGREGATES, BUILTINS
-from oxiseq.grammar.parser import tree_parser
 from oxiseq.grammar.sizes import SizeError
 from oxiseq.grammar.slips.spaseq import COMMENT
 from oxiseq.grammar.slips.store import STORE_RULES
 from oxiseq.grammar.slips.syntax_errors import explain
 from oxiseq.grammar.terms import TermBuilder, span_of
-from oxiseq.grammar.trees import Tree
+from oxiseq.grammar.trees import Tree, tree_parser
 
 Kind = Literal["query", "update"]
 _PLACE: Final = re.compile(r"error at (\d+):(\d+): ")

@@ -8,12 +8,7 @@ use: tables.py). It does not ask whether names mean something: `checks` does.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from functools import cache
 from typing import Literal, overload
-
-from lark.exceptions import UnexpectedInput
 
 from oxiseq.grammar.algebra import NOWHERE, Query
 from oxiseq.grammar.arguments import public
@@ -23,17 +18,6 @@ from oxiseq.grammar.errors import OxiseqError, QueryError
 from oxiseq.grammar.garbage import uncollected
 from oxiseq.grammar.languages import USUAL, AnyQuery, syntax_named
 from oxiseq.grammar.rsp_algebra import RspLanguage, RspQuery
-from oxiseq.grammar.sizes import SizeError
-from oxiseq.grammar.slips.slip import Rule
-from oxiseq.grammar.slips.syntax_errors import explain
-from oxiseq.grammar.tables import lalr
-from oxiseq.grammar.trees import Tree, TreeParser
-
-
-@cache
-def tree_parser(grammar: str) -> TreeParser:
-    """The parser of a grammar of ours, made once per process."""
-    return TreeParser(lalr(grammar))
 
 
 @overload
@@ -71,14 +55,3 @@ def parse(text: str, language: str = USUAL) -> AnyQuery:
     if query.language != syntax.name:
         raise OxiseqError(f"the language {syntax.name!r} parsed a query of {query.language!r}")
     return query
-
-
-def tree(text: str, grammar: str, rules: Sequence[Rule], comment: re.Pattern[str]) -> Tree:
-    """The parse tree of a text by `parsing/{grammar}.lark`; `rules`: what is known of slips in it, `comment`: what one
-    is. Raises QueryError."""
-    try:
-        return tree_parser(grammar).read(text)
-    except SizeError as error:
-        raise error.of(text) from None
-    except UnexpectedInput as unexpected:
-        raise explain(unexpected, text, rules, comment) from None

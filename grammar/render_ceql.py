@@ -28,9 +28,9 @@ from oxiseq.grammar.ceql_algebra import (
     Totals,
 )
 from oxiseq.grammar.ceql_graphs import GraphCondition, condition_of
-from oxiseq.grammar.parsing.clauses import MICROSECONDS
 from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample
 from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.words import MICROSECONDS
 
 _TERMS = SparqlWriter()
 _OR, _AND, _NOT, _RELATION, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oxiseq.grammar.algebra import Consumption, Every, Limit, OnChange, Sample, When
-from oxiseq.grammar.parsing.clauses import MICROSECONDS
+from oxiseq.grammar.words import MICROSECONDS
 
 
 def render_consumption(consumption: Consumption) -> str:

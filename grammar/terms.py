@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
-from lark import Token
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.errors import QueryError
+
+if TYPE_CHECKING:
+    from lark import Token
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

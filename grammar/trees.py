@@ -8,16 +8,21 @@ language, from its beginning: its exceptions know what could have been there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 from lark import Lark, Token
+from lark.exceptions import UnexpectedInput
 from lark.parsers.lalr_analysis import Shift
 
 from oxiseq.grammar.algebra import NOWHERE, Span
 from oxiseq.grammar.name_chars import name_in
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.sizes import Sizes
+from oxiseq.grammar.sizes import SizeError, Sizes
+from oxiseq.grammar.slips.slip import Rule
+from oxiseq.grammar.slips.syntax_errors import explain
+from oxiseq.grammar.tables import lalr
 
 Start: TypeAlias = tuple[int, int, int] | None
 """Offset, line and column; None of what has no text."""
@@ -232,3 +237,20 @@ def _token(kind: str, word: str, start: tuple[int, int, int], end: int) -> Token
     token.type, token.end_pos = kind, end
     token.start_pos, token.line, token.column = start
     return token
+
+
+@cache
+def tree_parser(grammar: str) -> TreeParser:
+    """The parser of a grammar of ours, made once per process."""
+    return TreeParser(lalr(grammar))
+
+
+def tree(text: str, grammar: str, rules: Sequence[Rule], comment: re.Pattern[str]) -> Tree:
+    """The parse tree of a text by `parsing/{grammar}.lark`; `rules`: what is known of slips in it, `comment`: what one
+    is. Raises QueryError."""
+    try:
+        return tree_parser(grammar).read(text)
+    except SizeError as error:
+        raise error.of(text) from None
+    except UnexpectedInput as unexpected:
+        raise explain(unexpected, text, rules, comment) from None

@@ -1,4 +1,4 @@
-"""The keywords of our languages, for editors."""
+"""The keywords of our languages, for editors, and the units of time."""
 
 from __future__ import annotations
 
@@ -30,3 +30,12 @@ CEQL: Final = _words(
 SPASEQ: Final = (*_SPARQL, *_SEQUENCES, "SAMPLE")
 OVER_WINDOWS: Final = (*_SPARQL, *_SEQUENCES, *_WINDOWS)
 """Of RSP-QL, SPECTRA, RSEP-QL and EP-SPARQL."""
+
+MICROSECONDS: Final = {
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+}
+"""Units of time, in the singular."""

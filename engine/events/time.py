@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Final, TypeAlias
+from numbers import Integral
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine import kinds
 from oxiseq.engine.errors import ArgumentTypeError, EventError
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.engine.terms.value import INTEGER_TYPES, read_datetime
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MICROSECONDS: Final = 1_000_000
 FIRST_TIME: Final = kinds.FIRST_TIME
@@ -44,7 +47,7 @@ def to_microseconds(time: Time | Literal) -> int:
         return _in_range(time, time)
     if isinstance(time, bool):
         raise ArgumentTypeError("not a time: a boolean")
-    if isinstance(time, int | np.integer):
+    if isinstance(time, Integral):
         return _in_range(int(time), time)
     if isinstance(time, datetime):
         aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time
@@ -83,8 +86,9 @@ def _in_range(microseconds: int, given: object) -> int:
 def outside(times: NDArray[np.int64]) -> NDArray[np.int64]:
     """The numbers of the times (µs) that are outside of the years 1 to 9999."""
     if not len(times) or (int(times.min()) >= FIRST_TIME and int(times.max()) <= LAST_TIME):
-        return np.zeros(0, np.int64)
-    return np.flatnonzero((times < FIRST_TIME) | (times > LAST_TIME))
+        return times[:0]
+    found: NDArray[np.int64] = ((times < FIRST_TIME) | (times > LAST_TIME)).nonzero()[0]
+    return found
 
 
 def to_datetime(microseconds: int) -> datetime:

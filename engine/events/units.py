@@ -10,14 +10,15 @@ streams have them, are none. `us` says that microseconds are meant.
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.value import INT64_MAX
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 TimeUnit: TypeAlias = Literal["s", "ms", "us", "ns"]
 _NAMES: Final[dict[TimeUnit, str]] = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from ctypes import c_float
 from datetime import datetime
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine import kinds
@@ -166,9 +166,7 @@ def _float(text: str) -> Value | None:
 
 def to_float32(number: float) -> float:
     """The double rounded to float32 (ties to even), ±INF beyond its range."""
-    with np.errstate(over="ignore"):
-        narrow: float = np.float32(number).item()
-    return narrow
+    return c_float(number).value
 
 
 # --- dates and the rest ---------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def _all(formula: Formula) -> Iterator[Formula]:
         yield from _all(inner)
 
 
-CEQL_CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (
     _names,
     _formula,
     _clauses,
@@ -110,3 +110,9 @@ CEQL_CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (
     check_totals,
     check_order,
 )
+
+
+def check_ceql(query: CeqlQuery, text: str) -> Iterator[Finding]:
+    """All of them."""
+    for check in _CHECKS:
+        yield from check(query, text)

@@ -359,7 +359,7 @@ def _deep(query: EpQuery, text: str) -> Iterator[Finding]:
             todo.extend((inner, number) for inner in inner_groups(element))
 
 
-EP_CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (
     _deep,
     _patterns,
     check_use,
@@ -368,3 +368,9 @@ EP_CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (
     _endless,
     _comparisons,
 )
+
+
+def check_epsparql(query: EpQuery, text: str) -> Iterator[Finding]:
+    """All of them."""
+    for check in _CHECKS:
+        yield from check(query, text)

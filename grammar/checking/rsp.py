@@ -256,7 +256,7 @@ def _comparisons(query: RspQuery, text: str) -> Iterator[Finding]:
     yield from check_comparisons([*nodes, *(x for e in sub_select_expressions(query.body) for x in subexpressions(e))])
 
 
-RSP_CHECKS: tuple[Callable[[RspQuery, str], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[RspQuery, str], Iterator[Finding]], ...] = (
     _windows,
     _clauses,
     _events,
@@ -267,3 +267,9 @@ RSP_CHECKS: tuple[Callable[[RspQuery, str], Iterator[Finding]], ...] = (
     _products,
     _comparisons,
 )
+
+
+def check_rsp(query: RspQuery, text: str) -> Iterator[Finding]:
+    """All of them."""
+    for check in _CHECKS:
+        yield from check(query, text)

@@ -37,8 +37,9 @@ from oxiseq.grammar.ceql_algebra import (
 from oxiseq.grammar.ceql_graphs import GraphCondition
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.sparql import Node, kind, tokens, trees, where
+from oxiseq.grammar.slips.ceql import CEQL_COMMENT, CEQL_RULES
 from oxiseq.grammar.terms import number, span_of
-from oxiseq.grammar.trees import Tree
+from oxiseq.grammar.trees import Tree, tree
 
 _COMPARE = {"==": "=", "<>": "!="}
 _LOGIC = {"or": "||", "and": "&&", "not": "!"}
@@ -248,3 +249,8 @@ class CeqlBuilder(ClauseBuilder):
         if numbers and not between.strip():
             return number(f"{sign}{numbers[0]}")
         return Call("NEGATE" if sign == "-" else "PLUS", (self.predicate(operand),), span=span)
+
+
+def read(text: str) -> CeqlQuery:
+    """The query of a text. Raises QueryError."""
+    return CeqlBuilder(text).query(tree(text, "ceql", CEQL_RULES, CEQL_COMMENT))

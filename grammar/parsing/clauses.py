@@ -13,14 +13,7 @@ from oxiseq.grammar.parsing.durations import MonthsError, duration_size
 from oxiseq.grammar.parsing.sparql import Node, SparqlBuilder, tokens, where
 from oxiseq.grammar.terms import span_of
 from oxiseq.grammar.trees import Tree
-
-MICROSECONDS = {
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-}
+from oxiseq.grammar.words import MICROSECONDS
 
 LONGEST = 3_650_000 * MICROSECONDS["DAY"]
 """The longest span of time, and the most that a window counts: with times of four-digit years sums stay within 64

@@ -28,8 +28,10 @@ from oxiseq.grammar.functions import MATCH_FUNCTIONS
 from oxiseq.grammar.parsing.sparql import between, kind, tokens, trees, where
 from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
 from oxiseq.grammar.rsp_algebra import Consume
+from oxiseq.grammar.slips.epsparql import EP_RULES
+from oxiseq.grammar.slips.spaseq import COMMENT
 from oxiseq.grammar.terms import span_of
-from oxiseq.grammar.trees import Tree
+from oxiseq.grammar.trees import Tree, tree
 
 
 class EpBuilder(SpaseqBuilder):
@@ -119,3 +121,8 @@ class EpBuilder(SpaseqBuilder):
             hint = f"write {close}()" if close else "EP-SPARQL has getSTARTTIME(), getENDTIME() and getDURATION()"
             raise self.error(f"EP-SPARQL has no function {head}", span_of(head), hint=hint, code="function")
         return super().call(node, span)
+
+
+def read(text: str) -> EpQuery:
+    """The query of a text. Raises QueryError."""
+    return EpBuilder(text).ep_query(tree(text, "epsparql", EP_RULES, COMMENT))

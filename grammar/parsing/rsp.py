@@ -57,8 +57,10 @@ from oxiseq.grammar.rsp_algebra import (
     event_names,
 )
 from oxiseq.grammar.scope import visible_variables
+from oxiseq.grammar.slips.rsp import RSP_RULES
+from oxiseq.grammar.slips.spaseq import COMMENT
 from oxiseq.grammar.terms import XSD, XSD_INTEGER
-from oxiseq.grammar.trees import Tree
+from oxiseq.grammar.trees import Tree, tree
 
 _SHORT = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -315,3 +317,8 @@ class RspBuilder(ClauseBuilder):
             choice = Choice(re.sub(r"[^ncr]", "", str(operator)[3:].lower()))
             made = Following(made, self.event_pattern(operand), choice, span=span)
         return made
+
+
+def read(language: RspLanguage, text: str) -> RspQuery:
+    """The query of a text. Raises QueryError."""
+    return RspBuilder(text, language).query(tree(text, "rsp", RSP_RULES, COMMENT))

@@ -50,8 +50,9 @@ from oxiseq.grammar.functions import ITERATION_VALUES
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
 from oxiseq.grammar.parsing.sparql import Node, between, is_triple_term, kind, tokens, trees, where
+from oxiseq.grammar.slips.spaseq import COMMENT, RULES
 from oxiseq.grammar.terms import RDF_TYPE
-from oxiseq.grammar.trees import Tree
+from oxiseq.grammar.trees import Tree, tree
 
 
 class SpaseqBuilder(ClauseBuilder):
@@ -301,3 +302,8 @@ class SpaseqBuilder(ClauseBuilder):
         if len(numbers) == 2:
             return numbers[0], numbers[1]
         return numbers[0], None if tokens(node, "COMMA") else numbers[0]
+
+
+def read(text: str) -> Query:
+    """The query of a text. Raises QueryError."""
+    return SpaseqBuilder(text).query(tree(text, "spaseq", RULES, COMMENT))

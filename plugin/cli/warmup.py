@@ -11,7 +11,8 @@ from oxiseq.warmup.importing import loading
 def warmup_command() -> None:
     """Compile the kernels in advance, so that the first query does not wait for it.
 
-    It takes 15 to 30 seconds on two free cores; the result is kept on disk, and later calls take a second.
+    It takes a minute on two free cores; the result is kept on disk, and later calls take a second, as does the first
+    one where the package has brought them compiled.
     """
     with loading():
         from oxiseq.cli.progress import working  # noqa: PLC0415  with the next one

@@ -18,7 +18,7 @@ from oxiseq.changes.tokens import tokens
 from oxiseq.grammar import parse, render
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.name_chars import LETTERS, NAME_CHARS
-from oxiseq.grammar.parser import tree_parser
+from oxiseq.grammar.trees import tree_parser
 
 NAMES = ("cafe\u0301", "n\u0303o\u0308", "a\u00b7b", "a\u203fb", "x\u2040", "\u092e\u0942\u0932\u094d\u092f")
 PREFIX = "p\u0301"

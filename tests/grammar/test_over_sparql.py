@@ -14,7 +14,7 @@ from w3c_suites import absent, shared_suite
 from oxiseq import OxiseqError, QueryError
 from oxiseq.grammar import parse
 from oxiseq.grammar.over_sparql import Kind, refusal
-from oxiseq.grammar.parser import tree_parser
+from oxiseq.grammar.trees import tree_parser
 from oxiseq.kb_loader.tables import Mapping
 
 QUERIES: Final = [

@@ -55,6 +55,16 @@ def test_the_import_loads_nothing_heavy() -> None:
     assert result.stdout.split() == []
 
 
+def test_help_loads_neither_numbers_nor_parsers() -> None:
+    code = (
+        "import sys; from click.testing import CliRunner; from oxiseq.cli import main; "
+        "assert CliRunner().invoke(main, ['--help']).exit_code == 0; "
+        "print(*[name for name in ('numba', 'numpy', 'lark', 'pyarrow', 'rich') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == []
+
+
 def test_a_run_over_rdf_loads_no_arrow(tmp_path: Path) -> None:
     (tmp_path / "events.nq").write_text(EVENTS)
     code = f"""
