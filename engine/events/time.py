@@ -47,8 +47,9 @@ def to_microseconds(time: Time | Literal) -> int:
         return _in_range(time, time)
     if isinstance(time, bool):
         raise ArgumentTypeError("not a time: a boolean")
-    if isinstance(time, Integral):
-        return _in_range(int(time), time)
+    number: object = time
+    if isinstance(number, Integral):  # NumPy's, too
+        return _in_range(int(number), time)
     if isinstance(time, datetime):
         aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time
         return _in_range((aware - _EPOCH) // timedelta(microseconds=1), time)

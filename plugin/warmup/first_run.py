@@ -36,7 +36,7 @@ from oxiseq.engine.kernels.signatures import kernel_of, signature_of
 
 NOTE: Final = (
     "first run, the kernels are compiled now and cached on disk "
-    f"({'a minute' if PLAIN else '15 to 30 seconds'} on two free cores; `oxiseq warmup` does it ahead)"
+    f"({'a minute' if PLAIN else '10 to 20 seconds'} on two free cores; `oxiseq warmup` does it ahead)"
 )
 MORE: Final = "kernels that this query needs are compiled now and cached on disk (`oxiseq warmup` compiles all of them)"
 """The same where some have been compiled."""
