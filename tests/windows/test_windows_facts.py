@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from profiles import drawn
 from pyoxigraph import RdfFormat, Triple, parse
 from window_cases import Case, query_of, random_case
+from window_invariants import check
 from window_run import Answers, Rows, WindowRun
 
 from oxiseq.engine.errors import LimitError
@@ -60,6 +61,20 @@ def test_what_is_only_refreshed_is_not_new_and_lives_longer() -> None:
     assert stream.push(6, ":a :p :b .") == ([], [], ["a b"])
     assert stream.push(12, "") == ([], [], ["a b"])
     assert stream.push(16, "") == ([], ["a b"], [])
+
+
+@pytest.mark.parametrize(
+    ("body", "new", "ended"), [(":a :p :b", [2, 4], [1, 3, 5]), (":a :p :b . ?x :q ?y", [], [0])]
+)
+def test_a_triple_without_variables_comes_and_goes_within_a_batch(body: str, new: list[int], ended: list[int]) -> None:
+    stream = Stream(body, Window(1, counted=True))
+    events = [(time, "" if time % 2 else ":a :p :b . :c :q :d .") for time in range(3)]
+    answers = stream.run.push(stream.batch(*events))
+    check(stream.run)
+    assert [rows.at.tolist() for rows in (answers.new[0], answers.ended[0])] == [[0, 2], [1]]
+    answers = stream.run.push(stream.batch(*((time, ":a :p :b ." if time % 2 else "") for time in range(3, 9))))
+    check(stream.run)
+    assert [rows.at.tolist() for rows in (answers.new[0], answers.ended[0])] == [new, ended]
 
 
 def test_a_triple_in_both_windows_of_a_tumbling_one_neither_ends_nor_begins() -> None:

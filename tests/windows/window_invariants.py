@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
 from window_run import WindowRun
 
 from oxiseq.engine.kernels.flow import arrangement as a
@@ -49,6 +50,8 @@ def _check_rows(arrays: Any, live: set[int]) -> None:
     assert set(there) == live
     assert len(there) == s[a.LIVE] and len(dead) == s[a.SPENT]
     slots = arrays.by_row["number"]
+    for table in (slots, arrays.by_key["number"]):  # a full one would be looked through for ever
+        assert 2 * np.count_nonzero(table) <= len(table)
     assert sorted(slots[slots != 0].tolist()) == sorted(e + 1 for e in there + dead)
     width = int(s[a.WIDTH])
     rows = [tuple(arrays.halves[e, a.ROW : a.ROW + width].tolist()) for e in there]

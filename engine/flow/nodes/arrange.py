@@ -50,7 +50,8 @@ class Arrange(KeepsRows):
         """Nothing kept."""
         width, (key, loose) = self.inputs[0].width, (self._form.key, self._form.loose)
         by, checked = loose[: k.MOST_LOOSE], loose[k.MOST_LOOSE :]
-        whole, coming = not loose and set(key) == set(range(width)), self._form.coming
+        # What is listed is looked for in `by_row` whatever the key: a pattern without variables has no columns at all.
+        whole, coming = not loose and set(key) == {*range(width)} and not self._listed, self._form.coming
         masks = 1 << len(by)
         scalars = np.zeros(k.SCALARS, np.int64)
         scalars[k.WIDTH], scalars[k.WHOLE], scalars[k.COMING] = width, whole, coming
