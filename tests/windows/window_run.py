@@ -84,8 +84,12 @@ class WindowRun:
         self.flow = Flow(self.plan, terms)
         self.leaves = Leaves(self.plan, self.flow.nodes, self.windows, needed, terms)
         if tiny:
-            for out in (node.out for node in self.flow.nodes):
-                out._allocate(1)
+            for node in self.flow.nodes:
+                node.out._allocate(1)
+            for rows in self.leaves._rows:
+                rows._memory.set(rows._allocated(2))
+            memory = self.leaves._memory
+            memory.set(memory.arrays._replace(notes=memory.arrays.notes[: len(self.leaves._rows)].copy()))
         self._tick = 0
         self._now = [Counter[tuple[int, ...]]() for _ in queries]
         terms.register(self)

@@ -20,6 +20,8 @@ from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 _LINE: Final = 8
 """Words of a line of the cache."""
+_MANY: Final = 1 << 10
+"""Listed rows, of which there is one such table for each pattern, from which on room for half as many more is made."""
 
 
 class Arrange(KeepsRows):
@@ -93,7 +95,8 @@ class Arrange(KeepsRows):
             self._keep(*self._rows())
 
     def _more_entries(self, memory: k.Arrangement) -> None:
-        size = len(memory.words) * 3 // 2 if self._listed else 2 * len(memory.words)
+        half = self._listed and len(memory.words) >= _MANY
+        size = len(memory.words) * 3 // 2 if half else 2 * len(memory.words)
         most = 1 << 30 - int(memory.scalars[k.SHIFT])
         if size > most:
             raise LimitError(len(memory.words), most // 2, "rows kept for a join")
