@@ -230,15 +230,19 @@ def first_of_chain(
 
 
 @inner
-def row_of_set(S: Ptr[Arrangement], rows: Array, i: int, tag: int, width: int) -> int:
-    """The entry of a row that is there, or -1, where `by_row` has those that have died in this batch, too."""
+def row_of_set(
+    S: Ptr[Arrangement], rows: Array, i: int, tag: int, width: int, until: int = NEVER, since: int = NEVER - 1
+) -> int:
+    """The entry of a row that was born before a tick and died after another, or else that is there; -1: there is none.
+    `by_row` has those that have died in this batch, too."""
     slots, halves, words = v.by_row(S), v.halves(S), v.words(S)
     last = slots.shape[0] - 1
     slot = tag & last
     while slots[slot].number != 0:
         if slots[slot].tag == tag:
             e = i64(slots[slot].number) - 1
-            if words[e, DIED] == NEVER and same_rows(halves, e, ROW, rows, i, 0, width):
+            there = words[e, BORN] < until and words[e, DIED] > since
+            if there and same_rows(halves, e, ROW, rows, i, 0, width):
                 return e
         slot = (slot + 1) & last
     return -1

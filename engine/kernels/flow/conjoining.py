@@ -25,12 +25,12 @@ from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, LIVE, ROW, SHIFT, SPENT
-from oxiseq.engine.kernels.flow.arranging import chain_of_set, fetch_chain, length_of_chain, link_number
+from oxiseq.engine.kernels.flow.arranging import chain_of_set, fetch_chain, length_of_chain, link_number, row_of_set
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.sifting import Sifting, outcome_of
 from oxiseq.engine.kernels.flow.sifting import values as terms_of
 from oxiseq.engine.kernels.matching.match import lowest
-from oxiseq.engine.kernels.memory.hashing import row_tag, same_rows
+from oxiseq.engine.kernels.memory.hashing import row_tag
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.terms.table import Terms
@@ -209,7 +209,7 @@ def _join(J: Ptr[Conjoining], F: Ptr[Sifting], D: Terms, out: Delta) -> int:
             A = kept[child]
             following = i64(v.links(A)[e, v.scalars(A)[LINK0] + 2 * level.link])
             at[TRIED] += 1
-            if not _is_there(at, v.words(A), e, child):
+            if v.words(A)[e, BORN] >= _until(at, child) or v.words(A)[e, DIED] <= _since(at, child):
                 level.next = following
                 continue
             rows, column0 = v.halves(A), i64(ROW)
@@ -251,14 +251,15 @@ def _may_pass(J: Ptr[Conjoining], F: Ptr[Sifting], D: Terms, before: int, bound:
 
 
 @inner
-def _is_there(at: Array, words: Array, e: int, child: int) -> bool:
-    """Whether an entry is to be joined with the row in work."""
-    until, since = at[TICK], at[TICK]
-    if at[SIGN] > 0:
-        until += child < at[START]
-    else:
-        since -= child > at[START]
-    return words[e, BORN] < until and words[e, DIED] > since
+def _until(at: Array, child: int) -> int:
+    """The tick before which entries were born that are to be joined with the row in work."""
+    return at[TICK] + (at[SIGN] > 0 and child < at[START])
+
+
+@inner
+def _since(at: Array, child: int) -> int:
+    """And the one after which they died."""
+    return at[TICK] - (at[SIGN] < 0 and child > at[START])
 
 
 @inner
@@ -329,7 +330,9 @@ def _look_up(J: Ptr[Conjoining], F: Ptr[Sifting], j: int, place: int, bound: int
             sought[j, c] = values[variable]
     mask, links = (1 << width) - 1, _links(J)
     if subset == mask:
-        return i64(0) if _has_row(J, j, width) else i64(_FAILED)
+        at, tag = scalars(J), row_tag(sought, j, 0, width)
+        e = row_of_set(A, sought, j, tag, width, _until(at, j), _since(at, j))
+        return i64(0) if e >= 0 else i64(_FAILED)
     number = links[j, subset]
     if number < 0:
         number = links[j, subset] = link_number(A, mask, subset)
@@ -343,22 +346,6 @@ def _look_up(J: Ptr[Conjoining], F: Ptr[Sifting], j: int, place: int, bound: int
     length = length_of_chain(A, head, number)
     chain.head, chain.count, chain.link = head, length, number
     return length
-
-
-@inner
-def _has_row(J: Ptr[Conjoining], j: int, width: int) -> bool:
-    """Whether an arrangement has the sought row, as of the turn of the row in work."""
-    A, sought = _kept(J)[j], _sought(J)
-    slots, halves, tag = v.by_row(A), v.halves(A), row_tag(sought, j, 0, width)
-    last = slots.shape[0] - 1
-    slot = tag & last
-    while slots[slot].number != 0:
-        if slots[slot].tag == tag:
-            e = i64(slots[slot].number) - 1
-            if _is_there(scalars(J), v.words(A), e, j) and same_rows(halves, e, ROW, sought, j, 0, width):
-                return True
-        slot = (slot + 1) & last
-    return False
 
 
 @inner

@@ -482,12 +482,21 @@ def _insert(T: Ptr[Views], S: Ptr[Windowing]) -> int:
         if shape.wanted & COMES and not _write(S, view, shape, row, 0, 0, 1):
             scalars[WHICH] = view
             return NEED_OUT
-        e = new_entry(A, row, 0, mask, scalars[TICK] + scalars[INSTANT], note.last, tag)
-        put_slot(v.by_row(A), tag, e)
-        _append(T, S, view, e)
-        scalars[COUNT] += 1
-        scalars[NOTE] += 1
+        _enter(T, S, view, row, 0, mask, tag, scalars[TICK] + scalars[INSTANT], note.last)
     return DONE
+
+
+@inner
+def _enter(
+    T: Ptr[Views], S: Ptr[Windowing], view: int, rows: Array, i: int, mask: int, tag: int, tick: int, clock: int
+) -> None:
+    """A row comes; there is room."""
+    A = _views(T)[view].kept
+    e = new_entry(A, rows, i, mask, tick, clock, tag)
+    put_slot(v.by_row(A), tag, e)
+    _append(T, S, view, e)
+    _scalars(S)[COUNT] += 1
+    _scalars(S)[NOTE] += 1
 
 
 @inner
@@ -569,17 +578,11 @@ def enter(T: Ptr[Views], S: Ptr[Windowing], given: Array, rows: Array) -> int:
     scalars = _scalars(S)
     while scalars[NOTE] < given.shape[0]:
         i = scalars[NOTE]
-        view = given[i, 0]
-        shape = _views(T)[view]
-        A, mask = shape.kept, (1 << i64(shape.width)) - 1
-        if lacks_room(A, mask):
-            scalars[WHICH] = view
+        shape = _views(T)[given[i, 0]]
+        mask = (1 << i64(shape.width)) - 1
+        if lacks_room(shape.kept, mask):
+            scalars[WHICH] = given[i, 0]
             return NEED_ROOM
-        tag = row_tag(rows, i, 0, shape.width)
-        e = new_entry(A, rows, i, mask, BEFORE_ALL, given[i, 1], tag)
-        put_slot(v.by_row(A), tag, e)
-        _append(T, S, view, e)
-        scalars[COUNT] += 1
-        scalars[NOTE] += 1
+        _enter(T, S, given[i, 0], rows, i, mask, row_tag(rows, i, 0, shape.width), BEFORE_ALL, given[i, 1])
     scalars[NOTE] = 0
     return DONE
