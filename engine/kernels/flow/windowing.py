@@ -28,6 +28,7 @@ from oxiseq.engine.kernels.flow.arrangement import BEFORE_ALL, DEAD, ROW, WEIGHT
 from oxiseq.engine.kernels.flow.arranging import end_entry, fetch_row, lacks_room, new_entry, row_of_set, sweep_set
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.matching.match import object_place
+from oxiseq.engine.kernels.matching.records import PREDICATE_OBJECT, SUBJECT_OBJECT, SUBJECT_PREDICATE
 from oxiseq.engine.kernels.memory.hashing import row_tag
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
@@ -67,8 +68,6 @@ VIEW = np.dtype(
     align=True,
 )
 """A triple pattern."""
-SUBJECT_PREDICATE, SUBJECT_OBJECT, PREDICATE_OBJECT = 1, 2, 4
-"""Which positions agree where a variable is repeated."""
 
 FILTER = np.dtype([("condition", "i4"), ("position", "i4"), ("code0", "i4"), ("code1", "i4")], align=True)
 """A pattern's filter: number of the condition, the position that it is about, its program."""
@@ -116,8 +115,8 @@ _predicate_number = array(Views, "predicate", np.int32, 2)
 _view0 = array(Views, "view0", np.int32)
 _view_at = array(Views, "view_at", np.int32)
 """Lists of patterns by number: for 1 + source those with any predicate, for a predicate's those with any object."""
-_with_object = array(Views, "with_object", np.uint8)
-"""u8 by predicate's number: whether there are patterns with a constant object."""
+_with_object = array(Views, "with_object", np.int32)
+"""i32 by predicate's number: whether there are patterns with a constant object."""
 _objects = array(Views, "objects", np.int64, 2)  # i64[slots, 2]: predicate's number << 32 | object → list; -1: free
 _object0 = array(Views, "object0", np.int32)
 _object_at = array(Views, "object_at", np.int32)
@@ -361,7 +360,9 @@ def _note(
     if shape.o != 0 and shape.o != o:
         return _REFUSED
     if shape.equal != 0 and (
-        (shape.equal & 1 and s != p) or (shape.equal & 2 and s != o) or (shape.equal & 4 and p != o)
+        (shape.equal & SUBJECT_PREDICATE and s != p)
+        or (shape.equal & SUBJECT_OBJECT and s != o)
+        or (shape.equal & PREDICATE_OBJECT and p != o)
     ):
         return _REFUSED
     if shape.filter0 < shape.filter1:
