@@ -67,14 +67,12 @@ class Leaves:
         terms: TermDictionary,
     ) -> None:
         forms = {place: form for place, form in enumerate(plan.forms) if isinstance(form, Patterns)}
-        self.nodes = [*forms]
-        """The operators of the plan whose changes are emitted, in their order."""
         self.graphs = _graphs(forms.values())
         """The queries to the KB: further sources, behind the windows."""
         number: dict[Place, int] = {WindowPlace(n): n for n in range(len(windows))}
         number |= {graph.place: len(windows) + n for n, graph in enumerate(self.graphs)}
-        self.outs = [nodes[place].out for place in self.nodes]
-        """What changes of each, in their order, until the next push."""
+        self.outs = [nodes[place].out for place in forms]
+        """What changes of each pattern, in the plan's order, until the next push."""
         self._roomy: list[Buffer] = []
         self._terms, self._streams = terms, len(windows)
         self._windows = (*windows, *(_NEWEST for _ in self.graphs))
@@ -83,7 +81,7 @@ class Leaves:
             for (place, form), out in zip(forms.items(), self.outs, strict=True)
         ]
         compiled = compile_views(views, number, terms)
-        self._rows, self._sources = [view.rows.rows for view in views], [number[view.form.places[0]] for view in views]
+        self._rows = [view.rows.rows for view in views]
         self._conditions, self._by_memo = compiled.conditions, compiled.by_memo
         self._memo = ConditionMemo(compiled.conditions, terms)
         self._tables = Pointers(compiled.tables)

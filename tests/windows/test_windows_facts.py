@@ -116,7 +116,7 @@ def test_only_rows_that_come_or_go_may_be_wanted() -> None:
     terms = TermDictionary()
     queries = [query_of("?x :p ?y"), query_of("?x :p ?y . ?y :p ?z"), query_of("?x :p ?y . ?z :p ?x")]
     run = WindowRun(queries, terms, Window(1, counted=True), ["COME", "GO", "COME"])
-    assert len(run.leaves.nodes) == 1
+    assert len(run.leaves.outs) == 1
     answers = run.push(encode_events([(0, graph(":a :p :b . :b :p :c ."))], terms))
     assert [len(rows) for kind in (answers.new, answers.ended) for rows in kind] == [2, 0, 1, 0, 0, 0]
     answers = run.push(encode_events([(1, [])], terms))

@@ -20,7 +20,7 @@ def check(run: WindowRun, low: list[int] | None = None) -> None:
     for source, ends in enumerate(memory.listed):
         chain = _listed(kept, int(ends["first"]))
         assert (chain[-1][0] << 32 | chain[-1][1] if chain else -1) == ends["last"]
-        assert all(leaves._sources[view] == source for view, _ in chain)
+        assert all(leaves._tables.arrays.views["source"][view] == source for view, _ in chain)
         last = [int(kept[view].words[e, k.LAST]) for view, e in chain]
         assert last == sorted(last)
         assert low is None or not last or last[0] > low[source]
