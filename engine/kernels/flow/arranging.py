@@ -52,7 +52,7 @@ from oxiseq.engine.kernels.flow.arrangement import (
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
 from oxiseq.engine.kernels.flow.moments import time_in
-from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag, same_rows, set_tag
+from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag, same_rows
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.slots import drop_slot, fetch_slot, find_number, put_slot, slot_of_row
@@ -119,16 +119,16 @@ def fetch_row(S: Ptr[Arrangement], rows: Array, i: int) -> None:
     elif scalars[COUNTED] != 0:
         mask = (1 << loose.shape[0]) - 1
         for number in range(v.asked(S)[mask]):
-            fetch_slot(S, _BY_KEY, set_tag(rows, i, 0, mask, v.subsets(S)[mask, number]))
+            fetch_slot(S, _BY_KEY, key_tag(rows, i, 0, v.key(S), loose, mask, v.subsets(S)[mask, number]))
 
 
 @inner
 def fetch_chain(S: Ptr[Arrangement], rows: Array, i: int, mask: int, subset: int) -> None:
-    """A row, if the subset is all of it, or `chain_of_set` will be looked for soon."""
+    """A row, if the subset is all of it, or `first_of_chain` will be looked for soon."""
     if subset == mask:
         fetch_slot(S, _BY_ROW, row_tag(rows, i, 0, v.scalars(S)[WIDTH]))
     else:
-        fetch_slot(S, _BY_KEY, set_tag(rows, i, 0, mask, subset))
+        fetch_slot(S, _BY_KEY, key_tag(rows, i, 0, v.key(S), v.loose(S), mask, subset))
 
 
 @inner
@@ -249,38 +249,6 @@ def row_of_set(
 
 
 @inner
-def sweep_set(S: Ptr[Arrangement]) -> None:
-    """Have what died in the last batch leave such a table, and its chains."""
-    by_row, e = v.by_row(S), v.scalars(S)[DEAD]
-    while e >= 0:
-        drop_slot(by_row, find_number(by_row, i64(v.halves(S)[e, TAG]), e))
-        e = i64(v.links(S)[e, NEXT])
-    sweep(S)
-
-
-@inner
-def chain_of_set(S: Ptr[Arrangement], rows: Array, i: int, first: int, mask: int, subset: int, number: int) -> int:
-    """The slot of the chain that agrees with a row in a subset of the columns, or -1, where all columns are loose, and
-    all rows bind them: their mask."""
-    slots, halves, shift = v.by_key(S), v.halves(S), v.scalars(S)[SHIFT]
-    tag = set_tag(rows, i, first, mask, subset)
-    last = slots.shape[0] - 1
-    slot = tag & last
-    while slots[slot].number != 0:
-        if slots[slot].tag == tag:
-            head = i64(slots[slot].number) - 1
-            if head & ((1 << shift) - 1) == number:
-                e, c, rest = head >> shift, i64(0), subset
-                while rest != 0 and (rest & 1 == 0 or halves[e, ROW + c] == rows[i, first + c]):
-                    rest >>= 1
-                    c += 1
-                if rest == 0:
-                    return slot
-        slot = (slot + 1) & last
-    return -1
-
-
-@inner
 def length_of_chain(S: Ptr[Arrangement], e: int, number: int) -> int:
     """How many entries the chain has that begins with this one, where chains are counted."""
     return -i64(v.links(S)[e, v.scalars(S)[LINK0] + 2 * number + 1])
@@ -328,10 +296,7 @@ def _link(S: Ptr[Arrangement], e: int, mask: int, number: int) -> None:
     scalars, halves, links, slots = v.scalars(S), v.halves(S), v.links(S), v.by_key(S)
     key, loose, shift = v.key(S), v.loose(S), scalars[SHIFT]
     subset, place = v.subsets(S)[mask, number], scalars[LINK0] + 2 * number
-    if scalars[COUNTED] != 0:
-        slot = chain_of_set(S, halves, e, ROW, mask, subset, number)
-    else:
-        slot = _slot_of_chain(S, halves, e, ROW, key, loose, mask, subset, number)
+    slot = _slot_of_chain(S, halves, e, ROW, key, loose, mask, subset, number)
     links[e, place + 1] = -1
     if slot < 0:
         links[e, place] = -1
@@ -357,7 +322,7 @@ def _unlink(S: Ptr[Arrangement], e: int, mask: int, number: int) -> None:
         links[previous, place] = following
         if scalars[COUNTED] != 0:
             subset = v.subsets(S)[mask, number]
-            slot = chain_of_set(S, halves, e, ROW, mask, subset, number)
+            slot = _slot_of_chain(S, halves, e, ROW, v.key(S), v.loose(S), mask, subset, number)
             links[(i64(slots[slot].number) - 1) >> shift, place + 1] += 1
         return
     if following >= 0:
@@ -387,10 +352,12 @@ def _remove(S: Ptr[Arrangement], e: int) -> None:
 @inner
 def sweep(S: Ptr[Arrangement]) -> None:
     """No join will read ticks of a former batch: what died then leaves."""
-    scalars, links = v.scalars(S), v.links(S)
+    scalars, links, by_row = v.scalars(S), v.links(S), v.by_row(S)
     e = scalars[DEAD]
     while e >= 0:
         following = i64(links[e, NEXT])
+        if scalars[COUNTED] != 0:
+            drop_slot(by_row, find_number(by_row, i64(v.halves(S)[e, TAG]), e))
         _remove(S, e)
         e = following
     scalars[DEAD] = -1

@@ -24,8 +24,8 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, LIVE, ROW, SHIFT, SPENT
-from oxiseq.engine.kernels.flow.arranging import chain_of_set, fetch_chain, length_of_chain, link_number, row_of_set
+from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, LIVE, ROW, SPENT
+from oxiseq.engine.kernels.flow.arranging import fetch_chain, first_of_chain, length_of_chain, link_number, row_of_set
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.sifting import Sifting, outcome_of
 from oxiseq.engine.kernels.flow.sifting import values as terms_of
@@ -339,10 +339,9 @@ def _look_up(J: Ptr[Conjoining], F: Ptr[Sifting], j: int, place: int, bound: int
         if number < 0:
             scalars(J)[WHICH] = j
             return _WANTING
-    slot = chain_of_set(A, sought, j, 0, mask, subset, number)
-    if slot < 0:
+    head = first_of_chain(A, sought, j, v.key(A), v.loose(A), mask, subset, number)
+    if head < 0:
         return _FAILED
-    head = (i64(v.by_key(A)[slot].number) - 1) >> v.scalars(A)[SHIFT]
     length = length_of_chain(A, head, number)
     chain.head, chain.count, chain.link = head, length, number
     return length

@@ -25,7 +25,7 @@ from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, fu
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.arrangement import BEFORE_ALL, DEAD, ROW, WEIGHT
-from oxiseq.engine.kernels.flow.arranging import end_entry, fetch_row, lacks_room, new_entry, row_of_set, sweep_set
+from oxiseq.engine.kernels.flow.arranging import end_entry, fetch_row, lacks_room, new_entry, row_of_set, sweep
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.matching.match import object_place
 from oxiseq.engine.kernels.matching.records import PREDICATE_OBJECT, SUBJECT_OBJECT, SUBJECT_PREDICATE
@@ -217,7 +217,7 @@ def _sweep(T: Ptr[Views], S: Ptr[Windowing]) -> None:
         buffers.count(views[written[i]].out)[0] = 0
     scalars[WRITTEN] = 0
     for i in range(scalars[TOUCHED]):
-        sweep_set(views[touched[i]].kept)
+        sweep(views[touched[i]].kept)
     scalars[TOUCHED] = 0
 
 

@@ -59,20 +59,6 @@ def key_tag(rows: Array, i: int, first: int, key: Array, loose: Array, mask: int
 
 
 @inner
-def set_tag(rows: Array, i: int, first: int, mask: int, subset: int) -> int:
-    """The same where the loose columns are all that there are."""
-    h = i64(_SEED) ^ times(mask << 8 | subset, _B)
-    c, rest = first, subset
-    while rest != 0:
-        if rest & 1:
-            h = times(h ^ i64(rows[i, c]), _A)
-            h ^= h >> 29
-        rest >>= 1
-        c += 1
-    return (h >> 32) & _LOW
-
-
-@inner
 def same_rows(a: Array, i: int, a0: int, b: Array, j: int, b0: int, width: int) -> bool:
     """Whether two rows are equal."""
     for c in range(width):  # noqa: SIM110  kernels have no generators
