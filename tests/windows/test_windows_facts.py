@@ -63,9 +63,7 @@ def test_what_is_only_refreshed_is_not_new_and_lives_longer() -> None:
     assert stream.push(16, "") == ([], ["a b"], [])
 
 
-@pytest.mark.parametrize(
-    ("body", "new", "ended"), [(":a :p :b", [2, 4], [1, 3, 5]), (":a :p :b . ?x :q ?y", [], [0])]
-)
+@pytest.mark.parametrize(("body", "new", "ended"), [(":a :p :b", [2, 4], [1, 3, 5]), (":a :p :b . ?x :q ?y", [], [0])])
 def test_a_triple_without_variables_comes_and_goes_within_a_batch(body: str, new: list[int], ended: list[int]) -> None:
     stream = Stream(body, Window(1, counted=True))
     events = [(time, "" if time % 2 else ":a :p :b . :c :q :d .") for time in range(3)]
