@@ -21,13 +21,13 @@ SIZES: Final = (1, 20)
 RDFLIB_UP_TO: Final = 1_000
 """Triples of a window; above, rdflib does not finish."""
 _EXPLAINED: Final = """Thousand triples of the raw stream per second of CPU time, one process, one thread: `new` and
-`new and ended` are the engine's incremental push of coded batches (20,000 triples each; the median when sliding, the
-mean when tumbling); `again` is its own full answer at every event; `whole` is pyoxigraph, a store that follows the
-window's summary and evaluates the whole query after each event that added to it; `delta` is pyoxigraph asked with the
-added triple put in at each position of the query; `rdflib` is like `whole`. Coding terms, making quads and query
-texts, and keeping the summary are outside the clock on all sides. The windows are full when measuring begins, and the
-engine's runs over all windows of a query are measured in turns. `times` is how many times quicker `new` is. Every
-way's full answer after its last event has been compared with the engine's."""
+`ended` are the engine's push of coded batches (20,000 triples each; the median when sliding, the mean when tumbling)
+to a query registered as ISTREAM, or DSTREAM; `again` is its own full answer at every event (RSTREAM); `whole` is
+pyoxigraph, a store that follows the window's summary and evaluates the whole query after each event that added to it;
+`delta` is pyoxigraph asked with the added triple put in at each position of the query; `rdflib` is like `whole`.
+Coding terms, making quads and query texts, and keeping the summary are outside the clock on all sides. The windows are
+full when measuring begins, and the engine's runs over all windows of a query are measured in turns. `times` is how
+many times quicker `new` is. Every way's full answer after its last event has been compared with the engine's."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -84,7 +84,7 @@ def _triples(size: int) -> str:
 
 def _table(found: list[Found]) -> Iterable[str]:
     yield (
-        "| query | window | rows at the end | new | new and ended | again | whole | delta | rdflib | "
+        "| query | window | rows at the end | new | ended | again | whole | delta | rdflib | "
         "times again | times whole | times delta |"
     )
     yield "|---|---|---|" + "---:|" * 9

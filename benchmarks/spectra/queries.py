@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from benchmarks.spectra.streams import LUBM, METERS, SEAS, UB
-from oxiseq.engine.windows.plan import ConjunctiveQuery
 from oxiseq.grammar import load
-from oxiseq.grammar.algebra import Filter, Query, TriplePattern
+from oxiseq.grammar.algebra import Query, TriplePattern
 
 PREFIXES: Final = f"PREFIX ub: <{UB}> PREFIX : <{LUBM}> PREFIX seas: <{SEAS}> PREFIX m: <{METERS}> "
 
@@ -29,16 +28,12 @@ class WindowQuery:
         return f"{PREFIXES}SELECT * {{ {self.body} }}"
 
     @property
-    def conjunctive(self) -> ConjunctiveQuery:
-        """As the engine takes it."""
+    def patterns(self) -> tuple[TriplePattern, ...]:
+        """What is joined."""
         text = f"{PREFIXES}SELECT * FROM STREAM S <urn:s> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ {self.body} }} }}"
         query = load(text)
         assert isinstance(query, Query)
-        elements = query.gpms[0].pattern.elements
-        return ConjunctiveQuery(
-            tuple(e for e in elements if isinstance(e, TriplePattern)),
-            tuple(e.condition for e in elements if isinstance(e, Filter)),
-        )
+        return tuple(e for e in query.gpms[0].pattern.elements if isinstance(e, TriplePattern))
 
 
 QUERIES: Final = (

@@ -1,6 +1,6 @@
 """Ways to answer a query over a window: incrementally, and by asking again.
 
-    incremental   the engine's push of coded batches: new rows, or new and ended ones
+    incremental   the engine's push of coded batches: new rows, or ended ones
     again         the engine's own full answer at every instant
     whole         pyoxigraph: a store follows the window's summary, the whole query is asked after each event that added
                   to it
@@ -27,17 +27,22 @@ from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store, Variable
 from rdflib.plugins.sparql import prepareQuery
 
-from benchmarks.spectra.queries import WindowQuery
+from benchmarks.spectra.queries import PREFIXES, WindowQuery
 from benchmarks.spectra.streams import Stream, batch
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows.plan import compile_windows
-from oxiseq.engine.windows.run import Report, WindowRun
-from oxiseq.engine.windows.window import Window
+from oxiseq.engine.window import Window
+from oxiseq.grammar import load
 from oxiseq.grammar.algebra import TriplePattern
+from oxiseq.grammar.rsp_algebra import Report
+from oxiseq.languages.registry import language_for
+from oxiseq.options import Options
 
-NEW, ENDED, AGAIN, WHOLE, DELTA, RDFLIB = "new", "new and ended", "again", "whole", "delta", "rdflib"
+NEW, ENDED, AGAIN, WHOLE, DELTA, RDFLIB = "new", "ended", "again", "whole", "delta", "rdflib"
 STRETCH: Final = 20_000
 """Triples of one timed push."""
+_STREAM: Final = "urn:s"
 _SHORTEST: Final = 1e-6
 """Seconds: the clock may not have moved."""
 Term = NamedNode | Literal | BlankNode
@@ -89,12 +94,35 @@ class Coded:
         return known
 
 
+class Running:
+    """A query at work, as it takes events of a stream. report: what it emits."""
+
+    def __init__(self, query: WindowQuery, coded: Coded, window: Window, report: Report) -> None:
+        within = f"RANGE {window.range} EVENTS SLIDE {window.slide} EVENTS"
+        parsed = load(
+            f"{PREFIXES}REGISTER {report.value} <urn:told> AS SELECT * FROM STREAM <{_STREAM}> [{within}] "
+            f"WHERE {{ {query.body} }}",
+            "rspql",
+        )
+        self._run, _ = language_for(parsed).compile(parsed, coded.dictionary, StoreKb(Store()), Options())
+        self.rows = 0
+        """Emitted so far."""
+
+    def push(self, events: EventBatch) -> int:
+        """How many rows it emits; no other events have these times."""
+        self._run.push(_STREAM, events)
+        self._run.settle()
+        emitted = sum(map(len, self._run.advance()))
+        self.rows += emitted
+        return emitted
+
+
 def incremental(query: WindowQuery, coded: Coded, settings: Sequence[Setting], triples: int) -> list[dict[str, Rate]]:
-    """New rows, and new and ended ones, of every setting: measured in turns, over `triples` triples after a full
-    window, or a whole window if that is more and it tumbles. Growth from window to window is then no affair of what
-    else the machine does."""
-    ways = [(s, name) for s in settings for name in (NEW, ENDED)]
-    runs = [_run(query, coded, s, Report.NEW if name == NEW else Report.NEW | Report.ENDED) for s, name in ways]
+    """New rows, and ended ones, of every setting: measured in turns, over `triples` triples after a full window, or a
+    whole window if that is more and it tumbles. Growth from window to window is then no affair of what else the machine
+    does."""
+    ways = [(s, report) for s in settings for report in (Report.ISTREAM, Report.DSTREAM)]
+    runs = [filled(query, coded, s, report) for s, report in ways]
     most = [max(triples, s.triples if s.tumbling else 0) for s, _ in ways]
     seconds: list[list[float]] = [[] for _ in runs]
     for done in range(0, max(most), STRETCH):
@@ -105,17 +133,20 @@ def incremental(query: WindowQuery, coded: Coded, settings: Sequence[Setting], t
                 begun = process_time()
                 run.push(events)
                 spent.append(process_time() - begun)
-    found: list[dict[str, Rate]] = [{} for _ in settings]
-    for i, ((setting, name), run, spent) in enumerate(zip(ways, runs, seconds, strict=True)):
-        middle = sum(spent) / len(spent) if setting.tumbling else median(spent)
-        found[i // 2][name] = Rate(STRETCH / middle, len(run.rows()), len(spent) * STRETCH // setting.size)
+    found: list[dict[str, Rate]] = []
+    for i, setting in enumerate(settings):
+        new, ended = runs[2 * i : 2 * i + 2]
+        rates = {}
+        for name, spent in ((NEW, seconds[2 * i]), (ENDED, seconds[2 * i + 1])):
+            middle = sum(spent) / len(spent) if setting.tumbling else median(spent)
+            rates[name] = Rate(STRETCH / middle, new.rows - ended.rows, len(spent) * STRETCH // setting.size)
+        found.append(rates)
     return found
 
 
 def again(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> dict[str, Rate]:
     """The full answer at every event, for `budget` seconds."""
-    run = _run(query, coded, setting, Report(0))
-    run.report(Report.ALL)
+    run = filled(query, coded, setting, Report.RSTREAM)
     spent, events, first, together = 0.0, 0, setting.triples, 1
     while spent < budget and first + together * setting.size <= coded.ids.shape[1]:
         some = batch(coded.ids, first, first + together * setting.size, setting.size)
@@ -124,22 +155,22 @@ def again(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> 
         spent += process_time() - begun
         first, events = first + together * setting.size, events + together
         together = min(2 * together, 64) if spent < budget / 4 else together
-    return {AGAIN: Rate(events * setting.size / spent, len(run.rows()), events)}
+    return {AGAIN: Rate(events * setting.size / spent, rows_after(query, coded, setting, events), events)}
 
 
 def rows_after(query: WindowQuery, coded: Coded, setting: Setting, events: int) -> int:
     """How many rows the full answer has so many events after a full window, by the engine."""
-    run = _run(query, coded, setting, Report(0))
+    new, ended = (filled(query, coded, setting, report) for report in (Report.ISTREAM, Report.DSTREAM))
     last = setting.triples + events * setting.size
     if events:
-        run.push(batch(coded.ids, setting.triples, last, setting.size))
-    return len(run.rows())
+        for run in (new, ended):
+            run.push(batch(coded.ids, setting.triples, last, setting.size))
+    return new.rows - ended.rows
 
 
-def _run(query: WindowQuery, coded: Coded, setting: Setting, report: Report) -> WindowRun:
+def filled(query: WindowQuery, coded: Coded, setting: Setting, report: Report) -> Running:
     """A run that has seen a window full."""
-    terms = coded.dictionary
-    run = WindowRun(compile_windows([query.conjunctive], terms), terms, setting.window, report)
+    run = Running(query, coded, setting.window, report)
     run.push(batch(coded.ids, 0, setting.triples, setting.size))
     return run
 
@@ -152,7 +183,7 @@ class Summary:
 
     def __init__(self, query: WindowQuery, coded: Coded, setting: Setting) -> None:
         self._coded, self._setting = coded, setting
-        self.patterns = query.conjunctive.patterns
+        self.patterns = query.patterns
         self._relevant = self._agreeing()
         self._alive: OrderedDict[tuple[int, int, int], int] = OrderedDict()
         self._event = 0

@@ -85,10 +85,9 @@ class _Describing:
     def described(self, number: int, form: p.Form) -> tuple[str, ...]:
         """Name, memory, details."""
         match form:
-            case p.Patterns(query, places):
-                each = zip(query.patterns, query.sources, strict=True)
-                lines = [self.pattern(number, t, places[s]) for t, s in each]
-                filters = [f"FILTER({self.of(number, f)})" for f in query.filters]
+            case p.Patterns(patterns, conditions, places):
+                lines = [self.pattern(number, *each) for each in zip(patterns, places, strict=True)]
+                filters = [f"FILTER({self.of(number, f)})" for f in conditions]
                 return ("patterns", "the triples that agree with a pattern", *lines, *filters)
             case p.Asked(text, _):
                 return ("asked", _ASKED, *text.splitlines())
@@ -136,7 +135,7 @@ class _Describing:
                 return ("last" if latest else "first", "its rows, in order of time", *keys)
             case p.Arrange(child, key, loose):
                 return ("arranged by", "its rows", self.keys(child, key, loose))
-            case p.Join():
+            case p.Join() | p.JoinAll():
                 return ("join", "nothing: its inputs are arranged")
             case p.Lookup(child, _, key, bound):
                 by = self.keys(child, key, ()) if bound is None else f"?{self.names[child][bound.place]} {bound.sign}"

@@ -33,8 +33,7 @@ class Flow:
         self._driver = Driver(self.nodes, terms)
         self._fed: list[tuple[int, Delta]] = []
         self._connected: list[tuple[Buffer, Buffer]] = []
-        self._coming: Roots | None = None
-        """The buffers whose rows sources take over; most hold none at a step of a plan for many queries."""
+        """Sources, and the buffers whose rows they take over."""
         self._filled: list[Buffer] = []
         """Sources that the last step had rows of, or that have room to give back."""
         self._begun = False
@@ -58,7 +57,6 @@ class Flow:
         source = self.nodes[place]
         assert isinstance(source, Fed)
         self._connected.append((source.out, buffer))
-        self._coming = None
 
     def step(self, tick: int) -> Delta:
         """Processes the rows fed. tick: the batch's first; those of later batches are greater than all of this one.
@@ -110,14 +108,12 @@ class Flow:
         return self.nodes[place].out.delta
 
     def _put_fed(self) -> None:
-        if self._coming is None:
-            self._coming = Roots([buffer.address for _, buffer in self._connected])
-        for number in self._coming.filled():
-            out, buffer = self._connected[number]
+        for out, buffer in self._connected:
             if len(buffer) > self._bound:
                 buffer.check()
-            out.take_over(buffer)
-            self._filled.append(out)
+            if buffer:
+                out.take_over(buffer)
+                self._filled.append(out)
         if self._fed:
             for place in dict.fromkeys(place for place, _ in self._fed):
                 out = self.nodes[place].out

@@ -10,30 +10,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.conjunctions import apart
 from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge
 from oxiseq.engine.flow.leaves import Leaves, Moves
 from oxiseq.engine.flow.ordering import in_order
-from oxiseq.engine.flow.plan import Asked, FlowPlan, Given, is_one_to_one
+from oxiseq.engine.flow.plan import Asked, FlowPlan, Given, Only, is_one_to_one
 from oxiseq.engine.flow.sparql.around import Lowered
 from oxiseq.engine.flow.told import Told
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.windows.run import Report as Wanted
-from oxiseq.engine.windows.window import Window
+from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
-_BOTH: Final = Wanted.NEW | Wanted.ENDED
-_WANTED: Final = {Report.ISTREAM: Wanted.NEW, Report.DSTREAM: Wanted.ENDED}
+_ONLY: Final[Mapping[Report, Only]] = {Report.ISTREAM: "COME", Report.DSTREAM: "GO"}
 
 
-def wanted_of(plan: FlowPlan, report: Report, compared: int) -> Wanted:
+def only_of(plan: FlowPlan, report: Report, compared: int) -> Only:
     """Which rows of its conjunctions a plan needs for its output."""
     alone = is_one_to_one(plan) and compared == plan.widths[plan.root]
-    return _WANTED.get(report, _BOTH) if alone else _BOTH
+    return _ONLY.get(report, "") if alone else ""
 
 
 class Standing:
@@ -50,11 +49,10 @@ class Standing:
         terms: TermDictionary,
         knowledge: Knowledge | None = None,
     ) -> None:
-        plan = lowered.plan
+        only = only_of(lowered.plan, report, lowered.compared)
+        plan, needed = apart(lowered.plan, dict.fromkeys(range(len(lowered.plan.forms)), only))
         self._flow = Flow(plan, terms)
-        self.leaves = Leaves(plan, windows, wanted_of(plan, report, lowered.compared), terms)
-        for place, out in zip(self.leaves.nodes, self.leaves.outs, strict=True):
-            self._flow.connect(place, out)
+        self.leaves = Leaves(plan, self._flow.nodes, windows, needed, terms)
         self._tables = [place for place, form in enumerate(plan.forms) if isinstance(form, Asked)]
         asked = [form for form in plan.forms if isinstance(form, Asked)]
         self.knowledge = knowledge or Knowledge(self.leaves.graphs, asked, kb, blanks, terms)

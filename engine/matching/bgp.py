@@ -12,15 +12,13 @@ from collections.abc import Iterator
 
 from pyoxigraph import BlankNode, Variable
 
+from oxiseq.engine.kernels.matching.records import PREDICATE_OBJECT, SUBJECT_OBJECT, SUBJECT_PREDICATE
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Group, TermOrVariable, TriplePattern
 from oxiseq.grammar.records import dataclass
 
 Key = Variable | BlankNode
 """A variable, or a blank node of the pattern: a variable that has no name outside."""
-
-SUBJECT_OBJECT, SUBJECT_PREDICATE, PREDICATE_OBJECT = 1, 2, 4
-"""Which positions of a slot must agree (a repeated variable)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def _has_blank(pattern: TriplePattern) -> bool:
 def canonical(patterns: tuple[TriplePattern, ...], terms: TermDictionary) -> tuple[Instance, dict[Key, int]]:
     """The instance of a BGP, and the number that each of its variables has in it."""
     distinct = dict.fromkeys((p.subject, p.predicate, p.object) for p in patterns)
-    slotted = sorted(((_slot(triple, terms), triple) for triple in distinct), key=lambda item: _order(item[0], terms))
+    slotted = sorted(((slot_of(triple, terms), triple) for triple in distinct), key=lambda item: _order(item[0], terms))
     numbers: dict[Key, int] = {}
     steps = []
     for slot, triple in slotted:
@@ -91,7 +89,8 @@ def _order(slot: Slot, terms: TermDictionary) -> tuple[str, str, str, int]:
     return predicate, object_, subject, slot.equal
 
 
-def _slot(triple: tuple[TermOrVariable, TermOrVariable, TermOrVariable], terms: TermDictionary) -> Slot:
+def slot_of(triple: tuple[TermOrVariable, TermOrVariable, TermOrVariable], terms: TermDictionary) -> Slot:
+    """The slot of subject, predicate, object."""
     s, p, o = triple
     constants = [0 if isinstance(t, (Variable, BlankNode)) else terms.constant(t) for t in triple]
     equal = 0

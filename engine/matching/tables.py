@@ -66,21 +66,25 @@ def build_tables(gpms: Sequence[NativeGpm], terms: TermDictionary) -> MatchTable
     orders = _Orders(number, _Filters(terms))
     for instance, members in groups:
         orders.add(instance, [gpms[g] for g in members])
-    hung = _Hung(slots)
+    routes = Routes()
+    for place, slot in enumerate(slots):
+        routes.add(place, slot.predicate, slot.object)
+    slot0, slot_at = csr(routes.lists)
+    object0, object_slot = csr([*routes.by_object.values()])
     triggers = _triggers([instance for instance, _ in groups], number)
-    trigger0, trigger = _csr(triggers)
-    gpm0, gpm = _csr([members for _, members in groups])
-    column0, column = _csr([g.columns for g in gpms])
+    trigger0, trigger = csr(triggers)
+    gpm0, gpm = csr([members for _, members in groups])
+    column0, column = csr([g.columns for g in gpms])
     filters = orders.filters
-    program0, code = _csr(list(filters.programs))
+    program0, code = csr(list(filters.programs))
     return MatchTables(
-        predicate=hung.predicate,
-        slot0=hung.slot0,
-        slot=hung.slot,
-        objects=hung.objects,
-        object0=hung.object0,
-        object_slot=hung.object_slot,
-        with_object=hung.with_object,
+        predicate=routes.predicate[0],
+        slot0=slot0,
+        slot=slot_at,
+        objects=routes.objects,
+        object0=object0,
+        object_slot=object_slot,
+        with_object=routes.with_object,
         slots=_table(
             [(s.subject, s.object, _flags(s), *ends, 0) for s, ends in zip(slots, pairwise(trigger0), strict=True)],
             6,
@@ -108,14 +112,15 @@ def build_tables(gpms: Sequence[NativeGpm], terms: TermDictionary) -> MatchTable
                 max((i.width for i, _ in groups), default=0) + 1,
                 max((len(i.patterns) for i, _ in groups), default=0) + 1,
                 max((p[1] for p in filters.programs), default=1),
-                max(hung.widest, 1),
+                max(routes.widest, 1),
             ],
             np.int64,
         ),
     )
 
 
-def _csr(lists: Sequence[Sequence[int]]) -> tuple[I32, I32]:
+def csr(lists: Sequence[Sequence[int]]) -> tuple[I32, I32]:
+    """Lists as where each begins, and all their numbers."""
     starts = np.zeros(len(lists) + 1, np.int32)
     np.cumsum([len(x) for x in lists], out=starts[1:])
     return starts, _i32([v for x in lists for v in x])
@@ -147,34 +152,53 @@ def _flags(slot: Slot) -> int:
     return slot.equal | (HAS_SUBJECT if slot.subject else 0) | (HAS_OBJECT if object_left else 0)
 
 
-class _Hung:
-    """Where the slots hang: by predicate, by predicate and constant object, or under every triple."""
+class Routes:
+    """From a triple's source, predicate and object to the numbers of those that may accept it."""
 
-    def __init__(self, slots: Sequence[Slot]) -> None:
-        self.predicate = np.zeros(max((s.predicate for s in slots), default=0) + 1, np.int32)
-        lists: list[list[int]] = [[]]
-        anywhere: list[int] = []
-        constant: dict[int, list[int]] = {}
-        for number, slot in enumerate(slots):
-            if slot.predicate == 0:
-                anywhere.append(number)
-                continue
-            if self.predicate[slot.predicate] == 0:
-                self.predicate[slot.predicate] = len(lists)
-                lists.append([])
-            at = int(self.predicate[slot.predicate])
-            if slot.object:
-                constant.setdefault(at << 32 | slot.object, []).append(number)
-            else:
-                lists[at].append(number)
-        self.slot0, self.slot = _csr([*lists, anywhere])
-        self.object0, self.object_slot = _csr(list(constant.values()))
-        self.with_object = np.zeros(len(lists) + 1, np.int32)
-        self.with_object[[key >> 32 for key in constant]] = 1
-        self.objects: I64 = np.full((1 << max(3, (2 * len(constant)).bit_length()), 2), -1, np.int64)
-        fill_objects(self.objects, np.array(list(constant), np.int64))
-        self.widest = sum(max((len(x) for x in some), default=0) for some in (lists, constant.values(), [anywhere]))
-        """Most slots that one triple can hit."""
+    def __init__(self, sources: int = 1) -> None:
+        self._sources = sources
+        self._numbers: dict[tuple[int, int], int] = {}
+        self.lists: list[list[int]] = [[] for _ in range(1 + sources)]
+        """None, for any predicate by source, for any object by predicate's number."""
+        self.by_object: dict[int, list[int]] = {}
+
+    def add(self, number: int, predicate: int, object_: int, source: int = 0) -> None:
+        """Another one, with its constants; 0: any."""
+        if predicate == 0:
+            self.lists[1 + source].append(number)
+            return
+        at = self._numbers.setdefault((source, predicate), len(self.lists))
+        if at == len(self.lists):
+            self.lists.append([])
+        (self.by_object.setdefault(at << 32 | object_, []) if object_ else self.lists[at]).append(number)
+
+    @property
+    def predicate(self) -> NDArray[np.int32]:
+        """The lists' numbers by source and predicate."""
+        found = np.zeros((self._sources, max((p for _, p in self._numbers), default=0) + 1), np.int32)
+        for key, at in self._numbers.items():
+            found[key] = at
+        return found
+
+    @property
+    def with_object(self) -> I32:
+        """By predicate's number: whether there are some with a constant object."""
+        found = np.zeros(len(self.lists), np.int32)
+        found[[key >> 32 for key in self.by_object]] = 1
+        return found
+
+    @property
+    def objects(self) -> I64:
+        """The hash table from predicate's number << 32 | object to the number of a list in `by_object`."""
+        table = np.full((1 << max(3, (2 * len(self.by_object)).bit_length()), 2), -1, np.int64)
+        fill_objects(table, np.array(list(self.by_object), np.int64))
+        return table
+
+    @property
+    def widest(self) -> int:
+        """Most that may accept one triple, of one source."""
+        each = self.lists[1:2], self.lists[2:], self.by_object.values()
+        return sum(max(map(len, some), default=0) for some in each)
 
 
 class _Filters:

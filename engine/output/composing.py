@@ -30,7 +30,7 @@ from oxiseq.engine.sequence.composed import ComposedSequence
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows.window import BEFORE_ALL, cut_of
+from oxiseq.engine.window import BEFORE_ALL, cut_of
 from oxiseq.grammar.scope import expression_variables
 
 I64 = NDArray[np.int64]

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.windows.window import end_of, number_of
+from oxiseq.engine.window import end_of, number_of
 from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.records import dataclass
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.terms.saved import State
-from oxiseq.engine.windows.window import closed_at, end_of, number_of
+from oxiseq.engine.window import closed_at, end_of, number_of
 from oxiseq.grammar.algebra import Every, OnClose, When, Window
 
 I64 = NDArray[np.int64]

@@ -24,7 +24,7 @@ from oxiseq.engine.output.group_rows import GroupRows, Row
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.windows.window import number_of
+from oxiseq.engine.window import number_of
 from oxiseq.grammar.algebra import OnChange
 from oxiseq.grammar.records import dataclass
 

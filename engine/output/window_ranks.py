@@ -22,7 +22,7 @@ from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.order import Key, order_key, sort_by
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.windows.window import end_of, number_of
+from oxiseq.engine.window import end_of, number_of
 from oxiseq.grammar.algebra import Expression, Window
 
 KEPT: Final = "matches of one window that are kept until it closes (write a smaller LIMIT)"

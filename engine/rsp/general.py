@@ -32,7 +32,7 @@ from oxiseq.engine.rsp.steady import full_rows
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.windows.window import Window
+from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
 _NO_EVENTS: Final = EventBatch.empty()

@@ -15,22 +15,22 @@ from pyoxigraph import Literal
 from oxiseq.engine.bounds import ROWS
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.conjunctions import apart
 from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.leaves import Leaves
 from oxiseq.engine.flow.ordering import in_order
-from oxiseq.engine.flow.plan import Asked, FlowPlan, Join, Patterns, draws, inputs
+from oxiseq.engine.flow.plan import Asked, FlowPlan, Join, Only, Patterns, draws, inputs
 from oxiseq.engine.flow.sharing.joining import Output, joined
-from oxiseq.engine.flow.standing import wanted_of
+from oxiseq.engine.flow.standing import only_of
 from oxiseq.engine.flow.told import Told
 from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.joint_kb import JointKnowledge
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.steady import full_rows, is_steady, window_of
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows.run import Report as Wanted
-from oxiseq.engine.windows.window import Window
+from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
 _NO_BLANKS = np.zeros(0, np.uint32)
@@ -87,19 +87,21 @@ class Joint:
         known: Sequence[Knowledge] = (),
     ) -> None:
         joint = joined(flows)
-        self.plan = joint.plan
-        self.flow = Flow(joint.plan, terms)
-        self.leaves = Leaves(joint.plan, windows, _wanted(joint.plan, joint.outputs, plans), terms)
-        for place, out in zip(self.leaves.nodes, self.leaves.outs, strict=True):
-            self.flow.connect(place, out)
-        self._sinks = [sink for output in joint.outputs for sink in _sinks(joint.plan, output, plans, terms)]
+        self.plan, needed = apart(joint.plan, _only(joint.plan, joint.outputs, plans))
+        here = dict(zip(joint.plan.also, self.plan.also, strict=True))
+        outputs = [
+            o._replace(root=here[o.root], table=None if o.table is None else here[o.table]) for o in joint.outputs
+        ]
+        self.flow = Flow(self.plan, terms)
+        self.leaves = Leaves(self.plan, self.flow.nodes, windows, needed, terms)
+        self._sinks = [sink for output in outputs for sink in _sinks(self.plan, output, plans, terms)]
         self._roots = self.flow.roots([sink.root for sink in self._sinks])
         self._always = [number for number, sink in enumerate(self._sinks) if sink.tells_all]
-        for output in joint.outputs:
+        for output in outputs:
             if output.table is not None:
                 rows = _table(output, terms)
                 self.flow.feed(output.table, Delta(np.zeros(len(rows), np.int64), np.ones(len(rows), np.int64), rows))
-        tables = {place: form for place, form in enumerate(joint.plan.forms) if isinstance(form, Asked)}
+        tables = {place: form for place, form in enumerate(self.plan.forms) if isinstance(form, Asked)}
         self._tables = [*tables]
         graphs = [graph.place for graph in self.leaves.graphs]
         self.knowledge = JointKnowledge(graphs, [*tables.values()], known)
@@ -293,18 +295,18 @@ def _table(output: Output, terms: TermDictionary) -> Ids:
     return np.column_stack([numbers, np.array(constants, np.uint32).reshape(len(numbers), -1)])
 
 
-def _wanted(plan: FlowPlan, outputs: Sequence[Output], plans: Sequence[RspPlan]) -> list[Wanted]:
-    """Which rows of each conjunction are needed."""
-    wanted = {place: Wanted(0) for place, form in enumerate(plan.forms) if isinstance(form, Patterns)}
+def _only(plan: FlowPlan, outputs: Sequence[Output], plans: Sequence[RspPlan]) -> dict[int, Only]:
+    """Which rows of each conjunction are needed, if not all."""
+    found: dict[int, Only] = {}
     for output in outputs:
-        below = _below(plan, output.root)
-        if any(isinstance(plan.forms[place], Join) for place in below):
-            wanted.update(dict.fromkeys(below & wanted.keys(), Wanted.NEW | Wanted.ENDED))
-        for number in (number for mine in output.queries for number in mine):
-            one = plans[number]
-            for place in below & wanted.keys():
-                wanted[place] |= wanted_of(one.flow.plan, one.report, one.flow.compared)
-    return [*wanted.values()]
+        below = [place for place in _below(plan, output.root) if isinstance(plan.forms[place], Patterns)]
+        every = any(isinstance(plan.forms[place], Join) for place in _below(plan, output.root))
+        for one in (plans[number] for mine in output.queries for number in mine):
+            only = "" if every else only_of(one.flow.plan, one.report, one.flow.compared)
+            for place in below:
+                if found.setdefault(place, only) != only:
+                    found[place] = ""
+    return found
 
 
 def _below(plan: FlowPlan, root: int) -> set[int]:

@@ -148,9 +148,7 @@ class RspPlan:
         for form in self.flow.plan.forms:
             if not isinstance(form, Patterns):
                 continue
-            patterns = form.query.patterns
-            for pattern, source in zip(patterns, form.query.sources or (0,) * len(patterns), strict=True):
-                place = form.places[source]
+            for pattern, place in zip(form.patterns, form.places, strict=True):
                 if not isinstance(place, WindowPlace):
                     continue
                 stream, predicate = self.contents[place.content].stream, pattern.predicate

@@ -48,7 +48,7 @@ from oxiseq.engine.sequence.run import Picker, SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
-from oxiseq.engine.windows.window import cut_of
+from oxiseq.engine.window import cut_of
 from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.records import dataclass
 

@@ -21,7 +21,7 @@ from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.run.letters import Frame
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.windows.window import cut_of
+from oxiseq.engine.window import cut_of
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import certain_variables
 

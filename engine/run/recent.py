@@ -17,7 +17,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.steady import window_of
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.windows.window import Window
+from oxiseq.engine.window import Window
 
 _FEW: Final = 256
 """Batches that are put together to one."""

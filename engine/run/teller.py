@@ -25,7 +25,7 @@ from oxiseq.engine.run.counted_part import JointRows
 from oxiseq.engine.run.finder import Finder, Findings, Part
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
-from oxiseq.engine.windows.window import end_of
+from oxiseq.engine.window import end_of
 
 if TYPE_CHECKING:
     from oxiseq.engine.output import composing, counted_rows

@@ -31,10 +31,7 @@ def concern_of(plan: RspPlan, terms: TermDictionary) -> Concern | None:
     for form in forms:
         if not isinstance(form, p.Patterns):
             continue
-        for pattern, source in zip(
-            form.query.patterns, form.query.sources or (0,) * len(form.query.patterns), strict=True
-        ):
-            place = form.places[source]
+        for pattern, place in zip(form.patterns, form.places, strict=True):
             if isinstance(place, p.WindowPlace):
                 mine = keys_of([(pattern.predicate, pattern.object)], terms)
                 if mine is None:

@@ -12,9 +12,8 @@ from benchmarks.spectra import __main__ as command
 from benchmarks.spectra.page import Found, missed
 from benchmarks.spectra.queries import QUERIES, WindowQuery
 from benchmarks.spectra.streams import batch, stream
-from benchmarks.spectra.ways import DELTA, NEW, WHOLE, Coded, Rate, Setting, Summary, stores, substituted
-from oxiseq.engine.windows.plan import compile_windows
-from oxiseq.engine.windows.run import Report, WindowRun
+from benchmarks.spectra.ways import DELTA, NEW, WHOLE, Coded, Rate, Setting, Summary, filled, stores, substituted
+from oxiseq.grammar.rsp_algebra import Report
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +30,7 @@ def test_streams_are_the_same_every_time() -> None:
 @pytest.mark.parametrize("query", QUERIES, ids=lambda q: q.name)
 def test_the_delta_of_the_store_is_what_is_new(query: WindowQuery, coded: dict[str, Coded]) -> None:
     data, setting = coded[query.stream], Setting(600, 1, False)
-    terms = data.dictionary
-    run = WindowRun(compile_windows([query.conjunctive], terms), terms, setting.window, Report.NEW)
-    run.push(batch(data.ids, 0, 600, 1))
+    run = filled(query, data, setting, Report.ISTREAM)
     summary, store = Summary(query, data, setting), Store()
     store.extend(Quad(*t) for t in summary.filled())  # type: ignore[arg-type]
     for i in range(600, 1_600):
@@ -42,7 +39,7 @@ def test_the_delta_of_the_store_is_what_is_new(query: WindowQuery, coded: dict[s
         for t in removed:
             store.remove(Quad(*t))  # type: ignore[arg-type]
         found = sum(len(list(store.query(text))) for t in added for text in substituted(query, summary.patterns, t))  # type: ignore[arg-type]
-        assert found == len(run.push(batch(data.ids, i, i + 1, 1)).new[0]), i
+        assert found == run.push(batch(data.ids, i, i + 1, 1)), i
 
 
 def test_stores_follow_the_window(coded: dict[str, Coded]) -> None:

@@ -29,18 +29,17 @@ from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
-from oxiseq.engine.windows.memory import Capacities as Small
-from oxiseq.engine.windows.plan import ConjunctiveQuery, compile_windows
-from oxiseq.engine.windows.run import Report, WindowRun
-from oxiseq.engine.windows.window import Window
+from oxiseq.engine.window import Window
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Call, TriplePattern
 from oxiseq.kb_loader.usual import parted
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "ceql"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "windows"))
 from ceql_tables import batches_of
 from corpus_cases import Case, CeqlCase, load_cases, load_ceql_cases
+from window_run import ConjunctiveQuery, WindowRun
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
@@ -107,26 +106,24 @@ def answer_windows(layout: Callable[[np.ndarray], np.ndarray]) -> None:
     x, y, z = map(Variable, "xyz")
     p, q = NamedNode("urn:p"), NamedNode("urn:q")
     patterns = (TriplePattern(x, p, y), TriplePattern(y, q, z), TriplePattern(x, q, NamedNode("urn:c")))
-    plan = compile_windows([ConjunctiveQuery(patterns, (Call("<", (y, z)),))], terms)
-    runs = [WindowRun(plan, terms, Window(5, counted=c), Report.NEW | Report.ENDED, Small.smallest()) for c in (0, 1)]
+    query = ConjunctiveQuery(patterns, (Call("<", (y, z)),))
+    runs = [WindowRun([query], terms, Window(5, counted=c), tiny=True) for c in (False, True)]
     events = [(i, f"<urn:{i % 3}> <urn:p> <urn:{i % 4}> . <urn:{i % 4}> <urn:q> {i} .") for i in range(40)]
     batch = encode_events([(time, list(parse_graph(text))) for time, text in events], terms)
     laid = EventBatch(*(layout(getattr(batch, field.name)) for field in fields(batch)))
-    for run_ in runs:
+    for counted, run_ in enumerate(runs):
         for i in range(0, len(laid), 8):
-            part = laid.slice(i, i + 8)
-            run_.push(part)
+            run_.push(laid.slice(i, i + 8))
         named = SavedTerms(terms)
         state = run_.save(named)
-        run_.restore(state, KnownTerms(named.state(), terms))
-        run_.rows()
-    joined = compile_windows([ConjunctiveQuery(patterns, (Call("<", (y, z)),), (0, 1, 1))], terms)
-    several = WindowRun(joined, terms, (Window(5), Window(3, counted=True)), Report.NEW, Small.smallest())
+        other = WindowRun([query], terms, Window(5, counted=bool(counted)))
+        other.restore(state, KnownTerms(named.state(), terms))
+    joined = ConjunctiveQuery(patterns, (Call("<", (y, z)),), (0, 1, 1))
+    several = WindowRun([joined], terms, (Window(5), Window(3, counted=True)), tiny=True)
     for i in range(0, len(laid), 8):
-        part = laid.slice(i, i + 8)
-        several.push_each([part, laid.slice(i, i + 1 + i % 3)])
+        several.push_each([laid.slice(i, i + 8), laid.slice(i, i + 1 + i % 3)])
         several.push_each([EventBatch.empty(), EventBatch.empty()])
-    several = WindowRun(joined, terms, (Window(None), Window(None)), Report.NEW, Small.smallest())
+    several = WindowRun([joined], terms, (Window(None), Window(None)), tiny=True)
     for i in range(0, len(laid), 8):
         part, at = laid.slice(i, i + 8), layout(np.arange(8))
         clock, low = at + i + 1, np.stack([at + i - 5, at + i - 3], axis=1)

@@ -125,16 +125,15 @@ def _only(bag: Bag, passes: Any) -> Bag:
 
 def _conjunction(form: p.Patterns, world: World) -> Iterator[Row]:
     """Every choice of one triple for each pattern that agrees."""
-    query = form.query
-    graphs = [world.triples(form.places[source]) for source in query.sources]
-    keys = query.keys
+    graphs = [world.triples(place) for place in form.places]
+    keys = form.keys
     assert [*keys] == [p.column(i) for i in range(len(keys))]
-    for chosen in product(*graphs) if len(graphs) < 3 else _agreeing(query.patterns, graphs):
+    for chosen in product(*graphs) if len(graphs) < 3 else _agreeing(form.patterns, graphs):
         found: dict[Variable, Term] = {}
-        if all(map(lambda pattern, triple: _fits(pattern, triple, found), query.patterns, chosen)) and all(
-            holds(c, found) for c in query.filters
+        if all(map(lambda pattern, triple: _fits(pattern, triple, found), form.patterns, chosen)) and all(
+            holds(c, found) for c in form.filters
         ):
-            yield tuple(found[key] for key in keys)  # type: ignore[index]
+            yield tuple(found[key] for key in keys)
 
 
 def _agreeing(patterns: Sequence[Any], graphs: Sequence[set[Triple]]) -> Iterator[tuple[Triple, ...]]:

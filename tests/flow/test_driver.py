@@ -1,4 +1,4 @@
-"""Operators driven by a table do what they do when each is stepped; what windows tell is handed on whole."""
+"""Operators driven by a table do what they do when each is stepped."""
 
 from __future__ import annotations
 
@@ -17,11 +17,8 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import KEPT_ROOM, Buffer, Delta
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.nodes.fed import Fed
-from oxiseq.engine.flow.sinks import Sinks
-from oxiseq.engine.kernels.windows import records
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
-from oxiseq.engine.windows.run import Report
 from oxiseq.grammar.algebra import Call
 
 A, B, LINKS, KEPT, GONE, BOTH, ALL, SUMS, TOP, PATHS, LARGE, MORE = 0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
@@ -143,22 +140,6 @@ def test_an_operator_that_fails_fails_for_good() -> None:
     with pytest.raises(type(first.value)) as second:
         flow.step(2)
     assert second.value is first.value
-
-
-def test_rows_of_windows_go_to_the_delta_of_their_query() -> None:
-    outs = [Buffer(1, 0), Buffer(2, 1)]
-    sinks = Sinks(outs)
-    sinks.tick = 10
-    out = np.zeros(50, records.OUT)
-    values = np.arange(100, dtype=np.uint32).reshape(50, 2)
-    out["at"], out["query"] = np.arange(50) // 5, np.arange(50) % 2
-    out["kind"] = np.where(np.arange(50) % 3 == 0, int(Report.ENDED), int(Report.NEW))
-    sinks.take(out, values)
-    for query, buffer in enumerate(outs):
-        mine = np.flatnonzero(out["query"] == query)
-        assert buffer.delta.at.tolist() == (10 + mine // 5).tolist()
-        assert buffer.delta.weight.tolist() == [-1 if n % 3 == 0 else 1 for n in mine]
-        assert buffer.delta.rows.tolist() == values[mine, : query + 1].tolist()
 
 
 def test_a_buffer_shows_what_another_held_and_grows_apart_from_it() -> None:

@@ -68,20 +68,25 @@ def triple(s: str, p: str, o: str) -> Triple:
 
 def test_windows_and_graphs_side_by_side_are_one_leaf() -> None:
     whole = plan("WINDOW :w { ?x :p ?y } GRAPH :g { ?y :q ?z } ?z :r ?u { WINDOW :v { ?u :p/^:q ?x } }")
-    assert leaf(whole).places == (WindowPlace(0), WindowPlace(1), GraphPlace(NamedNode(f"{E}g")), GraphPlace(None))
+    assert tuple(dict.fromkeys(leaf(whole).places)) == (
+        WindowPlace(0),
+        WindowPlace(1),
+        GraphPlace(NamedNode(f"{E}g")),
+        GraphPlace(None),
+    )
     assert not forms(whole, Join)
 
 
 def test_a_leaf_takes_the_conditions_on_its_variables() -> None:
     whole = plan("WINDOW :w { ?x :p ?y FILTER(?y > 1) } WINDOW :v { ?x :q ?z } FILTER(?y < ?z)")
     y, z = column(1), column(2)
-    assert set(leaf(whole).query.filters) == {Call(">", (y, Literal(1))), Call("<", (y, z))}
+    assert set(leaf(whole).filters) == {Call(">", (y, Literal(1))), Call("<", (y, z))}
     assert len(whole.forms) == 1
 
 
 def test_a_condition_between_parts_that_share_nothing_is_the_leaf_s() -> None:
     whole = plan("WINDOW :w { ?x :p ?y } GRAPH :g { ?z :q ?u } FILTER(?y < ?u)")
-    assert leaf(whole).query.filters == (Call("<", (column(1), column(3))),)
+    assert leaf(whole).filters == (Call("<", (column(1), column(3))),)
 
 
 def test_names_of_variables_do_not_matter() -> None:
@@ -90,7 +95,7 @@ def test_names_of_variables_do_not_matter() -> None:
 
 def test_blank_nodes_of_blocks_stay_apart() -> None:
     whole = plan("WINDOW :w { ?x :p [] } WINDOW :v { ?x :q [] }")
-    assert len(leaf(whole).query.keys) == 3
+    assert len(leaf(whole).keys) == 3
 
 
 def test_full_mappings_have_the_blank_nodes_of_where_itself() -> None:
@@ -110,13 +115,13 @@ def test_a_query_that_is_not_plain_tells_rows_apart_by_what_it_shows() -> None:
 def test_more_patterns_than_one_leaf_holds_are_several_joined() -> None:
     chain = " ".join(f"?x{i} :p ?x{i + 1} ." for i in range(70))
     found = forms(plan(f"WINDOW :w {{ {chain} }}"), Patterns)
-    assert [len(each.query.patterns) for each in found] == [61, 9]  # type: ignore[attr-defined]
+    assert [len(each.patterns) for each in found] == [61, 9]  # type: ignore[attr-defined]
 
 
 def test_what_other_parts_connect_is_leaves_of_its_own() -> None:
     where = "WINDOW :w { ?x :p ?y } VALUES (?y ?z) { (1 2) } WINDOW :v { ?z :q ?u }"
     whole = plan(where)
-    assert [len(each.query.patterns) for each in forms(whole, Patterns)] == [1, 1]  # type: ignore[attr-defined]
+    assert [len(each.patterns) for each in forms(whole, Patterns)] == [1, 1]  # type: ignore[attr-defined]
     joins = [form for form in whole.forms if isinstance(form, Join)]
     assert all(whole.forms[join.left].key for join in joins)  # type: ignore[union-attr]
 
@@ -143,7 +148,7 @@ def test_what_is_joined_with_a_path_is_asked_with_it() -> None:
     whole = plan("WINDOW :w { ?x :p ?y } ?y :q+ ?z . GRAPH :g { ?z :r ?u }")
     (asked,) = forms(whole, Asked)
     assert "<http://e/q>+" in asked.text and "GRAPH <http://e/g>" in asked.text  # type: ignore[attr-defined]
-    assert leaf(whole).places == (WindowPlace(0),)
+    assert tuple(dict.fromkeys(leaf(whole).places)) == (WindowPlace(0),)
 
 
 def test_a_function_that_answers_otherwise_each_time_is_not_asked() -> None:

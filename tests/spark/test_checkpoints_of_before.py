@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FIXTURE = Path(__file__).parents[1] / "baseline" / "spark-666c5b34.tar.xz"
-REFUSED = frozenset({"sequence", "complex"})
+REFUSED = frozenset(QUERIES)
 """Whose states have another form since."""
 
 

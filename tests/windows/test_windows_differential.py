@@ -6,25 +6,22 @@ import random
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from profiles import drawn, thorough
 from reference.windows import At, Instant, evaluate, sliding
 from window_cases import Case, decoded, graphs, random_case
 from window_invariants import check
+from window_run import Answers, WindowRun
 
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows.plan import compile_windows
-from oxiseq.engine.windows.run import Answers, Report, WindowRun
-from oxiseq.engine.windows.window import Window
-
-EVERYTHING = Report.NEW | Report.ENDED | Report.ALL
+from oxiseq.engine.window import Window
 
 
 def run_and_compare(case: Case) -> None:
     """Push the case's batches, by its window."""
     terms = TermDictionary()
-    run = WindowRun(compile_windows(case.queries, terms), terms, case.window, EVERYTHING, case.capacities)
+    run = WindowRun(case.queries, terms, case.window, tiny=case.tiny)
     batches = case.batches(terms)
     events = [event for batch in batches for event in graphs(batch, terms)]
     window = case.window
@@ -39,10 +36,9 @@ def run_and_compare(case: Case) -> None:
 def compare(run: WindowRun, answers: Answers, expected: Sequence[Iterator[At]], terms: TermDictionary) -> None:
     """The answers of one push with what is expected at its instants."""
     check(run)
-    for number, query in enumerate(run.plan.queries):
-        assert query.left == ()
+    for number, keys in enumerate(run.keys):
         kinds = (answers.new, answers.ended, answers.all)
-        by_instant = [decoded(kind[number], query.keys, len(answers.time), terms) for kind in kinds]
+        by_instant = [decoded(kind[number], keys, len(answers.time), terms) for kind in kinds]
         for time, new, ended, every in zip(answers.time.tolist(), *by_instant, strict=True):
             assert all(len(set(kind)) == len(kind) for kind in (new, ended, every))
             wanted = next(expected[number])
@@ -54,6 +50,7 @@ def compare(run: WindowRun, answers: Answers, expected: Sequence[Iterator[At]], 
 
 @thorough()
 @given(st.integers(0, 2**62))
+@example(928444687303)  # a pattern without variables, whose row comes twice within a batch: it had not come to an end
 def test_rows_are_those_of_evaluation_from_scratch(seed: int) -> None:
     run_and_compare(random_case(random.Random(seed)))
 
@@ -65,7 +62,7 @@ def test_instants_and_bounds_may_be_given(seed: int) -> None:
     dice = random.Random(seed)
     case = random_case(dice, most_events=14)
     terms = TermDictionary()
-    run = WindowRun(compile_windows(case.queries, terms), terms, Window(None), EVERYTHING, case.capacities)
+    run = WindowRun(case.queries, terms, Window(None), tiny=case.tiny)
     low = -20
     instants: list[Instant] = []
     moves = []

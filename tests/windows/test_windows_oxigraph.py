@@ -13,10 +13,9 @@ from profiles import drawn
 from pyoxigraph import Quad, QuerySolutions, Store, Variable
 from reference.windows import Graph, sliding
 from window_cases import Match, decoded, graphs, random_case
+from window_run import WindowRun
 
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows.plan import compile_windows
-from oxiseq.engine.windows.run import Report, WindowRun
 
 
 @drawn(20)
@@ -26,8 +25,7 @@ def test_all_rows_are_the_stores_answer(seed: int) -> None:
     case = random_case(random.Random(seed), most_events=10)
     bodies = [text.split("FILTER")[0] for text in case.texts]
     terms, window = TermDictionary(), case.window
-    plan = compile_windows([replace(query, filters=()) for query in case.queries], terms)
-    run = WindowRun(plan, terms, window, Report.ALL)
+    run = WindowRun([replace(query, filters=()) for query in case.queries], terms, window)
     batches = case.batches(terms)
     events = [event for batch in batches for event in graphs(batch, terms)]
     instants = list(sliding(events, window.range, window.slide, window.counted))
@@ -35,8 +33,7 @@ def test_all_rows_are_the_stores_answer(seed: int) -> None:
     for batch in batches:
         answers = run.push(batch)
         by_query = [
-            decoded(rows, query.keys, len(answers.time), terms)
-            for query, rows in zip(plan.queries, answers.all, strict=True)
+            decoded(rows, keys, len(answers.time), terms) for keys, rows in zip(run.keys, answers.all, strict=True)
         ]
         for i in range(len(answers.time)):
             low = instants[seen].low

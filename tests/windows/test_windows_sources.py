@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode, Triple
 from window_cases import query_of
 from window_invariants import check
+from window_run import ConjunctiveQuery, WindowRun
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows.memory import Capacities
-from oxiseq.engine.windows.plan import ConjunctiveQuery, compile_windows
-from oxiseq.engine.windows.run import Report, WindowRun
-from oxiseq.engine.windows.window import Window
+from oxiseq.engine.window import Window
 
 A, B, C, P, Q = (NamedNode(f"http://e/{name}") for name in "abcpq")
 Events = list[tuple[int, list[Triple]]]
@@ -27,9 +25,7 @@ Graphs = list[list[Triple]]
 
 def run_of(body: str, sources: tuple[int, ...], windows: tuple[Window, ...], terms: TermDictionary) -> WindowRun:
     found = query_of(body)
-    query = ConjunctiveQuery(found.patterns, found.filters, sources)
-    both = Report.NEW | Report.ENDED
-    return WindowRun(compile_windows([query], terms, len(windows)), terms, windows, both, Capacities.smallest())
+    return WindowRun([ConjunctiveQuery(found.patterns, found.filters, sources)], terms, windows, tiny=True)
 
 
 def told(run: WindowRun, terms: TermDictionary, *events: Events) -> list[tuple[int, int, int]]:
@@ -70,13 +66,6 @@ def test_times_do_not_fall() -> None:
     told(run, terms, [(5, [])], [])
     with pytest.raises(ValueError, match="order of time"):
         run.push_each([EventBatch.empty(), encode_events([(4, [])], terms)])
-
-
-def test_there_are_as_many_windows_as_sources() -> None:
-    terms = TermDictionary()
-    plan = compile_windows([query_of("?x :p ?y .")], terms, sources=2)
-    with pytest.raises(ValueError, match="1 windows for 2 sources"):
-        WindowRun(plan, terms, Window(3))
 
 
 _TRIPLES = st.lists(st.builds(Triple, *(st.sampled_from(each) for each in ([A, B], [P, Q], [A, B, C]))), max_size=3)

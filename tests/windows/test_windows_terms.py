@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from profiles import drawn
 from pyoxigraph import Literal, NamedNode, Triple
 from window_cases import decoded, query_of, random_case
+from window_run import WindowRun
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows.plan import compile_windows
-from oxiseq.engine.windows.run import Report, WindowRun
-from oxiseq.engine.windows.window import Window
+from oxiseq.engine.window import Window
 
 E = "http://e/"
 P = NamedNode(E + "p")
@@ -24,23 +23,21 @@ P = NamedNode(E + "p")
 @given(st.integers(0, 2**62))
 def test_collecting_after_every_push_changes_nothing(seed: int) -> None:
     case = random_case(random.Random(seed), most_events=12, blank=False)
-    reports = Report.NEW | Report.ENDED | Report.ALL
     lasting, collected = TermDictionary(), TermDictionary()
-    runs = [
-        (terms, WindowRun(compile_windows(case.queries, terms), terms, case.window, reports, case.capacities))
-        for terms in (lasting, collected)
-    ]
+    runs = [(terms, WindowRun(case.queries, terms, case.window, tiny=case.tiny)) for terms in (lasting, collected)]
     for start, time in enumerate(sorted({time for time, _ in case.events})):
         events = [event for event in case.events if event[0] == time]
         found = []
         for terms, run in runs:
             answers = run.push(encode_events(events, terms))
-            keys = [query.keys for query in run.plan.queries]
             found.append(
                 [
-                    [[sorted(map(_shown, match)) for match in matches] for matches in decoded(rows, key, 1, terms)]
+                    [
+                        sorted(sorted(map(_shown, match)) for match in matches)
+                        for matches in decoded(rows, key, 1, terms)
+                    ]
                     for kind in (answers.new, answers.ended, answers.all)
-                    for rows, key in zip(kind, keys, strict=True)
+                    for rows, key in zip(kind, run.keys, strict=True)
                 ]
             )
         assert found[0] == found[1], start
@@ -53,7 +50,7 @@ def _shown(item: tuple[object, object]) -> str:
 
 def test_a_term_is_given_back_when_its_last_triple_has_left() -> None:
     terms = TermDictionary()
-    run = WindowRun(compile_windows([query_of("?x :p ?y")], terms), terms, Window(2, counted=True), Report.ENDED)
+    run = WindowRun([query_of("?x :p ?y")], terms, Window(2, counted=True), ["GO"])
     for i in range(500):
         value = NamedNode(f"{E}{i // 3}")
         run.push(encode_events([(i, [Triple(value, P, Literal(str(i)))])], terms))
@@ -66,7 +63,7 @@ def test_a_term_is_given_back_when_its_last_triple_has_left() -> None:
 def test_the_memo_is_asked_again_when_ids_have_new_terms() -> None:
     terms = TermDictionary()
     query = query_of("?x :p ?y FILTER(STRLEN(STR(?y)) = 2)")
-    run = WindowRun(compile_windows([query], terms), terms, Window(1, counted=True))
+    run = WindowRun([query], terms, Window(1, counted=True))
     for i in range(300):
         text = str(i % 12)
         answers = run.push(encode_events([(i, [Triple(P, P, Literal(text))])], terms))

@@ -1,4 +1,4 @@
-"""How many entries joins try: it depends neither on the window nor on skew."""
+"""How many entries joins try: it depends neither on the window nor on skew (windows.md, section 7)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import random
 import numpy as np
 import pytest
 from window_cases import query_of
+from window_run import WindowRun
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import parse_term
-from oxiseq.engine.windows.plan import ConjunctiveQuery, compile_windows
-from oxiseq.engine.windows.run import Report, WindowRun
-from oxiseq.engine.windows.window import Window
+from oxiseq.engine.window import Window
 
 TRIANGLE = "?x :p ?y . ?y :p ?z . ?z :p ?x"
 
@@ -22,18 +20,18 @@ TRIANGLE = "?x :p ?y . ?y :p ?z . ?z :p ?x"
 def steps(body: str, window: int, edges: list[tuple[int, int]]) -> tuple[float, float]:
     """Entries tried, and rows found, per triple once the window is full."""
     terms = TermDictionary()
-    query: ConjunctiveQuery = query_of(body)
-    run = WindowRun(compile_windows([query], terms), terms, Window(window, counted=True), Report.NEW)
+    query = query_of(body)
+    run = WindowRun([query], terms, Window(window, counted=True), ["COME"])
     numbers, ends = np.unique(np.array(edges), return_inverse=True)
     nodes = terms.intern_all(parse_term(f"<http://e/{i}>") for i in numbers)
     p = np.full(len(edges), terms.constant(query.patterns[0].predicate), np.uint32)
     time = np.arange(len(edges))
     events = EventBatch(time, np.arange(len(edges) + 1), nodes[ends[:, 0]], p, nodes[ends[:, 1]])
     run.push(events.slice(0, window))
-    before = int(run._memory.scalars[k.STEPS])
+    before = run.tried
     rows = len(run.push(events.slice(window, len(edges))).new[0])
     measured = len(edges) - window
-    return (int(run._memory.scalars[k.STEPS]) - before) / measured, rows / measured
+    return (run.tried - before) / measured, rows / measured
 
 
 @pytest.mark.parametrize("window", [1_000, 30_000])

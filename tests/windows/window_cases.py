@@ -10,14 +10,12 @@ from itertools import pairwise
 from matching.graph_patterns import ODD, PLAIN, parsed, random_bgp, random_condition
 from pyoxigraph import BlankNode, NamedNode, Triple
 from reference.windows import Graph, Match
+from window_run import ConjunctiveQuery, Rows
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows.memory import Capacities
-from oxiseq.engine.windows.plan import ConjunctiveQuery
-from oxiseq.engine.windows.run import Rows
-from oxiseq.engine.windows.window import Window
+from oxiseq.engine.window import Window
 from oxiseq.grammar.algebra import Filter, Term, TriplePattern
 
 E = "http://e/"
@@ -55,7 +53,7 @@ class Case:
     window: Window
     events: Events
     cuts: tuple[int, ...]
-    capacities: Capacities | None
+    tiny: bool
 
     def batches(self, terms: TermDictionary) -> list[EventBatch]:
         """The events, instants whole."""
@@ -73,8 +71,7 @@ def random_case(dice: random.Random, most_events: int = 24, blank: bool = True) 
     starts = [i for i in range(1, len(events)) if events[i][0] != events[i - 1][0]]
     cuts = tuple(i for i in starts if dice.random() < dice.choice([0.0, 0.3, 1.0]))
     queries = tuple(query_of(text) for text in texts)
-    tiny = Capacities.smallest() if dice.random() < 0.7 else None
-    return Case(texts, queries, Window(range_, slide, counted), events, cuts, tiny)
+    return Case(texts, queries, Window(range_, slide, counted), events, cuts, dice.random() < 0.7)
 
 
 def query_of(body: str) -> ConjunctiveQuery:

@@ -1,78 +1,78 @@
-"""What must hold of a window's memory between pushes (windows.md, section 6)."""
+"""What must hold of windows' memory between pushes (windows.md, section 6)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
 
-from oxiseq.engine.kernels.windows import records as k
-from oxiseq.engine.windows.run import WindowRun
+import numpy as np
+from window_run import WindowRun
 
-_POSITIONS = (("s", "sn", "sp", 1), ("p", "pn", "pp", 2), ("o", "on", "op", 4))
+from oxiseq.engine.kernels.flow import arrangement as a
+from oxiseq.engine.kernels.flow import windowing as k
 
 
-def check(run: WindowRun) -> None:
-    """Assert all of it."""
-    memory, tables = run._memory, run._tables.arrays
-    s, entries = memory.scalars, memory.entries
-    views, listed = tables[k.Tables._fields.index("views")], []
-    for source, (ends, low) in enumerate(zip(memory.listed, run._low, strict=True)):
-        chain = _chain(entries, int(ends["first"]), "ln", "lp")
-        assert (chain[-1] if chain else -1) == ends["last"]
-        assert all(views[int(entries[e]["of"])]["source"] == source for e in chain)
-        last = [int(entries[e]["last"]) for e in chain]
+def check(run: WindowRun, low: list[int] | None = None) -> None:
+    """Assert all of it. low: clocks up to which rows are out."""
+    leaves = run.leaves
+    memory, kept = leaves._memory.arrays, [rows._memory.arrays for rows in leaves._rows]
+    listed: list[tuple[int, int]] = []
+    for source, ends in enumerate(memory.listed):
+        chain = _listed(kept, int(ends["first"]))
+        assert (chain[-1][0] << 32 | chain[-1][1] if chain else -1) == ends["last"]
+        assert all(leaves._tables.arrays.views["source"][view] == source for view, _ in chain)
+        last = [int(kept[view].words[e, k.LAST]) for view, e in chain]
         assert last == sorted(last)
-        assert not last or last[0] > low
+        assert low is None or not last or last[0] > low[source]
         listed += chain
-    assert len(listed) == s[k.COUNT] == memory.stored["count"].sum() == len(run)
-    assert sorted(memory.pairs["number"][memory.pairs["number"] != 0].tolist()) == sorted(e + 1 for e in listed)
-    assert 2 * s[k.COUNT] <= len(memory.pairs)
-    free = _chain(entries, int(s[k.FREE]), "ln", None)
-    assert len(set(listed) | set(free)) == len(listed) + len(free) == s[k.TOP]
-    assert all(entries[e]["of"] == -1 for e in free)
-    triples = Counter((*(int(entries[e][x]) for x in "spo"), int(entries[e]["of"])) for e in listed)
-    assert all(n == 1 for n in triples.values())
-    _check_views(memory, listed)
-    _check_buckets(memory, views, listed)
-    assert [s[x] for x in (k.NOTES, k.ROWS, k.DOUBTFUL)] == [0, 0, 0]
-    assert [s[x] for x in (k.ENTRY_AT, k.DEPTH)] == [-1, -1]
+    assert len(set(listed)) == len(listed) == memory.scalars[k.COUNT] == leaves.triples
+    assert memory.scalars[k.NOTES] == memory.scalars[k.NOTE] == 0
+    for view, arrays in enumerate(kept):
+        _check_rows(arrays, {e for mine, e in listed if mine == view})
 
 
-def _check_views(memory: k.Memory, listed: list[int]) -> None:
-    members: dict[int, list[int]] = {}
-    for e in listed:
-        members.setdefault(int(memory.entries[e]["of"]), []).append(e)
-    for view, stored in enumerate(memory.stored):
-        chain = _chain(memory.entries, int(stored["head"]), "vn", "vp")
-        assert sorted(chain) == sorted(members.get(view, []))
-        assert len(chain) == stored["count"]
-
-
-def _check_buckets(memory: k.Memory, views: Any, listed: list[int]) -> None:
-    expected: dict[int, set[int]] = {}
-    for e in listed:
-        entry = memory.entries[e]
-        for position, (name, _, _, bit) in enumerate(_POSITIONS):
-            if views[int(entry["of"])]["index"] & bit:
-                key = (3 * int(entry["of"]) + position) << 32 | int(entry[name])
-                expected.setdefault(key, set()).add(e)
-    buckets = memory.buckets[memory.buckets["count"] != 0]
-    assert sorted(buckets["key"].tolist()) == sorted(expected)
-    assert len(buckets) == memory.scalars[k.BUCKETS]
-    assert 2 * len(buckets) <= len(memory.buckets)
-    for bucket in buckets:
-        _, following, previous, _ = _POSITIONS[(int(bucket["key"]) >> 32) % 3]
-        chain = _chain(memory.entries, int(bucket["head"]), following, previous)
-        assert set(chain) == expected[int(bucket["key"])]
-        assert len(chain) == bucket["count"]
-
-
-def _chain(entries: Any, head: int, following: str, previous: str | None) -> list[int]:
-    found, before = [], -1
-    while head >= 0:
-        if previous is not None:
-            assert entries[head][previous] == before
-        found.append(head)
-        assert len(found) <= len(entries)
-        before, head = head, int(entries[head][following])
+def _listed(kept: list[Any], at: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    before = -1
+    while at >= 0:
+        view, e = at >> 32, at & 0xFFFFFFFF
+        place = a.ROW // 2 + (int(kept[view].scalars[a.WIDTH]) + 1) // 2
+        assert kept[view].words[e, place + 1] == before
+        found.append((view, e))
+        before, at = at, int(kept[view].words[e, place])
     return found
+
+
+def _check_rows(arrays: Any, live: set[int]) -> None:
+    s = arrays.scalars
+    there = [e for e in range(int(s[a.TOP])) if arrays.words[e, a.DIED] == a.NEVER]
+    dead = [e for e in range(int(s[a.TOP])) if arrays.words[e, a.DIED] not in (a.NEVER, a.FREED)]
+    assert set(there) == live
+    assert len(there) == s[a.LIVE] and len(dead) == s[a.SPENT]
+    slots = arrays.by_row["number"]
+    for table in (slots, arrays.by_key["number"]):  # a full one would be looked through for ever
+        assert 2 * np.count_nonzero(table) <= len(table)
+    assert sorted(slots[slots != 0].tolist()) == sorted(e + 1 for e in there + dead)
+    width = int(s[a.WIDTH])
+    rows = [tuple(arrays.halves[e, a.ROW : a.ROW + width].tolist()) for e in there]
+    assert all(n == 1 for n in Counter(rows).values())
+    mask = (1 << width) - 1
+    for number in range(int(arrays.asked[mask])):
+        _check_chains(arrays, number, set(there) | set(dead))
+
+
+def _check_chains(arrays: Any, number: int, members: set[int]) -> None:
+    place = int(arrays.scalars[a.LINK0]) + 2 * number
+    shift = int(arrays.scalars[a.SHIFT])
+    heads = [int(n - 1) for n in arrays.by_key["number"] if n]
+    found = list[int]()
+    for head in (h >> shift for h in heads if h & ((1 << shift) - 1) == number):
+        length, before, e = -int(arrays.links[head, place + 1]), None, head
+        while e >= 0:
+            if before is not None:
+                assert arrays.links[e, place + 1] == before
+            found.append(e)
+            length -= 1
+            before, e = e, int(arrays.links[e, place])
+        assert length == 0
+    assert len(found) == len(set(found)) and set(found) == members

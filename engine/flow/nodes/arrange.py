@@ -13,23 +13,29 @@ from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, KeepsRows, lifetime_sc
 from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row, forget
+from oxiseq.engine.kernels.flow.windowing import LIST_HALVES
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 _LINE: Final = 8
 """Words of a line of the cache."""
-_HEADER: Final = 4
-"""Words of an entry before its row."""
+_MANY: Final = 1 << 10
+"""Listed rows, of which there is one such table for each pattern, from which on room for half as many more is made."""
 
 
 class Arrange(KeepsRows):
-    """`out` stays empty: joins read the kept rows, and those of `inputs[0]`. room: rows to begin with."""
+    """`out` stays empty: joins read the kept rows, and those of `inputs[0]`. room: rows to begin with; listed: another
+    kernel takes them in (kernels/flow/windowing.py), and lists them."""
 
-    def __init__(self, form: p.Arrange, child: Buffer, room: int = 64, clock: I64 = ALL_TIME) -> None:
+    def __init__(
+        self, form: p.Arrange, child: Buffer, room: int = 64, clock: I64 = ALL_TIME, *, listed: bool = False
+    ) -> None:
         super().__init__(child.width, (child,))
         self._form = form
         self._least, self._clock = room, clock
+        self._listed = listed
+        self._link0 = k.ROW + child.width + child.width % 2 + LIST_HALVES * listed
         self._memory = Replaceable(self._allocated(room))
         self.address = self._memory.address
         """Of its memory, for kernels."""
@@ -46,15 +52,17 @@ class Arrange(KeepsRows):
         """Nothing kept."""
         width, (key, loose) = self.inputs[0].width, (self._form.key, self._form.loose)
         by, checked = loose[: k.MOST_LOOSE], loose[k.MOST_LOOSE :]
-        whole, coming = not loose and set(key) == set(range(width)), self._form.coming
+        # What is listed is looked for in `by_row` whatever the key: a pattern without variables has no columns at all.
+        whole, coming = not loose and set(key) == {*range(width)} and not self._listed, self._form.coming
         masks = 1 << len(by)
         scalars = np.zeros(k.SCALARS, np.int64)
         scalars[k.WIDTH], scalars[k.WHOLE], scalars[k.COMING] = width, whole, coming
+        scalars[k.COUNTED] = self._listed
         scalars[k.SHIFT], scalars[k.LEAST] = len(by), self._least
-        scalars[k.LINK0], scalars[k.LINKS] = k.ROW + width + width % 2, 1
+        scalars[k.LINK0], scalars[k.LINKS] = self._link0, 1
         scalars[[k.FREE, k.DEAD]] = -1
         scalars[[k.CLOCK, k.BEGINS, k.LIMIT]] = lifetime_scalars(self._form.lifetime, self._clock)
-        words = lines(room, _words(width, 1))
+        words = lines(room, _words(self._link0, 1))
         asked = np.zeros(masks, np.int64)
         if not by:
             asked[0] = 1  # the chains by key alone are always there
@@ -87,7 +95,8 @@ class Arrange(KeepsRows):
             self._keep(*self._rows())
 
     def _more_entries(self, memory: k.Arrangement) -> None:
-        size = 2 * len(memory.words)
+        half = self._listed and len(memory.words) >= _MANY
+        size = len(memory.words) * 3 // 2 if half else 2 * len(memory.words)
         most = 1 << 30 - int(memory.scalars[k.SHIFT])
         if size > most:
             raise LimitError(len(memory.words), most // 2, "rows kept for a join")
@@ -102,9 +111,9 @@ class Arrange(KeepsRows):
         call(fill_by_key, self._memory)
 
     def _more_links(self, memory: k.Arrangement) -> None:
-        links = 2 * int(memory.scalars[k.LINKS])
+        links = 1 + int(memory.scalars[k.LINKS])
         memory.scalars[k.LINKS] = links
-        self._set_words(memory, len(memory.words), _words(self.inputs[0].width, links))
+        self._set_words(memory, len(memory.words), _words(self._link0, links))
 
     def _set_words(self, memory: k.Arrangement, entries: int, words: int) -> None:
         made = lines(entries, words)
@@ -152,7 +161,7 @@ class Arrange(KeepsRows):
         return memory.words.nbytes + memory.by_row.nbytes + memory.by_key.nbytes
 
 
-def _words(width: int, links: int) -> int:
+def _words(link0: int, links: int) -> int:
     """Words of an entry: a line of the cache if it fits and would be half of it."""
-    words = _HEADER + (width + 1) // 2 + links
+    words = link0 // 2 + links
     return _LINE if _LINE // 2 < words <= _LINE else words

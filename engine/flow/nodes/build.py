@@ -14,9 +14,9 @@ from oxiseq.engine.flow.nodes.closure import Closure
 from oxiseq.engine.flow.nodes.computing import Extend, Filter
 from oxiseq.engine.flow.nodes.consolidate import Consolidate
 from oxiseq.engine.flow.nodes.distinct import Distinct
-from oxiseq.engine.flow.nodes.fed import Fed
+from oxiseq.engine.flow.nodes.fed import Fed, Windowed
 from oxiseq.engine.flow.nodes.group import Group
-from oxiseq.engine.flow.nodes.join import Join
+from oxiseq.engine.flow.nodes.join import Join, JoinAll
 from oxiseq.engine.flow.nodes.lookup import Lookup, LookupBetween
 from oxiseq.engine.flow.nodes.node import ALL_TIME, Node
 from oxiseq.engine.flow.nodes.reach import Reach
@@ -43,7 +43,9 @@ def build(
 def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, order: TermOrder, clock: I64) -> Node:
     children = [nodes[place].out for place in p.inputs(form)]
     match form:
-        case p.Patterns() | p.Asked() | p.Quads() | p.Graphs() | p.Given():
+        case p.Patterns():
+            return Windowed(width)
+        case p.Asked() | p.Quads() | p.Graphs() | p.Given():
             return Fed(width)
         case p.Constant():
             return linear.Constant(form, terms)
@@ -67,6 +69,8 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
             return Arrange(form, children[0], clock=clock)
         case p.Join(left, right):
             return Join(_arranged(nodes[left]), _arranged(nodes[right]))
+        case p.JoinAll(patterns):
+            return JoinAll(form, width, [_windowed(nodes[place]) for place in patterns], terms)
         case p.Lookup(_, table):
             arranged = _arranged(nodes[table])
             if form.bound is not None:
@@ -103,3 +107,10 @@ def _arranged(node: Node) -> Arrange:
     if not isinstance(node, Arrange):
         raise TypeError(f"a join of {type(node).__name__}")
     return node
+
+
+def _windowed(node: Node) -> Arrange:
+    """The rows of a source. Raises TypeError for any other operator."""
+    if not isinstance(node, Windowed):
+        raise TypeError(f"a join of {type(node).__name__}")
+    return node.rows

@@ -38,25 +38,31 @@ _FIRST_KNOWN: Final = 16
 """Values that there is room for to begin with."""
 
 
+def conditions_on(
+    conditions: Sequence[Expression], width: int, terms: TermDictionary
+) -> tuple[ConditionFilter, Sifting]:
+    """Conditions on rows of so many columns, and as kernels take them."""
+    names = [*(p.column(i) for i in range(width)), UNBOUND]
+    found = ConditionFilter([condition(each) for each in conditions], names, terms)
+    depth = max((int(code[1]) for code in found.programs), default=1)
+    sifting = Sifting(
+        next=np.zeros(1, np.int64),
+        ends=np.cumsum([0, *map(len, found.programs)], dtype=np.int64),
+        code=np.concatenate([np.zeros(0, np.int32), *found.programs]),
+        values=np.zeros(width + 1, np.int64),
+        numbers=np.zeros((depth, 2), np.float64),
+        machine=np.zeros((depth, 4), np.int64),
+        memo=np.zeros((1, 1), np.uint8),
+    )
+    return found, sifting
+
+
 class Filter(KernelNode):
     def __init__(self, form: p.Filter, child: Buffer, terms: TermDictionary) -> None:
         super().__init__(child.width, (child,))
-        names = [*(p.column(i) for i in range(child.width)), UNBOUND]
-        self._conditions = ConditionFilter([condition(each) for each in form.conditions], names, terms)
+        self._conditions, sifting = conditions_on(form.conditions, child.width, terms)
         self._terms = terms
-        codes = self._conditions.programs
-        depth = max((int(code[1]) for code in codes), default=1)
-        self._memory = Replaceable(
-            Sifting(
-                next=np.zeros(1, np.int64),
-                ends=np.cumsum([0, *map(len, codes)], dtype=np.int64),
-                code=np.concatenate([np.zeros(0, np.int32), *codes]),
-                values=np.zeros(child.width + 1, np.int64),
-                numbers=np.zeros((depth, 2), np.float64),
-                machine=np.zeros((depth, 4), np.int64),
-                memo=np.zeros((1, 1), np.uint8),
-            )
-        )
+        self._memory = Replaceable(sifting)
 
     def call(self) -> Call:
         return Call(sift, (self._memory.address, self._terms.address, self.inputs[0].address, self.out.address))

@@ -1,18 +1,27 @@
-"""The pairs of two arrangements that agree (operators.md, 3.2)."""
+"""Rows of arrangements that agree (operators.md, 3.2, 3.7). Joins keep no rows: arrangements do, and are stepped
+before."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.nodes.arrange import Arrange
+from oxiseq.engine.flow.nodes.computing import conditions_on
 from oxiseq.engine.flow.nodes.node import Call, KernelNode
+from oxiseq.engine.kernels.flow import conjoining as k
 from oxiseq.engine.kernels.flow.joining import PLACES, SIDE, Joining, join
 from oxiseq.engine.kernels.flow.walking import ENTRY_AT
-from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Expression
+from oxiseq.grammar.scope import expression_variables
 
 
 class Join(KernelNode):
-    """It keeps no rows: it joins the arrangements, which have been stepped before."""
+    """The pairs of two."""
 
     def __init__(self, left: Arrange, right: Arrange) -> None:
         super().__init__(left.inputs[0].width + right.inputs[0].width, (left.inputs[0], right.inputs[0]))
@@ -29,3 +38,46 @@ class Join(KernelNode):
     def provide(self, answer: int) -> None:
         for side in self._sides:
             side.make_room()
+
+
+class JoinAll(KernelNode):
+    """The joined rows of several triple patterns."""
+
+    def __init__(self, form: p.JoinAll, width: int, kept: Sequence[Arrange], terms: TermDictionary) -> None:
+        super().__init__(width, tuple(each.inputs[0] for each in kept))
+        self._kept, self._terms = kept, terms
+        self._conditions = Pointers(conditions_on(form.conditions, width, terms)[1])
+        count = len(kept)
+        scalars = np.zeros(k.SCALARS, np.int64)
+        scalars[k.COME], scalars[k.GO], scalars[k.DEPTH] = form.only != "GO", form.only != "COME", -1
+        masks = [sum(1 << i for i, mine in enumerate(form.columns) if v in mine) for v in range(width)]
+        self._memory = Pointers(
+            k.Conjoining(
+                scalars,
+                np.array([each.address for each in kept], np.int64),
+                np.array([buffer.address for buffer in self.inputs], np.int64),
+                np.zeros(count, np.int64),
+                np.zeros(count, np.int64),
+                np.cumsum([0, *map(len, form.columns)], dtype=np.int64),
+                np.array([v for mine in form.columns for v in mine], np.int64),
+                np.array(masks, np.int64),
+                np.full((count, 8), -1),
+                np.zeros(count, k.LEVEL),
+                np.zeros(count * count, k.BEST),
+                np.array([_mask(each, width) for each in form.conditions], np.int64),
+                np.zeros((count, max(map(len, form.columns))), np.uint32),
+            )
+        )
+
+    def call(self) -> Call:
+        conditions = self._conditions.address, self._terms.address
+        return Call(k.conjoin, (self._memory.address, *conditions, self.out.address))
+
+    def provide(self, answer: int) -> None:
+        self._kept[int(self._memory.arrays.scalars[k.WHICH])].make_room()
+
+
+def _mask(condition: Expression, width: int) -> int:
+    """The columns that it reads."""
+    read = expression_variables(condition)
+    return sum(1 << i for i in range(width) if p.column(i) in read)

@@ -14,7 +14,7 @@ orders of terms do not look at raw columns.
     Look, Closure                         pairs of new facts with earlier ones; paths in time
     Filter, Extend, Pick, Negate, Union   row by row, without memory
     Lasting                               intervals, row by row
-    Arrange, Join                         pairs; the memory of joins is in the arrangements
+    Arrange, Join, JoinAll                joined rows; the memory of joins is in the arrangements
     Lookup                                rows and a table's rows for them, without memory of the rows
     Follow, Extreme                       pairs in order of time; the first or last rows
     Distinct, Consolidate, Once, Group    rows counted
@@ -44,10 +44,24 @@ from oxiseq.engine.flow.plan.forms import (
     renamed,
 )
 from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
-from oxiseq.engine.flow.plan.pairs import SIGNS, Arrange, Bound, Extreme, Follow, Join, Lookup, Sign, Timed
+from oxiseq.engine.flow.plan.pairs import (
+    SIGNS,
+    Arrange,
+    Bound,
+    Extreme,
+    Follow,
+    Join,
+    JoinAll,
+    Lookup,
+    Only,
+    Sign,
+    Timed,
+)
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Negate, Pick, Union
 from oxiseq.engine.flow.plan.sheet import Sheet
 from oxiseq.engine.flow.plan.sources import (
+    MOST_PATTERNS,
+    MOST_VARIABLES,
     Asked,
     Constant,
     Given,
@@ -63,6 +77,8 @@ from oxiseq.engine.flow.plan.sources import (
 )
 
 __all__ = [
+    "MOST_PATTERNS",
+    "MOST_VARIABLES",
     "SIGNS",
     "Arrange",
     "Asked",
@@ -84,12 +100,14 @@ __all__ = [
     "Graphs",
     "Group",
     "Join",
+    "JoinAll",
     "Lasting",
     "Lifetime",
     "Look",
     "Lookup",
     "Negate",
     "Once",
+    "Only",
     "Patterns",
     "Pick",
     "Place",

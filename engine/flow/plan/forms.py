@@ -9,7 +9,7 @@ from typing import TypeAlias
 from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Reach
 from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
-from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, Lookup
+from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, JoinAll, Lookup
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Negate, Pick, Union
 from oxiseq.engine.flow.plan.sources import Asked, Constant, Given, Graphs, Patterns, Quads
 from oxiseq.grammar.algebra import Call
@@ -31,6 +31,7 @@ Form: TypeAlias = (
     | Lasting
     | Arrange
     | Join
+    | JoinAll
     | Lookup
     | Follow
     | Extreme
@@ -67,7 +68,7 @@ def inputs(form: Form) -> tuple[int, ...]:
     match form:
         case Patterns() | Asked() | Quads() | Graphs() | Given() | Constant():
             return ()
-        case Union(children):
+        case Union(children) | JoinAll(children):
             return children
         case Join(left, right):
             return left, right
@@ -86,6 +87,8 @@ def renamed(form: Form, places: Mapping[int, int]) -> Form:
             return form
         case Union(children):
             return Union(tuple(places[c] for c in children))
+        case JoinAll(children):
+            return replace(form, children=tuple(places[c] for c in children))
         case Join(left, right):
             return Join(places[left], places[right])
         case Look(child, kept):
@@ -105,7 +108,7 @@ def is_one_to_one(plan: FlowPlan) -> bool:
     place = plan.root
     while True:
         match plan.forms[place]:
-            case Patterns() | Quads() | Graphs():
+            case Patterns() | JoinAll() | Quads() | Graphs():
                 return True
             case Filter(child, conditions) if all(map(is_pure, conditions)):
                 place = child

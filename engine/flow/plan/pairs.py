@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
 from oxiseq.engine.flow.plan.sources import Lifetime
+from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.records import dataclass
 
 
@@ -28,6 +29,22 @@ class Join:
 
     left: int
     right: int
+
+
+Only: TypeAlias = Literal["", "COME", "GO"]
+"""Which rows are needed: those that come, those that go, or all."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinAll:
+    """The joined rows of several sources of one triple pattern each, all at once: nothing is kept of parts. columns: by
+    source the variable that each of its columns is; a row has the variables in order. conditions: those for which some
+    do not hold are left out, as soon as that is seen; a FILTER behind it decides."""
+
+    children: tuple[int, ...]
+    columns: tuple[tuple[int, ...], ...]
+    only: Only = ""
+    conditions: tuple[Expression, ...] = ()
 
 
 Sign: TypeAlias = Literal["<", "=", ">"]

@@ -8,7 +8,7 @@ from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Distinct, Group, Once, Reach
 from oxiseq.engine.flow.plan.forms import FlowPlan, Form, inputs, renamed
 from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, TimeTerm, Triples
-from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, Lookup
+from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, JoinAll, Lookup
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Pick, Union
 from oxiseq.engine.flow.plan.sources import Asked, Constant, Given, Graphs, Patterns, Quads, column
 from oxiseq.grammar.algebra import Expression
@@ -88,7 +88,7 @@ class Sheet:
     def is_set(self, place: int) -> bool:
         """Whether it surely has each of its rows once."""
         match self._forms[place]:
-            case Patterns() | Quads() | Graphs() | Distinct() | Once() | Reach() | Group():
+            case Patterns() | JoinAll() | Quads() | Graphs() | Distinct() | Once() | Reach() | Group():
                 return True
             case Given(once=once):
                 return once
@@ -118,8 +118,8 @@ class Sheet:
 
     def _width_of(self, form: Form) -> int:
         match form:
-            case Patterns(query, _):
-                return len(query.keys)
+            case Patterns():
+                return len(form.keys)
             case Quads():
                 return form.width
             case Graphs():
@@ -138,6 +138,8 @@ class Sheet:
                 return len(columns)
             case Union(children):
                 return self._widths[children[0]]
+            case JoinAll(_, columns):
+                return 1 + max((c for each in columns for c in each), default=-1)
             case Join(left, right) | Lookup(left, right):
                 return self._widths[left] + self._widths[right]
             case Follow(left, right):
@@ -151,7 +153,7 @@ class Sheet:
         match form:
             case Given(raw=raw):
                 return raw
-            case Patterns() | Asked() | Quads() | Graphs() | Constant():
+            case Patterns() | Asked() | Quads() | Graphs() | Constant() | JoinAll():
                 return ()
             case Once(child, numbered):
                 width = self._widths[child]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.terms.texts import Term
-from oxiseq.engine.windows.plan import ConjunctiveQuery
-from oxiseq.grammar.algebra import TermOrVariable, TriplePattern
+from oxiseq.grammar.algebra import Expression, TermOrVariable, TriplePattern
 from oxiseq.grammar.records import dataclass
 
 
@@ -36,14 +35,26 @@ class GraphPlace:
 Place: TypeAlias = WindowPlace | GraphPlace
 
 
+MOST_PATTERNS: Final = 62
+MOST_VARIABLES: Final = 62
+"""Of a conjunction: bits of a mask."""
+
+
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """A conjunction of triple patterns, each on a window or on a graph of the knowledge base, with FILTERs on their
-    variables: each of its rows once (engine/windows). `query.sources` are places in `places`. Columns: its variables
-    and blank nodes in order of appearance, called `column(0)`, `column(1)`... there."""
+    """A conjunction of triple patterns, each on the window or the graph of the knowledge base at its place, with
+    FILTERs on their variables: each of its rows once. Columns: its variables in order of appearance, which are called
+    `column(0)`, `column(1)`... there."""
 
-    query: ConjunctiveQuery
+    patterns: tuple[TriplePattern, ...]
+    filters: tuple[Expression, ...]
     places: tuple[Place, ...]
+
+    @property
+    def keys(self) -> tuple[Variable, ...]:
+        """What its columns are."""
+        terms = (t for each in self.patterns for t in (each.subject, each.predicate, each.object))
+        return tuple(dict.fromkeys(t for t in terms if isinstance(t, Variable)))
 
 
 @dataclass(frozen=True, slots=True)

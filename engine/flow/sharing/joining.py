@@ -9,7 +9,8 @@ operators behind it. So are groups that differ in their aggregates only (widenin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from pyoxigraph import Variable
 
@@ -17,14 +18,11 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.sharing.lifting import NotLiftedError, lifted, parameter
 from oxiseq.engine.flow.sharing.opening import Constant, Filling, Opened, closed, opened, slot
 from oxiseq.engine.flow.sharing.widening import put
-from oxiseq.engine.windows.plan import ConjunctiveQuery
-from oxiseq.grammar.algebra import TriplePattern
 
 LEAST: Final = 3
 """So many plans that differ in constants are lifted."""
 _NOT_YET: Final = -1
 """In place of a root."""
-_Joined: TypeAlias = tuple[tuple[TriplePattern, ...], tuple[int, ...], tuple[p.Place, ...]]
 
 
 class Output(NamedTuple):
@@ -106,9 +104,9 @@ class _Joining:
 
     def _unfiltered(self, sheet: p.Sheet, form: p.Form) -> int | None:
         """Of a conjunction that others have with other filters: its filters behind it."""
-        if not isinstance(form, p.Patterns) or not form.query.filters or _joined(form) not in self._filtered:
+        if not isinstance(form, p.Patterns) or not form.filters or _unfiltered(form) not in self._filtered:
             return None
-        return sheet.filtered(sheet.add(_unfiltered(form)), form.query.filters)
+        return sheet.filtered(sheet.add(_unfiltered(form)), form.filters)
 
 
 def _tables(outputs: Sequence[Output]) -> tuple[int, ...]:
@@ -132,19 +130,15 @@ def _parameters(constants: Sequence[tuple[Constant, ...]]) -> tuple[Mapping[Vari
     return known, slots
 
 
-def _joined(form: p.Patterns) -> _Joined:
-    return form.query.patterns, form.query.sources, form.places
-
-
 def _unfiltered(form: p.Patterns) -> p.Patterns:
-    return p.Patterns(ConjunctiveQuery(form.query.patterns, (), form.query.sources), form.places)
+    return replace(form, filters=())
 
 
-def _filtered_otherwise(plans: Sequence[p.FlowPlan]) -> set[_Joined]:
+def _filtered_otherwise(plans: Sequence[p.FlowPlan]) -> set[p.Patterns]:
     """The conjunctions that some have with other filters than others."""
-    filters: dict[_Joined, set[tuple[object, ...]]] = {}
+    filters: dict[p.Patterns, set[tuple[object, ...]]] = {}
     for plan in plans:
         for form in plan.forms:
             if isinstance(form, p.Patterns):
-                filters.setdefault(_joined(form), set()).add(form.query.filters)
+                filters.setdefault(_unfiltered(form), set()).add(form.filters)
     return {each for each, different in filters.items() if len(different) > 1}

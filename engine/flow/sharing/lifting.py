@@ -16,7 +16,6 @@ from pyoxigraph import Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.flow.sharing.opening import closed, stars
-from oxiseq.engine.windows.plan import ConjunctiveQuery
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.scope import conjuncts, expression_variables
 
@@ -45,11 +44,7 @@ def lifted(sheet: p.Sheet, forms: Sequence[p.Form], widths: Sequence[int], root:
 
 def _part(form: p.Patterns, numbers: Sequence[int]) -> p.Patterns:
     """Some of the patterns of a conjunction, without its filters."""
-    query = form.query
-    sources = [query.sources[i] if query.sources else 0 for i in numbers]
-    used = sorted({*sources})
-    part = ConjunctiveQuery(tuple(query.patterns[i] for i in numbers), (), tuple(map(used.index, sources)))
-    return p.Patterns(part, tuple(form.places[i] for i in used))
+    return p.Patterns(tuple(form.patterns[i] for i in numbers), (), tuple(form.places[i] for i in numbers))
 
 
 def _shifted(form: p.Timed, side: _Lifted, both: bool) -> p.Timed:
@@ -123,46 +118,43 @@ class _Lifting:
     # --- leaves ---------------------------------------------------------------------------------------
 
     def _patterns(self, form: p.Patterns) -> _Lifted:
-        groups = stars(form.query.patterns)
-        if len(groups) != 2 or not any(name in form.query.keys for name in self._parameters):
+        groups = stars(form.patterns)
+        if len(groups) != 2 or not any(name in form.keys for name in self._parameters):
             return self._conjunction(form)
         return self._two_stars(form, [_part(form, numbers) for numbers in groups])
 
     def _two_stars(self, form: p.Patterns, parts: Sequence[p.Patterns]) -> _Lifted:
         """A conjunction whose constants are in the table: star by star."""
-        names = [[key for key in part.query.keys if key not in self._parameters] for part in parts]
+        names = [[key for key in part.keys if key not in self._parameters] for part in parts]
         filters: list[list[Expression]] = [[], [], []]
-        for each in form.query.filters:
+        for each in form.filters:
             read = expression_variables(each).difference(self._parameters)
             filters[next((i for i, mine in enumerate(names) if read <= {*mine}), 2)].append(each)
         if any(map(self._reads, filters[2])):
             raise NotLiftedError("a condition on both stars and a constant")
-        whole = (replace(q, query=replace(q.query, filters=tuple(f))) for q, f in zip(parts, filters, strict=False))
+        whole = (replace(part, filters=tuple(f)) for part, f in zip(parts, filters, strict=False))
         sides = [self._conjunction(each) for each in whole]
         shared = [name for name in names[0] if name in names[1]]
         pair = self._pair(sides, [tuple(mine.index(name) for name in shared) for mine in names], [(), ()])
         places = {name: 1 + i for i, name in enumerate((*names[0], *names[1]))}
-        columns = {name: p.column(i) for name, i in places.items() if isinstance(name, Variable)}
+        columns = {name: p.column(i) for name, i in places.items()}
         node = self._filtered(pair.node, filters[2], columns)
-        kept = (places[key] for key in form.query.keys if key not in self._parameters)
+        kept = (places[key] for key in form.keys if key not in self._parameters)
         found = self._sheet.pick(node, ((0,), *((i,) for i in kept)))
         return _Lifted(self._sheet.add(p.Consolidate(found)), True)  # leaves omit rows that come and go
 
     def _conjunction(self, form: p.Patterns) -> _Lifted:
-        query = form.query
-        variables = [key for key in query.keys if isinstance(key, Variable)]
-        numbers = {name: i for i, name in enumerate(variables)}
-        mine = [f for f in query.filters if self._reads(f)]
-        free = tuple(f for f in query.filters if f not in mine)
+        numbers = {name: i for i, name in enumerate(form.keys)}
+        mine = [f for f in form.filters if self._reads(f)]
+        free = tuple(f for f in form.filters if f not in mine)
         names = {name: p.column(i) for name, i in numbers.items()}
-        (renamed,) = closed((replace(form, query=replace(query, filters=())),), names)
+        (renamed,) = closed((replace(form, filters=()),), names)
         assert isinstance(renamed, p.Patterns)
-        whole = ConjunctiveQuery(renamed.query.patterns, tuple(placed(f, names) for f in free), query.sources)
-        node = self._sheet.add(p.Patterns(whole, form.places))
+        node = self._sheet.add(replace(renamed, filters=tuple(placed(f, names) for f in free)))
         key = [(numbers[name], 1 + i) for i, name in enumerate(self._parameters) if name in numbers]
         if not key and not mine:
             return _Lifted(node, False)
-        width = len(variables)
+        width = len(numbers)
         found = self._looked_up(node, key, self._bound(mine, names))
         columns = {**names, **self._constants(width)}
         found = self._filtered(found, mine, columns)

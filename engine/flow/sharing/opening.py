@@ -18,8 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
-from oxiseq.engine.flow.plan import Extend, Filter, FlowPlan, Form, Patterns, is_pure
-from oxiseq.engine.windows.plan import MOST_VARIABLES
+from oxiseq.engine.flow.plan import MOST_VARIABLES, Extend, Filter, FlowPlan, Form, Patterns, is_pure
 from oxiseq.grammar.algebra import Call, Expression, FunctionCall, TermOrVariable, TriplePattern
 
 Constant: TypeAlias = NamedNode | Literal
@@ -60,10 +59,9 @@ def closed(forms: Sequence[Form], known: Mapping[Variable, Filling]) -> tuple[Fo
 
 def _opened(form: Form, taken: Callable[[Constant], Variable]) -> Form:
     match form:
-        case Patterns(query, _):
-            filters = tuple(opened_expression(e, taken) for e in query.filters)
-            patterns = opened_patterns(query.patterns, taken)
-            return replace(form, query=replace(query, patterns=patterns, filters=filters))
+        case Patterns(patterns, filters):
+            conditions = tuple(opened_expression(e, taken) for e in filters)
+            return replace(form, patterns=opened_patterns(patterns, taken), filters=conditions)
         case Filter(_, conditions):
             return replace(form, conditions=tuple(opened_expression(e, taken) for e in conditions))
         case Extend(_, expression) if is_pure(expression):
@@ -137,13 +135,9 @@ def opened_expression(expression: Expression, taken: Callable[[Constant], Variab
 
 def _closed(form: Form, known: Mapping[Variable, Filling]) -> Form:
     match form:
-        case Patterns(query, _):
-            patterns = tuple(
-                TriplePattern(_of(each.subject, known), each.predicate, _of(each.object, known))
-                for each in query.patterns
-            )
-            filters = tuple(filled(e, known) for e in query.filters)
-            return replace(form, query=replace(query, patterns=patterns, filters=filters))
+        case Patterns(patterns, filters):
+            closed_ = tuple(TriplePattern(_of(t.subject, known), t.predicate, _of(t.object, known)) for t in patterns)
+            return replace(form, patterns=closed_, filters=tuple(filled(e, known) for e in filters))
         case Filter(_, conditions):
             return replace(form, conditions=tuple(filled(e, known) for e in conditions))
         case Extend(_, expression):

@@ -17,7 +17,6 @@ from oxiseq.engine.flow.sparql.around import Around
 from oxiseq.engine.flow.sparql.correlation import correlated
 from oxiseq.engine.flow.sparql.grounds import EachEvent, EachGraph, Ground, Merge, Scope
 from oxiseq.engine.flow.sparql.rebuilding import among_named
-from oxiseq.engine.windows.plan import ConjunctiveQuery
 from oxiseq.grammar.algebra import (
     Bind,
     Call,
@@ -114,7 +113,7 @@ class Asking:
             this = self._relations.filter(whole, [Call("SAMETERM", (graph, name))])
             return self._relations.project(this, ())
         s, o = (p.column(i) for i in (0, 2))
-        found = p.Patterns(ConjunctiveQuery((TriplePattern(s, p.column(1), o),), (), (0,)), (p.GraphPlace(name),))
+        found = p.Patterns((TriplePattern(s, p.column(1), o),), (), (p.GraphPlace(name),))
         whole = self._relations.source(found, (Variable("s"), Variable("p"), Variable("o")), ())
         return self._relations.distinct(self._relations.project(whole, ()))
 

@@ -1,4 +1,4 @@
-"""Triple patterns as leaves: conjunctions on windows and graphs, joined at once by engine/windows."""
+"""Triple patterns as leaves: conjunctions on windows and graphs (plan.Patterns)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Column, Relation, Relations
 from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.flow.sparql.grounds import EachEvent, EachGraph, Ground, Merge
-from oxiseq.engine.windows.plan import MOST_PATTERNS, MOST_VARIABLES, ConjunctiveQuery
 from oxiseq.grammar.algebra import Expression, TermOrVariable, TriplePattern
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import plain_variables
@@ -92,14 +91,12 @@ class Leaves:
     def _leaf(self, whole: Conjunction) -> Relation:
         keys = whole.keys
         names = {key: p.column(i) for i, key in enumerate(keys)}
-        known = [place for _, place in whole.patterns if isinstance(place, p.WindowPlace | p.GraphPlace)]
-        places = tuple(dict.fromkeys(known))
-        query = ConjunctiveQuery(
+        form = p.Patterns(
             tuple(renamed(pattern, names) for pattern, _ in whole.patterns),
             tuple(placed(f, {v: c for v, c in names.items() if isinstance(v, Variable)}) for f in whole.filters),
-            tuple(places.index(place) for place in known),
+            tuple(place for _, place in whole.patterns if isinstance(place, p.WindowPlace | p.GraphPlace)),
         )
-        return self._relations.source(p.Patterns(query, places), keys, keys)
+        return self._relations.source(form, keys, keys)
 
 
 def renamed(pattern: TriplePattern, names: dict[Key, Variable]) -> TriplePattern:
@@ -114,14 +111,14 @@ def renamed(pattern: TriplePattern, names: dict[Key, Variable]) -> TriplePattern
 
 
 def _parts(patterns: Sequence[tuple[TriplePattern, Where]]) -> Iterator[Conjunction]:
-    """As many patterns at once as engine/windows joins, those together that share variables."""
+    """As many patterns as a conjunction may have, those together that share variables."""
     left = list(dict.fromkeys(patterns))
     while left:
         part, keys = Conjunction(), set[Key]()
-        while left and len(part.patterns) < MOST_PATTERNS:
+        while left and len(part.patterns) < p.MOST_PATTERNS:
             number = next((i for i, (pattern, _) in enumerate(left) if not keys.isdisjoint(keys_of(pattern))), 0)
             more = keys.union(keys_of(left[number][0]))
-            if len(more) > MOST_VARIABLES:
+            if len(more) > p.MOST_VARIABLES:
                 break
             keys = more
             part.patterns.append(left.pop(number))

@@ -12,7 +12,8 @@ Entries that agree in what a join looks for are a chain. Without loose columns t
 for each. With them it is by `mask`, which of the loose columns the row binds, and by `subset`, those of them that the
 other side binds too: the chain of the rows with this mask that agree in key and subset. Chains of a mask and a subset
 are made when a join first asks for them, and kept from then on. An entry's links are numbered in the order in which
-the subsets of its mask were asked for.
+the subsets of its mask were asked for. The first entry of a chain has no previous one: -1, or where chains are counted
+how many they are, below 0.
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ MOST_LOOSE: Final = 4
     LIMIT,  # for how long it is kept
     KEPT,  # rows that the last look has left
     COMING,  # 1: rows only come, each once: none is looked for as a whole
+    COUNTED,  # 1: of a source (windowing.py): chains know their length, and `by_row` has what has died in this batch
     SCALARS,
-) = range(21)
+) = range(22)
 
 NOTHING, ENTRIES, KEYS, LINKS_EACH, LESS = range(5)
 """What is wanted: more entries, more slots by key, more links for each, or less of all."""

@@ -19,6 +19,7 @@ from oxiseq.engine.kernels.flow.arrangement import (
     CHAINS,
     CLOCK,
     COMING,
+    COUNTED,
     DEAD,
     DIED,
     ENTRIES,
@@ -51,7 +52,7 @@ from oxiseq.engine.kernels.flow.arrangement import (
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
 from oxiseq.engine.kernels.flow.moments import time_in
-from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag
+from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag, same_rows
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.slots import drop_slot, fetch_slot, find_number, put_slot, slot_of_row
@@ -82,18 +83,18 @@ def arrange(S: Ptr[Arrangement], D: Delta) -> int:
     far = scalars[LIVE] > _FAR
     for i in range(scalars[PLACE], count):
         mask = mask_of(rows, i, 0, loose)
-        if _lacks_room(S, mask):
+        if lacks_room(S, mask):
             scalars[PLACE] = i
             return NEED_ROOM
         if far and i + _AHEAD < count:
-            _fetch(S, rows, i + _AHEAD)
+            fetch_row(S, rows, i + _AHEAD)
         _change(S, rows, i, mask, at[i], weight[i])
     scalars[PLACE] = 0
     return DONE
 
 
 @inner
-def _lacks_room(S: Ptr[Arrangement], mask: int) -> bool:
+def lacks_room(S: Ptr[Arrangement], mask: int) -> bool:
     """Whether something is wanted before a row with this mask may come."""
     scalars = v.scalars(S)
     if scalars[FREE] < 0 and scalars[TOP] == v.words(S).shape[0]:
@@ -108,13 +109,26 @@ def _lacks_room(S: Ptr[Arrangement], mask: int) -> bool:
 
 
 @inner
-def _fetch(S: Ptr[Arrangement], rows: Array, i: int) -> None:
-    """Row `i` of a delta will be taken in soon."""
-    scalars = v.scalars(S)
+def fetch_row(S: Ptr[Arrangement], rows: Array, i: int) -> None:
+    """Row `i` of a table will be taken in, or looked for, soon."""
+    scalars, loose = v.scalars(S), v.loose(S)
     if scalars[WHOLE] == 0 and scalars[COMING] == 0:
         fetch_slot(S, _BY_ROW, row_tag(rows, i, 0, scalars[WIDTH]))
-    if v.loose(S).shape[0] == 0:
-        fetch_slot(S, _BY_KEY, key_tag(rows, i, 0, v.key(S), v.loose(S), 0, 0))
+    if loose.shape[0] == 0:
+        fetch_slot(S, _BY_KEY, key_tag(rows, i, 0, v.key(S), loose, 0, 0))
+    elif scalars[COUNTED] != 0:
+        mask = (1 << loose.shape[0]) - 1
+        for number in range(v.asked(S)[mask]):
+            fetch_slot(S, _BY_KEY, key_tag(rows, i, 0, v.key(S), loose, mask, v.subsets(S)[mask, number]))
+
+
+@inner
+def fetch_chain(S: Ptr[Arrangement], rows: Array, i: int, mask: int, subset: int) -> None:
+    """A row, if the subset is all of it, or `first_of_chain` will be looked for soon."""
+    if subset == mask:
+        fetch_slot(S, _BY_ROW, row_tag(rows, i, 0, v.scalars(S)[WIDTH]))
+    else:
+        fetch_slot(S, _BY_KEY, key_tag(rows, i, 0, v.key(S), v.loose(S), mask, subset))
 
 
 @inner
@@ -132,7 +146,7 @@ def _change(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weight:
     """At tick t the row `i` of a table comes or goes so many times; there is room."""
     scalars, words, by_row = v.scalars(S), v.words(S), v.by_row(S)
     if scalars[COMING] != 0:
-        _new(S, rows, i, mask, t, weight, 0)
+        new_entry(S, rows, i, mask, t, weight, 0)
         return
     whole = scalars[WHOLE] != 0
     tag, slot, e = i64(0), i64(-1), i64(-1)
@@ -156,12 +170,12 @@ def _change(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weight:
     now = i64(weight)
     if e >= 0:
         now += words[e, WEIGHT]
-        _end(S, e, t)
+        end_entry(S, e, t)
         if now == 0 and not whole:
             drop_slot(by_row, slot)
     if now == 0:
         return
-    new = _new(S, rows, i, mask, t, now, tag)
+    new = new_entry(S, rows, i, mask, t, now, tag)
     if whole:
         return
     if e >= 0:
@@ -171,7 +185,7 @@ def _change(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weight:
 
 
 @inner
-def _end(S: Ptr[Arrangement], e: int, t: int) -> None:
+def end_entry(S: Ptr[Arrangement], e: int, t: int) -> None:
     """An entry dies; it stays in its chains, and leaves them before the next batch."""
     scalars = v.scalars(S)
     v.words(S)[e, DIED] = t
@@ -182,7 +196,7 @@ def _end(S: Ptr[Arrangement], e: int, t: int) -> None:
 
 
 @inner
-def _new(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weight: int, tag: int) -> int:
+def new_entry(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weight: int, tag: int) -> int:
     """A new entry, in its chains; there is room."""
     scalars, words, halves = v.scalars(S), v.words(S), v.halves(S)
     e = scalars[FREE]
@@ -213,6 +227,31 @@ def first_of_chain(
     at `key` and `loose`; -1: there is none. number: that of the chain's links."""
     slot = _slot_of_chain(S, rows, i, 0, key, loose, mask, subset, number)
     return (i64(v.by_key(S)[slot].number) - 1) >> v.scalars(S)[SHIFT] if slot >= 0 else -1
+
+
+@inner
+def row_of_set(
+    S: Ptr[Arrangement], rows: Array, i: int, tag: int, width: int, until: int = NEVER, since: int = NEVER - 1
+) -> int:
+    """The entry of a row that was born before a tick and died after another, or else that is there; -1: there is none.
+    `by_row` has those that have died in this batch, too."""
+    slots, halves, words = v.by_row(S), v.halves(S), v.words(S)
+    last = slots.shape[0] - 1
+    slot = tag & last
+    while slots[slot].number != 0:
+        if slots[slot].tag == tag:
+            e = i64(slots[slot].number) - 1
+            there = words[e, BORN] < until and words[e, DIED] > since
+            if there and same_rows(halves, e, ROW, rows, i, 0, width):
+                return e
+        slot = (slot + 1) & last
+    return -1
+
+
+@inner
+def length_of_chain(S: Ptr[Arrangement], e: int, number: int) -> int:
+    """How many entries the chain has that begins with this one, where chains are counted."""
+    return -i64(v.links(S)[e, v.scalars(S)[LINK0] + 2 * number + 1])
 
 
 @inner
@@ -266,6 +305,7 @@ def _link(S: Ptr[Arrangement], e: int, mask: int, number: int) -> None:
         return
     following = (i64(slots[slot].number) - 1) >> shift
     links[e, place] = following
+    links[e, place + 1] = links[following, place + 1] - scalars[COUNTED]
     links[following, place + 1] = e
     slots[slot].number = (e << shift | number) + 1
 
@@ -276,11 +316,17 @@ def _unlink(S: Ptr[Arrangement], e: int, mask: int, number: int) -> None:
     scalars, halves, links, slots = v.scalars(S), v.halves(S), v.links(S), v.by_key(S)
     place, shift = scalars[LINK0] + 2 * number, scalars[SHIFT]
     following, previous = i64(links[e, place]), i64(links[e, place + 1])
-    if following >= 0:
-        links[following, place + 1] = previous
     if previous >= 0:
+        if following >= 0:
+            links[following, place + 1] = previous
         links[previous, place] = following
+        if scalars[COUNTED] != 0:
+            subset = v.subsets(S)[mask, number]
+            slot = _slot_of_chain(S, halves, e, ROW, v.key(S), v.loose(S), mask, subset, number)
+            links[(i64(slots[slot].number) - 1) >> shift, place + 1] += 1
         return
+    if following >= 0:
+        links[following, place + 1] = previous + scalars[COUNTED]
     tag = key_tag(halves, e, ROW, v.key(S), v.loose(S), mask, v.subsets(S)[mask, number])
     slot = find_number(slots, tag, e << shift | number)
     if following >= 0:
@@ -306,10 +352,12 @@ def _remove(S: Ptr[Arrangement], e: int) -> None:
 @inner
 def sweep(S: Ptr[Arrangement]) -> None:
     """No join will read ticks of a former batch: what died then leaves."""
-    scalars, links = v.scalars(S), v.links(S)
+    scalars, links, by_row = v.scalars(S), v.links(S), v.by_row(S)
     e = scalars[DEAD]
     while e >= 0:
         following = i64(links[e, NEXT])
+        if scalars[COUNTED] != 0:
+            drop_slot(by_row, find_number(by_row, i64(v.halves(S)[e, TAG]), e))
         _remove(S, e)
         e = following
     scalars[DEAD] = -1
@@ -388,7 +436,7 @@ def fill_by_row(S: Ptr[Arrangement]) -> None:
     """Fill an empty table of rows from the entries."""
     scalars, words, slots, halves = v.scalars(S), v.words(S), v.by_row(S), v.halves(S)
     for e in range(scalars[TOP]):
-        if words[e, DIED] == NEVER:
+        if words[e, DIED] == NEVER or (scalars[COUNTED] != 0 and words[e, DIED] != FREED):
             put_slot(slots, i64(halves[e, TAG]), e)
 
 

@@ -24,20 +24,20 @@ class Sifting(Arrays):
 next_row = array(Sifting, "next", np.int64)  # i64[1]: the row that comes next; 0 between batches
 _ends = array(Sifting, "ends", np.int64)  # i64[conditions + 1]: where the program of each begins in `code`
 _code = array(Sifting, "code", np.int32)
-_values = array(Sifting, "values", np.int64)  # i64[columns + 1]: the ids of a row, and 0
+values = array(Sifting, "values", np.int64)  # i64[columns + 1]: the ids of a row, and 0
 _numbers = array(Sifting, "numbers", np.float64, 2)
-_machine = array(Sifting, "machine", np.int64, 2)  # The stack machine's scratch
+_machine = array(Sifting, "machine", np.int64, 2)  # the stack machine's scratch
 _memo = array(Sifting, "memo", np.uint8, 2)  # u8[1, 1]: no program looks into it
 
 
 @kernel
 def sift(S: Ptr[Sifting], D: Terms, IN: Delta, OUT: Delta) -> int:
     """Write the rows of a delta that pass. D: the dictionary (kernels/terms/table.py)."""
-    following, rows, values = next_row(S), buffers.rows(IN), _values(S)
+    following, rows, row = next_row(S), buffers.rows(IN), values(S)
     top, room, passing = buffers.count(OUT), buffers.at(OUT).shape[0], buffers.rows(OUT)
     for i in range(following[0], buffers.count(IN)[0]):
         for c in range(rows.shape[1]):
-            values[c] = rows[i, c]
+            row[c] = rows[i, c]
         outcome = _outcome(S, D)
         if outcome == UNDECIDED or (outcome == TRUE and top[0] == room):
             following[0] = i
@@ -55,21 +55,26 @@ def sift(S: Ptr[Sifting], D: Terms, IN: Delta, OUT: Delta) -> int:
 @inner
 def _outcome(S: Ptr[Sifting], D: Terms) -> int:
     """TRUE if all conditions hold; else the first other outcome."""
-    ends, numbers, entries = _ends(S), _numbers(S), _machine(S)
-    for number in range(ends.shape[0] - 1):
-        outcome = truth(
-            _code(S),
-            ends[number],
-            ends[number + 1],
-            _values(S),
-            worth.kind(D),
-            worth.number(D),
-            worth.exact(D),
-            worth.quality(D),
-            _memo(S),
-            numbers,
-            entries,
-        )
+    for number in range(_ends(S).shape[0] - 1):
+        outcome = outcome_of(S, D, number)
         if outcome != TRUE:
             return outcome
     return TRUE
+
+
+@inner
+def outcome_of(S: Ptr[Sifting], D: Terms, number: int) -> int:
+    """Of one condition on `values`."""
+    return truth(
+        _code(S),
+        _ends(S)[number],
+        _ends(S)[number + 1],
+        values(S),
+        worth.kind(D),
+        worth.number(D),
+        worth.exact(D),
+        worth.quality(D),
+        _memo(S),
+        _numbers(S),
+        _machine(S),
+    )

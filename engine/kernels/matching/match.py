@@ -118,8 +118,8 @@ def match_events(
     # the rows of a single GPM are written where they will stay
     out, out_values = r.out(M), r.out_values(M) if written.shape[0] > 1 else r.row_values(M)
 
-    n_events, n_predicates, last_predicate = offset.shape[0] - 1, predicate_number.shape[0], slot0.shape[0] - 2
-    any0, any1 = i64(slot0[last_predicate]), i64(slot0[last_predicate + 1])
+    n_events, n_predicates = offset.shape[0] - 1, predicate_number.shape[0]
+    any0, any1 = i64(slot0[1]), i64(slot0[2])
     hash_from, most_rows, most_visits = state[r.HASH_FROM], state[r.MOST_ROWS], state[r.MOST_VISITS]
     heads, room = head.shape[0], out.shape[0]
     if not resumed:

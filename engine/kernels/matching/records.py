@@ -20,8 +20,8 @@ predicate = array(MatchTables, "predicate", np.int32)
 """By term id: number of the predicate, 0 none; ids beyond its end are no predicate of a slot."""
 slot0 = array(MatchTables, "slot0", np.int32)
 slot = array(MatchTables, "slot", np.int32)
-"""predicate number → its slots without a constant object; number 0 means none, the last one the slots
-with a variable predicate, which every triple is checked against."""
+"""predicate number → its slots without a constant object; number 0 means none, 1 the slots with a
+variable predicate, which every triple is checked against."""
 objects = array(MatchTables, "objects", np.int64, 2, columns=2, known=True)
 """[2^h, 2]: (predicate number << 32 | object id, or −1; number of its list), linear probing."""
 object0 = array(MatchTables, "object0", np.int32)

@@ -62,9 +62,7 @@ class Pointers(Addressed[Group], Generic[Group]):
         made = copy(self)
         made.arrays, made._table = arrays, self._table.copy()
         made.address = _pointer(made._table, arrays)
-        for i, (array, known) in enumerate(zip(arrays, self.arrays, strict=True)):
-            if array is not known:
-                made._table[WORDS * i : WORDS * (i + 1)] = _words(i, array)
+        _replace(made._table, self.arrays, arrays)
         return made
 
     def shorten(self, rows: int) -> None:
@@ -74,6 +72,13 @@ class Pointers(Addressed[Group], Generic[Group]):
 
 def _table(arrays: Sequence[Array]) -> I64:
     return np.array([word for i, array in enumerate(arrays) for word in _words(i, array)], np.int64)
+
+
+def _replace(table: I64, known: Sequence[Array], arrays: Sequence[Array]) -> None:
+    """Those that a table has in the same places are not looked at again."""
+    others = [(i, _words(i, array)) for i, array in enumerate(arrays) if array is not known[i]]
+    for i, words in others:
+        table[WORDS * i : WORDS * (i + 1)] = words
 
 
 def _words(i: int, array: Array) -> tuple[int, int, int]:
@@ -105,14 +110,13 @@ class Replaceable(Addressed[Group], Generic[Group]):
     """The pointer table of a named tuple of arrays, which stays where it is when others take their place."""
 
     def __init__(self, arrays: Group) -> None:
-        self._table = np.zeros(WORDS * len(arrays), np.int64)
+        self._table, self.arrays = _table(arrays), arrays
         self.address = _pointer(self._table, arrays)
         """What the kernels take."""
-        self.set(arrays)
 
     def set(self, arrays: Group) -> None:
         """Have these instead. Raises ValueError for one that is not C-contiguous and writable."""
-        self._table[:] = _table(arrays)
+        _replace(self._table, self.arrays, arrays)
         self.arrays = arrays
 
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kernels.flow import windowing
 from oxiseq.engine.kernels.matching import match
-from oxiseq.engine.kernels.windows import advance
 from oxiseq.engine.plan.correlation import Correlation
 from oxiseq.engine.plan.keyed_windows import window_correlation, with_key
 from oxiseq.engine.rsp.plan import RspOptions, RspPlan, compile_rsp
@@ -43,7 +43,7 @@ class RspQl(Language[RspQuery]):
     syntax: ClassVar[Syntax[Any]] = syntax_named("rspql")
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
-        announce((match.match_events, advance.advance), tell)
+        announce((match.match_events, windowing.advance), tell)
 
     def compile(
         self, query: RspQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.windows.window import Window
+from oxiseq.engine.window import Window
 from oxiseq.grammar.records import dataclass
 
 I64s = NDArray[np.int64]
@@ -35,6 +35,8 @@ def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64
     """Complete events by source, each in order of time. counts: i64[sources], the instants of each source so far; they
     continue here."""
     busy = [number for number, batch in enumerate(batches) if len(batch)]
+    if len(windows) == 1:
+        return _of_one_source(windows[0], batches[0], counts)
     if len(busy) == 1 and batches[busy[0]].time[0] == batches[busy[0]].time[-1]:
         return _one_instant(windows, batches[busy[0]], busy[0], counts)
     times = [batch.time for batch in batches]
@@ -57,6 +59,18 @@ def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64
         batch, clock, source = batch.take(order), clock[order], source[order]
     first = np.append(np.searchsorted(batch.time, instants), len(batch))
     return Merged(batch, clock.astype(np.int64), source, first.astype(np.int64), instants, low)
+
+
+def _of_one_source(window: Window, batch: EventBatch, counts: I64s) -> Merged:
+    """The same for one window: its events as they are."""
+    first = np.append(np.flatnonzero(np.diff(batch.time, prepend=batch.time[:1] - 1)), len(batch))
+    time, clock = batch.time[first[:-1]], batch.time
+    now = time
+    if window.counted:
+        now = np.arange(counts[0] + 1, counts[0] + len(first))
+        clock = np.repeat(now, np.diff(first))
+        counts[0] += len(now)
+    return Merged(batch, clock, np.zeros(len(batch), np.int32), first, time, window.low(now)[:, None])
 
 
 def moved(batches: Sequence[EventBatch], instants: Sequence[I64s], clocks: Sequence[I64s], low: I64s) -> Merged:

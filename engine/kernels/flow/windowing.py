@@ -1,0 +1,589 @@
+"""Rows of single triple patterns over windows: triples come, stay longer, leave (windows.md, section 5).
+
+    refresh  rows that are there already stay longer; the others are noted
+    evict    what has left the window goes
+    insert   what was noted comes
+
+A pattern's rows are an arrangement of its own, in which joins find them (conjoining.py), and its changes a delta. A row
+has the clock of the last event that holds it in place of a weight, and is in the list of its window's rows in order of
+those clocks, with those of all patterns: `list_place` and the word behind it hold the next and the previous of them,
+each pattern << 32 | entry, or -1.
+
+Whenever room or a decision is wanted the kernel returns, and is called again with the batch: all that it needs to go on
+stands in the scalars.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from oxiseq.engine.arrays.declared import Arrays, array
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, fused, truth
+from oxiseq.engine.kernels.flow import arrangement as v
+from oxiseq.engine.kernels.flow import buffers
+from oxiseq.engine.kernels.flow.arrangement import BEFORE_ALL, DEAD, ROW, WEIGHT
+from oxiseq.engine.kernels.flow.arranging import end_entry, fetch_row, lacks_room, new_entry, row_of_set, sweep
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.matching.match import object_place
+from oxiseq.engine.kernels.matching.records import PREDICATE_OBJECT, SUBJECT_OBJECT, SUBJECT_PREDICATE
+from oxiseq.engine.kernels.memory.hashing import row_tag
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
+from oxiseq.engine.kernels.memory.raw import get
+from oxiseq.engine.kernels.memory.slots import put_slot
+from oxiseq.engine.kernels.terms import columns
+from oxiseq.engine.kernels.terms.columns import Columns
+
+NEED_NOTES, NEED_DECISION = 4, 5
+"""More that the kernel answers."""
+
+LAST: Final = WEIGHT
+"""The word of an entry that is the clock of the last event that holds the row."""
+LIST_HALVES: Final = 4
+"""Of an entry, behind its row."""
+
+COMES, GOES = 1, 2
+"""Which changes are wanted."""
+
+VIEW = np.dtype(
+    [
+        ("s", "u4"),  # constants, 0: any
+        ("p", "u4"),
+        ("o", "u4"),
+        ("equal", "i4"),  # which positions must agree
+        ("filter0", "i4"),
+        ("filter1", "i4"),
+        ("source", "i4"),  # whose triples they are
+        ("wanted", "i4"),
+        ("width", "i4"),
+        ("column0", "i4"),  # the positions that are its columns
+        ("column1", "i4"),
+        ("column2", "i4"),
+        ("kept", "i8"),  # address of its arrangement
+        ("out", "i8"),  # and of its delta
+    ],
+    align=True,
+)
+"""A triple pattern."""
+
+FILTER = np.dtype([("condition", "i4"), ("position", "i4"), ("code0", "i4"), ("code1", "i4")], align=True)
+"""A pattern's filter: number of the condition, the position that it is about, its program."""
+
+NOTED = np.dtype([("last", "i8"), ("s", "u4"), ("p", "u4"), ("o", "u4"), ("of", "i4")], align=True)
+"""A triple of this instant of which a pattern's row is to come."""
+
+LISTED = np.dtype([("first", "i8"), ("last", "i8")], align=True)
+"""By source its rows in order of their clocks; -1: none."""
+
+(
+    COUNT,  # rows that are there
+    INSTANT,  # of the batch, in work
+    PHASE,
+    EVENT,
+    TRIPLE,
+    NOTES,  # rows noted
+    NOTE,  # which of them comes next
+    TICK,  # of the batch's first instant
+    TOUCHED,  # patterns from which rows have gone in the last batch
+    WRITTEN,  # patterns whose deltas hold something
+    WHICH,  # the pattern that wants room
+    ASKED_CONDITION,
+    ASKED_TERM,
+    SCALARS,
+) = range(14)
+
+_BEGIN, _REFRESH, _EVICT, _INSERT = range(4)
+
+
+class Views(Arrays):
+    """What triples are sorted by."""
+
+
+class Windowing(Arrays):
+    """A run."""
+
+
+class Batch(Arrays):
+    """Events, C-contiguous; instant k is the events until[k] : until[k + 1]."""
+
+
+_predicate_number = array(Views, "predicate", np.int32, 2)
+"""i32[sources, ids] by id of a predicate's term: number of its lists of patterns; 0 for no constant of the source."""
+_view0 = array(Views, "view0", np.int32)
+_view_at = array(Views, "view_at", np.int32)
+"""Lists of patterns by number: for 1 + source those with any predicate, for a predicate's those with any object."""
+_with_object = array(Views, "with_object", np.int32)
+"""i32 by predicate's number: whether there are patterns with a constant object."""
+_objects = array(Views, "objects", np.int64, 2)  # i64[slots, 2]: predicate's number << 32 | object → list; -1: free
+_object0 = array(Views, "object0", np.int32)
+_object_at = array(Views, "object_at", np.int32)
+_views = array(Views, "views", VIEW)
+_filters = array(Views, "filters", FILTER)
+_code = array(Views, "code", np.int32)
+
+_scalars = array(Windowing, "scalars", np.int64)
+_listed = array(Windowing, "listed", LISTED)
+_notes = array(Windowing, "notes", NOTED)
+_touched = array(Windowing, "touched", np.int32)  # i32: patterns
+_written = array(Windowing, "written", np.int32)  # i32: patterns
+_row = array(Windowing, "row", np.uint32, 2)  # u32[2, 3]: the row in work, and one that will be
+_numbers = array(Windowing, "numbers", np.float64, 2)
+_machine = array(Windowing, "machine", np.int64, 2)  # the stack machine's scratch
+_one = array(Windowing, "one", np.int64)  # i64[1]: the term that a filter is about
+_memo = array(Windowing, "memo", np.uint8, 2)
+_batch = array(Windowing, "batch", np.int64)  # i64: the pointer table of the batch in work
+
+_offset = array(Batch, "offset", np.int64)
+_subject = array(Batch, "subject", np.uint32)
+_predicate = array(Batch, "predicate", np.uint32)
+_object = array(Batch, "object", np.uint32)
+_clock = array(Batch, "clock", np.int64)  # i64 by event, ascending within each source
+_source = array(Batch, "source", np.int32)  # i32 by event, ascending within an instant
+_until = array(Batch, "until", np.int64)
+_low = array(Batch, "low", np.int64, 2)  # i64[instants, sources]: what has this clock or an earlier one is out
+
+_ACCEPTED, _REFUSED, _ASKED = 1, 0, -1
+_FAR: Final = 1 << 13
+"""Rows from which on it pays to fetch memory ahead."""
+_AHEAD: Final = 8
+"""So many triples."""
+_BATCH: Final = WORDS * Windowing._fields.index("batch")
+_LOW_HALF: Final = 0xFFFFFFFF
+
+
+@kernel
+def advance(
+    T: Ptr[Views],
+    S: Ptr[Windowing],
+    C: Columns,
+    offset: Any,
+    subject: Any,
+    predicate: Any,
+    object_: Any,
+    clock: Any,
+    source: Any,
+    until: Any,
+    low: Any,
+) -> int:
+    """Work through a batch (Batch) from where the scalars say; DONE, or what is wanted before it is called again."""
+    scalars, batch = _scalars(S), _batch(S)
+    _point(batch, 0, offset.ctypes.data, offset.shape[0], 1)
+    _point(batch, 1, subject.ctypes.data, subject.shape[0], 1)
+    _point(batch, 2, predicate.ctypes.data, predicate.shape[0], 1)
+    _point(batch, 3, object_.ctypes.data, object_.shape[0], 1)
+    _point(batch, 4, clock.ctypes.data, clock.shape[0], 1)
+    _point(batch, 5, source.ctypes.data, source.shape[0], 1)
+    _point(batch, 6, until.ctypes.data, until.shape[0], 1)
+    _point(batch, 7, low.ctypes.data, low.shape[0], low.shape[1])
+    B: Ptr[Batch] = get(S, _BATCH)
+    instants = low.shape[0]
+    if scalars[PHASE] == _BEGIN:
+        _sweep(T, S)
+        scalars[PHASE] = _REFRESH
+    while scalars[INSTANT] < instants:
+        if scalars[PHASE] == _REFRESH:
+            need = _refresh(T, S, C, B)
+            if need != DONE:
+                return need
+            scalars[PHASE] = _EVICT
+        if scalars[PHASE] == _EVICT:
+            need = _evict(T, S, B)
+            if need != DONE:
+                return need
+            scalars[PHASE] = _INSERT
+        need = _insert(T, S)
+        if need != DONE:
+            return need
+        scalars[NOTES] = scalars[NOTE] = 0
+        scalars[PHASE] = _REFRESH
+        scalars[INSTANT] += 1
+    return DONE
+
+
+@inner
+def _point(table: Array, number: int, address: int, rows: int, columns: int) -> None:
+    """Array `number` of a pointer table, made here since that takes less time than in Python."""
+    table[WORDS * number], table[WORDS * number + 1], table[WORDS * number + 2] = address, rows, columns
+
+
+@inner
+def _sweep(T: Ptr[Views], S: Ptr[Windowing]) -> None:
+    """No join will read the last batch: its changes are cleared, and what went then leaves the arrangements."""
+    scalars, touched, written, views = _scalars(S), _touched(S), _written(S), _views(T)
+    for i in range(scalars[WRITTEN]):
+        buffers.count(views[written[i]].out)[0] = 0
+    scalars[WRITTEN] = 0
+    for i in range(scalars[TOUCHED]):
+        sweep(views[touched[i]].kept)
+    scalars[TOUCHED] = 0
+
+
+# --- refresh -----------------------------------------------------------------------------------------
+
+
+@inner
+def _refresh(T: Ptr[Views], S: Ptr[Windowing], C: Columns, B: Ptr[Batch]) -> int:
+    """Take the triples of the instant's events one by one."""
+    scalars, offset, clock, sources = _scalars(S), _offset(B), _clock(B), _source(B)
+    instant, low = scalars[INSTANT], _low(B)
+    until = _until(B)[instant + 1]
+    event, t = scalars[EVENT], scalars[TRIPLE]
+    first = _until(B)[instant]
+    triples, far = _subject(B).shape[0], scalars[COUNT] > _FAR
+    several, of = False, i64(-1)
+    while event < until:
+        end, source = offset[event + 1], i64(sources[event])
+        if source != of:
+            several, of = _several(B, first, event, until), source
+        if clock[event] <= low[instant, source]:
+            t = end
+        while t < end:
+            if far and t + _AHEAD < triples:
+                _look_out(T, S, B, t + _AHEAD, source)
+            need = _take(T, S, C, B, t, source, clock[event], several)
+            if need != DONE:
+                scalars[EVENT], scalars[TRIPLE] = event, t
+                return need
+            t += 1
+        event += 1
+    scalars[EVENT], scalars[TRIPLE] = event, t
+    return DONE
+
+
+@inner
+def _several(B: Ptr[Batch], first: int, event: int, until: int) -> bool:
+    """Whether the events of one instant that are of an event's source have several clocks."""
+    sources, clock = _source(B), _clock(B)
+    low, high = event, event
+    while low > first and sources[low - 1] == sources[event]:
+        low -= 1
+    while high + 1 < until and sources[high + 1] == sources[event]:
+        high += 1
+    return clock[low] != clock[high]
+
+
+@inner
+def _look_out(T: Ptr[Views], S: Ptr[Windowing], B: Ptr[Batch], t: int, source: int) -> None:
+    """Have the processor bring what a later triple, of the same source as likely as not, will need: in large windows it
+    waits for memory half of the time."""
+    p, predicate_number, view0 = i64(_predicate(B)[t]), _predicate_number(T), _view0(T)
+    if p >= predicate_number.shape[1] or predicate_number[source, p] == 0:
+        return
+    number = i64(predicate_number[source, p])
+    view = i64(-1)
+    if view0[number] < view0[number + 1]:
+        view = i64(_view_at(T)[view0[number]])
+    elif _with_object(T)[number]:
+        found = _object_list(T, number << 32 | i64(_object(B)[t]))
+        if found >= 0:
+            view = i64(_object_at(T)[_object0(T)[found]])
+    if view >= 0:
+        shape = _views(T)[view]
+        _set_row(S, 1, shape, _subject(B)[t], p, _object(B)[t])
+        fetch_row(shape.kept, _row(S), 1)
+
+
+@inner
+def _set_row(S: Ptr[Windowing], i: int, shape: Any, s: int, p: int, o: int) -> None:
+    """Write a pattern's columns of a triple into the scratch."""
+    row = _row(S)
+    if shape.width > 0:
+        row[i, 0] = _term(shape.column0, s, p, o)
+    if shape.width > 1:
+        row[i, 1] = _term(shape.column1, s, p, o)
+    if shape.width > 2:
+        row[i, 2] = _term(shape.column2, s, p, o)
+
+
+@inner
+def _term(position: int, s: int, p: int, o: int) -> int:
+    if position == 0:
+        return s
+    if position == 1:
+        return p
+    return o
+
+
+@inner
+def _take(
+    T: Ptr[Views], S: Ptr[Windowing], C: Columns, B: Ptr[Batch], t: int, source: int, clock: int, again: int
+) -> int:
+    """One triple for all patterns of its source. Taking it twice does no harm, so a question may interrupt."""
+    scalars, predicate_number, view0, view_at = _scalars(S), _predicate_number(T), _view0(T), _view_at(T)
+    if scalars[NOTES] + _views(T).shape[0] > _notes(S).shape[0]:
+        return NEED_NOTES
+    s, p, o = i64(_subject(B)[t]), i64(_predicate(B)[t]), i64(_object(B)[t])
+    number = i64(0)
+    if p < predicate_number.shape[1]:
+        number = i64(predicate_number[source, p])
+    if number > 0:
+        for k in range(view0[number], view0[number + 1]):
+            if _note(T, S, C, view_at[k], s, p, o, clock, again) == _ASKED:
+                return NEED_DECISION
+        if _with_object(T)[number]:
+            found = _object_list(T, number << 32 | o)
+            if found >= 0:
+                for k in range(_object0(T)[found], _object0(T)[found + 1]):
+                    if _note(T, S, C, _object_at(T)[k], s, p, o, clock, again) == _ASKED:
+                        return NEED_DECISION
+    for k in range(view0[1 + source], view0[2 + source]):
+        if _note(T, S, C, view_at[k], s, p, o, clock, again) == _ASKED:
+            return NEED_DECISION
+    return DONE
+
+
+@inner
+def _object_list(T: Ptr[Views], key: int) -> int:
+    """The list of patterns with this predicate's number and object, or -1."""
+    objects = _objects(T)
+    mask = objects.shape[0] - 1
+    i = object_place(key, objects.shape[0])
+    while objects[i, 0] >= 0:
+        if objects[i, 0] == key:
+            return objects[i, 1]
+        i = (i + 1) & mask
+    return -1
+
+
+@inner
+def _note(
+    T: Ptr[Views], S: Ptr[Windowing], C: Columns, view: int, s: int, p: int, o: int, clock: int, again: int
+) -> int:
+    """Refresh a row of a pattern that accepts a triple, or note that it is missing; `again`: note it in any case, since
+    events of a later clock in the same instant may have come before it into the list."""
+    scalars, shape, row = _scalars(S), _views(T)[view], _row(S)
+    if shape.s != 0 and shape.s != s:
+        return _REFUSED
+    if shape.o != 0 and shape.o != o:
+        return _REFUSED
+    if shape.equal != 0 and (
+        (shape.equal & SUBJECT_PREDICATE and s != p)
+        or (shape.equal & SUBJECT_OBJECT and s != o)
+        or (shape.equal & PREDICATE_OBJECT and p != o)
+    ):
+        return _REFUSED
+    if shape.filter0 < shape.filter1:
+        accepted = _accepts(T, S, C, shape.filter0, shape.filter1, s, p, o)
+        if accepted != _ACCEPTED:
+            return accepted
+    _set_row(S, 0, shape, s, p, o)
+    e = row_of_set(shape.kept, row, 0, row_tag(row, 0, 0, shape.width), shape.width)
+    if e >= 0:
+        if v.words(shape.kept)[e, LAST] != clock:
+            _refresh_row(T, S, view, e, clock)
+        if not again:
+            return _ACCEPTED
+    note = _notes(S)[scalars[NOTES]]
+    note.last, note.s, note.p, note.o, note.of = clock, s, p, o, view
+    scalars[NOTES] += 1
+    return _ACCEPTED
+
+
+@inner
+def _accepts(T: Ptr[Views], S: Ptr[Windowing], C: Columns, filter0: int, filter1: int, s: int, p: int, o: int) -> int:
+    """Whether all filters of a pattern hold; _ASKED: one outcome is wanted in the memo."""
+    filters, code, one = _filters(T), _code(T), _one(S)
+    for f in range(filter0, filter1):
+        each = filters[f]
+        term = _term(each.position, s, p, o)
+        at = i64(each.code0)
+        if code[at + 2] == FUSED and each.code1 == at + 6:
+            outcome = fused(
+                code[at + 3],
+                term,
+                code[at + 5],
+                columns.kind(C),
+                columns.number(C),
+                columns.exact(C),
+                columns.quality(C),
+            )
+        else:
+            one[0] = term
+            known = i64(_memo(S)[each.condition, term])
+            if known != 0:
+                outcome = known - 1
+            else:
+                outcome = truth(
+                    code,
+                    at,
+                    each.code1,
+                    one,
+                    columns.kind(C),
+                    columns.number(C),
+                    columns.exact(C),
+                    columns.quality(C),
+                    _memo(S),
+                    _numbers(S),
+                    _machine(S),
+                )
+        if outcome == UNDECIDED:
+            known = i64(_memo(S)[each.condition, term])
+            if known == 0:
+                _scalars(S)[ASKED_CONDITION], _scalars(S)[ASKED_TERM] = each.condition, term
+                return _ASKED
+            outcome = known - 1
+        if outcome != TRUE:
+            return _REFUSED
+    return _ACCEPTED
+
+
+# --- evict and insert --------------------------------------------------------------------------------
+
+
+@inner
+def _evict(T: Ptr[Views], S: Ptr[Windowing], B: Ptr[Batch]) -> int:
+    """Each source's rows."""
+    scalars, listed, views = _scalars(S), _listed(S), _views(T)
+    for source in range(listed.shape[0]):
+        low = _low(B)[scalars[INSTANT], source]
+        while True:
+            at = listed[source].first
+            if at < 0:
+                break
+            view, e = at >> 32, at & _LOW_HALF
+            shape = views[view]
+            A = shape.kept
+            if v.words(A)[e, LAST] > low:
+                break
+            if shape.wanted & GOES and not _write(S, view, shape, v.halves(A), e, ROW, -1):
+                scalars[WHICH] = view
+                return NEED_OUT
+            if v.scalars(A)[DEAD] < 0:
+                _touched(S)[scalars[TOUCHED]] = view
+                scalars[TOUCHED] += 1
+            end_entry(A, e, scalars[TICK] + scalars[INSTANT])
+            _unlist(T, S, view, e)
+            scalars[COUNT] -= 1
+    return DONE
+
+
+@inner
+def _insert(T: Ptr[Views], S: Ptr[Windowing]) -> int:
+    scalars, notes, views, row = _scalars(S), _notes(S), _views(T), _row(S)
+    while scalars[NOTE] < scalars[NOTES]:
+        note = notes[scalars[NOTE]]
+        view = i64(note.of)
+        shape = views[view]
+        A = shape.kept
+        _set_row(S, 0, shape, note.s, note.p, note.o)
+        tag = row_tag(row, 0, 0, shape.width)
+        e = row_of_set(A, row, 0, tag, shape.width)
+        if e >= 0:  # the instant holds it more than once
+            if v.words(A)[e, LAST] <= note.last:
+                _refresh_row(T, S, view, e, note.last)
+            scalars[NOTE] += 1
+            continue
+        mask = (1 << i64(shape.width)) - 1
+        if lacks_room(A, mask):
+            scalars[WHICH] = view
+            return NEED_ROOM
+        if shape.wanted & COMES and not _write(S, view, shape, row, 0, 0, 1):
+            scalars[WHICH] = view
+            return NEED_OUT
+        _enter(T, S, view, row, 0, mask, tag, scalars[TICK] + scalars[INSTANT], note.last)
+    return DONE
+
+
+@inner
+def _enter(
+    T: Ptr[Views], S: Ptr[Windowing], view: int, rows: Array, i: int, mask: int, tag: int, tick: int, clock: int
+) -> None:
+    """A row comes; there is room."""
+    A = _views(T)[view].kept
+    e = new_entry(A, rows, i, mask, tick, clock, tag)
+    put_slot(v.by_row(A), tag, e)
+    _append(T, S, view, e)
+    _scalars(S)[COUNT] += 1
+    _scalars(S)[NOTE] += 1
+
+
+@inner
+def _write(S: Ptr[Windowing], view: int, shape: Any, rows: Array, i: int, first: int, weight: int) -> bool:
+    """Write a change of a pattern's rows; False: there is no room."""
+    out = shape.out
+    top, given, n = buffers.count(out), buffers.rows(out), buffers.count(out)[0]
+    if n == buffers.at(out).shape[0]:
+        return False
+    if n == 0:
+        _written(S)[_scalars(S)[WRITTEN]] = view
+        _scalars(S)[WRITTEN] += 1
+    buffers.at(out)[n], buffers.weight(out)[n] = _scalars(S)[TICK] + _scalars(S)[INSTANT], weight
+    for c in range(shape.width):
+        given[n, c] = rows[i, first + c]
+    top[0] = n + 1
+    return True
+
+
+# --- the list of a window's rows ---------------------------------------------------------------------
+
+
+@inner
+def list_place(width: int) -> int:
+    """The word of an entry that says which row of the window comes next."""
+    return (ROW + width + 1) >> 1
+
+
+@inner
+def _refresh_row(T: Ptr[Views], S: Ptr[Windowing], view: int, e: int, clock: int) -> None:
+    """An event of this clock, its source's largest so far, holds the row again: it goes to the end of the list."""
+    shape = _views(T)[view]
+    v.words(shape.kept)[e, LAST] = clock
+    if _listed(S)[shape.source].last == (view << 32 | e):
+        return
+    _unlist(T, S, view, e)
+    _append(T, S, view, e)
+
+
+@inner
+def _append(T: Ptr[Views], S: Ptr[Windowing], view: int, e: int) -> None:
+    shape = _views(T)[view]
+    ends, words, place = _listed(S)[shape.source], v.words(shape.kept), list_place(shape.width)
+    last = ends.last
+    words[e, place], words[e, place + 1] = -1, last
+    if last >= 0:
+        _link(T, last, 0, view << 32 | e)
+    else:
+        ends.first = view << 32 | e
+    ends.last = view << 32 | e
+
+
+@inner
+def _unlist(T: Ptr[Views], S: Ptr[Windowing], view: int, e: int) -> None:
+    shape = _views(T)[view]
+    ends, words, place = _listed(S)[shape.source], v.words(shape.kept), list_place(shape.width)
+    following, previous = words[e, place], words[e, place + 1]
+    if previous >= 0:
+        _link(T, previous, 0, following)
+    else:
+        ends.first = following
+    if following >= 0:
+        _link(T, following, 1, previous)
+    else:
+        ends.last = previous
+
+
+@inner
+def _link(T: Ptr[Views], at: int, side: int, other: int) -> None:
+    """Have a row of the list followed (side 0) or preceded (1) by another."""
+    shape = _views(T)[at >> 32]
+    v.words(shape.kept)[at & _LOW_HALF, list_place(shape.width) + side] = other
+
+
+@kernel
+def enter(T: Ptr[Views], S: Ptr[Windowing], given: Array, rows: Array) -> int:
+    """Have rows that were there before all batches, each window's in order of their clocks. given: i64[n, 2], pattern
+    and clock; rows: u32[n, columns]. DONE, or what is wanted before this is called again."""
+    scalars = _scalars(S)
+    while scalars[NOTE] < given.shape[0]:
+        i = scalars[NOTE]
+        shape = _views(T)[given[i, 0]]
+        mask = (1 << i64(shape.width)) - 1
+        if lacks_room(shape.kept, mask):
+            scalars[WHICH] = given[i, 0]
+            return NEED_ROOM
+        _enter(T, S, given[i, 0], rows, i, mask, row_tag(rows, i, 0, shape.width), BEFORE_ALL, given[i, 1])
+    scalars[NOTE] = 0
+    return DONE
