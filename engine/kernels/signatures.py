@@ -15,7 +15,6 @@ from numba import from_dtype, types
 from oxiseq.engine.kernels.cea.records import LIVE
 from oxiseq.engine.kernels.memory.slots import SLOT
 from oxiseq.engine.kernels.sequence.records import BUCKET, GROUP
-from oxiseq.engine.kernels.windows.records import OUT
 
 SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     "cea.advance": {"advance": "i8, i8, i8"},
@@ -65,6 +64,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "forget": "i8, i8",
     },
     "flow.choosing": {"choose": "i8, i8, i8, i8"},
+    "flow.conjoining": {"conjoin": "i8, i8, i8, i8"},
     "flow.copying": {
         "merge": "i8, i8",
         "negate": "i8, i8",
@@ -92,7 +92,6 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "flow.grouping": {"group": "i8, i8, i8, i8"},
     "flow.groups": {"fill_slots": "i8"},
-    "flow.handing": {"hand_on": "i8, OUT[::1], u4[:, ::1], i8, i8"},
     "flow.happening": {
         "accept": "i8, i8, i8",
         "cover": "i8, i8, i8",
@@ -229,17 +228,14 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "measure_texts": "i8, i8[::1], i8[::1]",
         "write_texts": "i8, i8[::1], i8[::1], i8",
     },
-    "windows.advance": {
+    "flow.windowing": {
         "advance": "i8, i8, i8, i8[::1], u4[::1], u4[::1], u4[::1], i8[::1], i4[::1], i8[::1], i8[:, ::1]",
-    },
-    "windows.hashing": {
-        "fill_buckets": "i8, i8",
-        "fill_pairs": "i8",
+        "enter": "i8, i8, i8[:, ::1], u4[:, ::1]",
     },
 }
 """As Numba writes types, with the records below: i8 is a number, or the address of a group of arrays. `const`: bytes
 that nobody may write."""
-_RECORDS: Final = {"BUCKET": BUCKET, "GROUP": GROUP, "LIVE": LIVE, "OUT": OUT, "SLOT": SLOT}
+_RECORDS: Final = {"BUCKET": BUCKET, "GROUP": GROUP, "LIVE": LIVE, "SLOT": SLOT}
 
 
 def names() -> list[str]:
