@@ -13,7 +13,7 @@ from typing import Final
 from oxiseq.engine.bounds import InstantBound, InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.time import to_text
-from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.saved import State, Stateful, value
 from oxiseq.grammar.records import dataclass
 
 _NAMED: Final = 10
@@ -30,9 +30,11 @@ def beyond(bounds: InstantBounds, bound: InstantBound, error: LimitError, instan
     return InstantError(error.given, error.limit, error.what, bound.name, instant, running >= bounds.running)
 
 
-class Streak:
+class Streak(Stateful):
     """The instants of one query that are left out one after the other, with none answered in between. `running`: how
     many those are; it is part of the query's state."""
+
+    made_of = (value("running", missing=0),)
 
     def __init__(self, bounds: InstantBounds, running: int = 0) -> None:
         self.bounds, self.running = bounds, running

@@ -138,7 +138,7 @@ class Arrays(tuple[Array, ...]):
         each = 1 if declared.each is None else _times(array, self.room(str(declared.rows)), declared)
         return array[: int(self.scalars[declared.used]) * each]
 
-    def pinned_ids(self) -> list[Array]:
+    def held_ids(self) -> list[Array]:
         """The arrays in which ids of terms are, other values among them (see `TermDictionary`)."""
         return [self._used(array, declared) for array, declared in self._pairs if declared.ids]
 

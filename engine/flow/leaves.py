@@ -19,7 +19,7 @@ from oxiseq.engine.flow.knowledge import KbGraph
 from oxiseq.engine.flow.plan import FlowPlan, GraphPlace, Patterns, Place, WindowPlace
 from oxiseq.engine.flow.sinks import Sinks
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import Stateful, part, value
 from oxiseq.engine.windows.plan import ConjunctiveQuery, compile_windows
 from oxiseq.engine.windows.run import Report, WindowRun
 from oxiseq.engine.windows.window import Window
@@ -40,9 +40,11 @@ class Moves(NamedTuple):
     low: I64
 
 
-class Leaves:
+class Leaves(Stateful):
     """The conjunctions of a plan at work. windows: those of its contents, by number; wanted: which rows operators
     need, of all conjunctions or one for each."""
+
+    made_of = part("_run"), value("_versions")
 
     def __init__(
         self, plan: FlowPlan, windows: Sequence[Window], wanted: Report | Sequence[Report], terms: TermDictionary
@@ -112,22 +114,6 @@ class Leaves:
     def triples(self) -> int:
         """Stored; a triple in two views is two."""
         return 0 if self._run is None else len(self._run)
-
-    @property
-    def bytes(self) -> int:
-        """How large its arrays are."""
-        return 0 if self._run is None else self._run.bytes
-
-    def save(self, terms: SavedTerms) -> State:
-        """Its state between pushes."""
-        run = None if self._run is None else self._run.save(terms)
-        return {"run": run, "versions": self._versions}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
-        self._versions = int(state["versions"])
-        if self._run is not None:
-            self._run.restore(state["run"], terms)
 
 
 def _graphs(forms: Sequence[Patterns]) -> list[KbGraph]:

@@ -77,7 +77,7 @@ def test_what_is_in_use_is_saved_and_restored_with_other_ids() -> None:
     assert made.groups["count"].tolist() == [1, 2]
     assert made.links.tolist() == [0, 1, 2, 3]
     assert made.table.tolist() == [-1] * 8
-    assert [each.tolist() for each in some().pinned_ids()] == [[[10, 0], [11, 12]]]
+    assert [each.tolist() for each in some().held_ids()] == [[[10, 0], [11, 12]]]
 
 
 def test_a_state_of_another_layout_is_refused() -> None:

@@ -16,6 +16,7 @@ from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_r
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
+from oxiseq.engine.terms.saved import unsaved
 
 _LINE: Final = 8
 """Words of a line of the cache."""
@@ -25,6 +26,8 @@ _HEADER: Final = 4
 
 class Arrange(KeepsRows):
     """`out` stays empty: joins read the kept rows, and those of `inputs[0]`. room: rows to begin with."""
+
+    made_of = (unsaved("_memory.arrays"),)
 
     def __init__(self, form: p.Arrange, child: Buffer, room: int = 64, clock: I64 = ALL_TIME) -> None:
         super().__init__(child.width, (child,))
@@ -145,11 +148,6 @@ class Arrange(KeepsRows):
     @property
     def records(self) -> int:
         return int(self._memory.arrays.scalars[k.LIVE])
-
-    @property
-    def bytes(self) -> int:
-        memory = self._memory.arrays
-        return memory.words.nbytes + memory.by_row.nbytes + memory.by_key.nbytes
 
 
 def _words(width: int, links: int) -> int:

@@ -12,6 +12,7 @@ from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.kernels.flow import merging as k
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
+from oxiseq.engine.terms.saved import unsaved
 
 _MOST_NUMBERED: Final = 1 << k.NUMBER_BITS
 _NUMBERED: Final = {"": 0, "TIMED": k.TIMED, "EVERY": k.EVERY}
@@ -20,6 +21,8 @@ _NUMBERED: Final = {"": 0, "TIMED": k.TIMED, "EVERY": k.EVERY}
 class Consolidate(KernelNode):
     """It keeps nothing between ticks. slots: of its hash table, to begin with; a power of two. once: of rows that only
     come, each once; numbered: which with a number, in two columns behind them (plan.Once)."""
+
+    made_of = (unsaved("_memory.arrays"),)
 
     def __init__(self, child: Buffer, slots: int = 16, *, once: bool = False, numbered: str = "") -> None:
         super().__init__(child.width + 2 * bool(numbered), (child,))
@@ -38,7 +41,3 @@ class Consolidate(KernelNode):
             raise LimitError(_MOST_NUMBERED + 1, _MOST_NUMBERED, "rows of one instant, where answers use triples up")
         memory.set(memory.arrays._replace(slots=np.zeros(slots, SLOT)))
         call(k.fill_found, memory, self.inputs[0], self.out)
-
-    @property
-    def bytes(self) -> int:
-        return int(self._memory.arrays.slots.nbytes)

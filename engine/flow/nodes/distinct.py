@@ -15,6 +15,7 @@ from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
+from oxiseq.engine.terms.saved import unsaved
 
 _HEADER: Final = k.ROW // 2
 """Words of a record before its row."""
@@ -24,6 +25,8 @@ _MOST: Final = 1 << 30
 
 class Distinct(KeepsRows):
     """room: rows to begin with."""
+
+    made_of = (unsaved("_memory.arrays"),)
 
     def __init__(
         self, child: Buffer, room: int = 64, lifetime: p.Lifetime | None = None, clock: I64 = ALL_TIME
@@ -94,8 +97,3 @@ class Distinct(KeepsRows):
     @property
     def records(self) -> int:
         return int(self._memory.arrays.scalars[k.COUNT])
-
-    @property
-    def bytes(self) -> int:
-        memory = self._memory.arrays
-        return memory.words.nbytes + memory.slots.nbytes
