@@ -102,7 +102,8 @@ class Stepping(Stateful):
     def _stepped(self, sources: Sequence[Replaceable[k.Source]], more: I64) -> k.Stepped:
         """The kernel's arguments."""
         scalars = np.zeros(k.SCALARS, np.int64)
-        scalars[k.TICK], scalars[k.STEPS] = self._tick, self._driver.ready()
+        self._driver.ready()
+        scalars[k.TICK], scalars[k.STEPS] = self._tick, self._driver.table.address
         given = [
             (source.address, each.out.address, each.stream) for source, each in zip(sources, self._events, strict=True)
         ]
@@ -124,8 +125,7 @@ class Stepping(Stateful):
         elif answer == k.NEED_KEPT:
             self._kept[which].grow()
         else:
-            arrays = sources[which].arrays
-            sources[which].set(arrays._replace(going=longer(arrays.going, 2 * len(arrays.going))))
+            sources[which].set(sources[which].arrays.grow("going"))
 
     @staticmethod
     def _source(occurring: Occurring, starts: I64, stops: I64) -> k.Source:

@@ -13,9 +13,7 @@ from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, KeepsRows, lifetime_sc
 from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row, forget
-from oxiseq.engine.kernels.memory.growing import lines
-from oxiseq.engine.kernels.memory.pointers import Replaceable, call
-from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
+from oxiseq.engine.kernels.memory.pointers import Addressed, Replaceable, call
 from oxiseq.engine.terms.saved import unsaved
 
 _LINE: Final = 8
@@ -24,7 +22,7 @@ _HEADER: Final = 4
 """Words of an entry before its row."""
 
 
-class Arrange(KeepsRows):
+class Arrange(KeepsRows, Addressed[k.Arrangement]):
     """`out` stays empty: joins read the kept rows, and those of `inputs[0]`. room: rows to begin with."""
 
     made_of = (unsaved("_memory.arrays"),)
@@ -38,7 +36,7 @@ class Arrange(KeepsRows):
         """Of its memory, for kernels."""
 
     def call(self) -> Call:
-        return Call(arrange, (self.address, self.inputs[0].address))
+        return Call(arrange, (self._memory, self.inputs[0]))
 
     def provide(self, answer: int) -> None:
         self.make_room()
@@ -51,30 +49,19 @@ class Arrange(KeepsRows):
         by, checked = loose[: k.MOST_LOOSE], loose[k.MOST_LOOSE :]
         whole, coming = not loose and set(key) == set(range(width)), self._form.coming
         masks = 1 << len(by)
-        scalars = np.zeros(k.SCALARS, np.int64)
+        memory = k.Arrangement.allocate(
+            entries=room, words=_words(width, 1), found=0 if whole or coming else room, chains=room, masks=masks
+        )
+        scalars = memory.scalars
         scalars[k.WIDTH], scalars[k.WHOLE], scalars[k.COMING] = width, whole, coming
         scalars[k.SHIFT], scalars[k.LEAST] = len(by), self._least
         scalars[k.LINK0], scalars[k.LINKS] = k.ROW + width + width % 2, 1
         scalars[[k.FREE, k.DEAD]] = -1
         scalars[[k.CLOCK, k.BEGINS, k.LIMIT]] = lifetime_scalars(self._form.lifetime, self._clock)
-        words = lines(room, _words(width, 1))
-        asked = np.zeros(masks, np.int64)
         if not by:
-            asked[0] = 1  # the chains by key alone are always there
-        return k.Arrangement(
-            scalars=scalars,
-            key=np.array(key, np.int64),
-            loose=np.array(by, np.int64),
-            checked=np.array(checked, np.int64),
-            words=words,
-            halves=words.view(np.uint32),
-            links=words.view(np.int32),
-            by_row=np.zeros(2 if whole or coming else slots_for(room), SLOT),
-            by_key=np.zeros(slots_for(room), SLOT),
-            seen=np.zeros(masks, np.int64),
-            asked=asked,
-            subsets=np.zeros((masks, masks), np.int64),
-        )
+            memory.asked[0] = 1  # the chains by key alone are always there
+        columns = (np.array(part, np.int64) for part in (key, by, checked))
+        return memory._replace(**dict(zip(("key", "loose", "checked"), columns, strict=True)))
 
     def make_room(self) -> None:
         """What the kernel lacks, if anything. Raises LimitError where entries cannot be numbered any more."""
@@ -94,25 +81,24 @@ class Arrange(KeepsRows):
         most = 1 << 30 - int(memory.scalars[k.SHIFT])
         if size > most:
             raise LimitError(len(memory.words), most // 2, "rows kept for a join")
-        self._set_words(memory, size, memory.words.shape[1])
-        if not memory.scalars[k.WHOLE] and not memory.scalars[k.COMING]:
-            self._memory.set(self._memory.arrays._replace(by_row=np.zeros(slots_for(size), SLOT)))
+        memory = memory.grow("entries")
+        if memory.scalars[k.WHOLE] or memory.scalars[k.COMING]:
+            self._memory.set(memory)
+        else:
+            self._memory.set(memory.grow("found", size))
             call(fill_by_row, self._memory)
 
     def _more_keys(self, memory: k.Arrangement) -> None:
         wanted = max(int(memory.scalars[k.WANTED]), len(memory.by_key))
-        self._memory.set(memory._replace(by_key=np.zeros(slots_for(wanted), SLOT)))
+        self._memory.set(memory.grow("chains", wanted))
         call(fill_by_key, self._memory)
 
     def _more_links(self, memory: k.Arrangement) -> None:
         links = 2 * int(memory.scalars[k.LINKS])
         memory.scalars[k.LINKS] = links
-        self._set_words(memory, len(memory.words), _words(self.inputs[0].width, links))
-
-    def _set_words(self, memory: k.Arrangement, entries: int, words: int) -> None:
-        made = lines(entries, words)
-        made[: len(memory.words), : memory.words.shape[1]] = memory.words
-        self._memory.set(memory._replace(words=made, halves=made.view(np.uint32), links=made.view(np.int32)))
+        made = memory.declared["words"].make(len(memory.words), _words(self.inputs[0].width, links))
+        made[:, : memory.words.shape[1]] = memory.words
+        self._memory.set(memory._replace(words=made))
 
     def _keep(self, rows: Ids, weight: I64) -> None:
         """Keep these and no others, all from before the next tick. Those with a lifetime are entered in order of time,

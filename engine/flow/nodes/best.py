@@ -65,8 +65,7 @@ class Best(OfRows):
         return int(self._memory.arrays.scalars[k.COUNT])
 
     def call(self) -> Call:
-        addresses = self._memory.address, self._terms.address, self._order.pointers.address
-        return Call(rank, (*addresses, self.inputs[0].address, self.out.address))
+        return Call(rank, (self._memory, self._terms, self._order.pointers, self.inputs[0], self.out))
 
     def provide(self, answer: int) -> None:
         self._provide(answer, self.inputs[0])

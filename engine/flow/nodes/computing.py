@@ -59,7 +59,7 @@ class Filter(KernelNode):
         )
 
     def call(self) -> Call:
-        return Call(sift, (self._memory.address, self._terms.address, self.inputs[0].address, self.out.address))
+        return Call(sift, (self._memory, self._terms, self.inputs[0], self.out))
 
     def provide(self, answer: int) -> None:
         """Undecided conditions are decided for the rest of the batch at once."""
@@ -108,7 +108,7 @@ class Extend(Node):
         if self._drawn is not None:
             return None
         self._forget_freed()
-        return Call(k.extend, (self._memory.address, self.inputs[0].address, self.out.address))
+        return Call(k.extend, (self._memory, self.inputs[0], self.out))
 
     def go_on(self, answer: int) -> None:
         given, out = self.inputs[0], self.out

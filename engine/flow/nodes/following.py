@@ -33,9 +33,7 @@ class Follow(KernelNode):
         self._right = Timeline(right, form.right.time, form.right.key, room)
 
     def call(self) -> Call:
-        (a, b), left, right = self.inputs, self._left, self._right
-        addresses = (self._memory.address, left.address, right.address, a.address, b.address, self.out.address)
-        return Call(k.follow, addresses)
+        return Call(k.follow, (self._memory, self._left, self._right, *self.inputs, self.out))
 
     def provide(self, answer: int) -> None:
         self._left.make_room()
@@ -59,7 +57,7 @@ class Extreme(KernelNode):
         self._rows = Timeline(child, form.time, form.key, room)
 
     def call(self) -> Call:
-        return Call(k.extreme, (self._memory.address, self._rows.address, self.inputs[0].address, self.out.address))
+        return Call(k.extreme, (self._memory, self._rows, self.inputs[0], self.out))
 
     def provide(self, answer: int) -> None:
         self._rows.make_room()

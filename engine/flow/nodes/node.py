@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from oxiseq.engine.flow.delta import I64, Buffer, Ids
 from oxiseq.engine.flow.plan import Lifetime
 from oxiseq.engine.flow.times import NO_END, HasRows
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
-from oxiseq.engine.kernels.memory.pointers import address_of
+from oxiseq.engine.kernels.memory.pointers import Addressed, address_of, call
 from oxiseq.engine.terms.saved import SavedTerms, State, Stateful
 
 Chosen: TypeAlias = Callable[[Ids], NDArray[np.bool_]]
@@ -25,10 +25,14 @@ ALL_TIME: Final = np.array([NO_END, NO_END])
 
 
 class Call(NamedTuple):
-    """A kernel and the addresses that it takes."""
+    """A kernel and what it takes."""
 
     kernel: Callable[..., int]
-    addresses: tuple[int, ...]
+    arguments: tuple[Addressed[Any] | int, ...]
+
+    def __call__(self) -> int:
+        answer: int = call(self.kernel, *self.arguments)
+        return answer
 
 
 class Node(Stateful, ABC):
@@ -88,8 +92,7 @@ class KernelNode(Node):
         """Serves the kernel besides room for its output. Raises LimitError."""
 
     def step(self) -> None:
-        kernel, addresses = self.call()
-        self.go_on(kernel(*addresses))
+        self.go_on(self.call()())
 
     def go_on(self, answer: int) -> None:
         while answer != DONE:
@@ -97,8 +100,7 @@ class KernelNode(Node):
                 self.out.grow()
             else:
                 self.provide(answer)
-            kernel, addresses = self.call()
-            answer = kernel(*addresses)
+            answer = self.call()()
 
 
 class OfRows(KernelNode, HasRows):

@@ -38,6 +38,9 @@ class Reach(OfRows):
         self._table = Replaceable(self._empty(self._least, min(self._least, most_pairs)))
         self._memory = self._table.arrays
 
+    def call(self) -> Call:
+        return Call(reach, (self._table, self.inputs[0], self.out))
+
     def _empty(self, edges: int, pairs: int) -> k.PathMemory:
         memory = k.PathMemory.allocate(vertices=edges, edges=edges, pairs=pairs, width=self.out.width - 1)
         memory.scalars[[k.VERTEX_FREE, k.EDGE_FREE, k.PAIR_FREE, k.CHANGED_EDGES, k.CHANGED_PAIRS, k.WORK]] = k.LAST
@@ -50,9 +53,6 @@ class Reach(OfRows):
     @property
     def records(self) -> int:
         return int(self._memory.scalars[k.PAIRS])
-
-    def call(self) -> Call:
-        return Call(reach, (self._table.address, self.inputs[0].address, self.out.address))
 
     def provide(self, answer: int) -> None:
         if self._memory.scalars[k.PHASE] == k.TAKE:

@@ -12,7 +12,7 @@ from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.times import HasRows
 from oxiseq.engine.kernels.flow import moments as k
 from oxiseq.engine.kernels.flow.timelines import fill_group_slots, fill_row_slots, keep_rows
-from oxiseq.engine.kernels.memory.pointers import Replaceable, call
+from oxiseq.engine.kernels.memory.pointers import Addressed, Replaceable, call
 from oxiseq.engine.terms.saved import unsaved
 
 _MOST: Final = 1 << 30
@@ -20,7 +20,7 @@ _MOST: Final = 1 << 30
 _ROOMS: Final = {k.ENTRIES: "entries", k.MOMENTS: "moments", k.GROUPS: "groups"}
 
 
-class Timeline(HasRows):
+class Timeline(HasRows, Addressed[k.Timeline]):
     """Rows of an operator, in order of the raw time at a place. room: rows to begin with."""
 
     made_of = (unsaved("_memory.arrays"),)
