@@ -17,19 +17,13 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import MadeOf, SavedTerms, State, part, spread
+from oxiseq.engine.terms.saved import KnownTerms, MadeOf, SavedTerms, State, part, spread
 
 
 class KbRun(AloneRun):
     """Its events wait in `Arrivals`. Counter: `matches` returned."""
 
-    made_of: ClassVar[MadeOf] = (
-        part("_arrivals"),
-        *Run.made_of,
-        spread("_streak"),
-        part("_blanks"),
-        part("_kb", "kept"),
-    )
+    made_of: ClassVar[MadeOf] = (part("_arrivals"), *Run.made_of, spread("_streak"), part("_blanks"))
 
     __slots__ = ("_elsewhere",)  # all else is in __dict__, which runs in one state have in common
     _elsewhere: tuple[int, int]
@@ -79,8 +73,13 @@ class KbRun(AloneRun):
 
     def save(self, terms: SavedTerms) -> State:
         state = super().save(terms)
+        state["kept"] = self._kb.save(terms)
         state["arrivals"] |= {"events": self.order.events + self._elsewhere[0], "late": self.late}
         return state
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        super().restore(state, terms)
+        self._kb.restore(state["kept"], terms)
 
     # --- matches --------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from oxiseq.engine.kernels.flow.sifting import Sifting, sift
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, spread
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, spread
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.scope import expression_variables
@@ -203,7 +203,7 @@ class Computed:
         return self._terms.computed(value, blanks)
 
 
-class _Drawn:
+class _Drawn(Stateful):
     """Values drawn once for each row that is there: row → weight, value."""
 
     def __init__(self, values: Computed, child: Buffer) -> None:
