@@ -61,7 +61,7 @@ class IntervalRun(KbRun):
     that are no intervals, since they start after they end, are left out.
     """
 
-    made_of = *KbRun.made_of, record("faults", Faults.restored), value("_completed"), unsaved("_flows")
+    made_of = *KbRun.made_of, record("faults", Faults), value("_completed"), unsaved("_flows")
 
     __slots__ = ("_before", "one")  # as there
     one: OneQuery

@@ -40,8 +40,8 @@ class JoinedRun(AloneRun):
     """
 
     made_of = (
-        record("faults", Faults.restored),
-        record("omitted", Omissions.restored, missing=None),
+        record("faults", Faults),
+        record("omitted", Omissions, missing=None),
         part("_run"),
         unsaved("_clock.log"),
     )
@@ -188,7 +188,7 @@ class JoinedRun(AloneRun):
         return super().save(terms)
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        self.faults = Faults.restored(state["faults"])
-        self.omitted = Omissions.restored(state.get("omitted"))
-        self._clock = PositionClock.restored(state["run"]["clock"], terms)
-        self._run.restore_own(state["run"], self._clock, terms)
+        super().restore(state, terms)
+        clock = self._run.clock
+        assert isinstance(clock, PositionClock)
+        self._clock = clock

@@ -223,7 +223,7 @@ class QueryRun(Run):
         return {"clock": self.clock.save(terms), **self.save_own(terms)}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        self.restore_own(state, Clock.restored(state["clock"], terms), terms)
+        self.restore_own(state, type(self.clock).restored(state["clock"], terms), terms)
 
     def save_own(self, terms: SavedTerms) -> State:
         """Its state between batches, but for the clock, which it may share: that is named before.

@@ -32,7 +32,7 @@ class Plan(Protocol):
 class Run(Stateful, ABC):
     """The running state of a query. It gives batches of matches; each knows its length."""
 
-    made_of: ClassVar[MadeOf] = record("resets", Resets.restored), record("omitted", Omissions.restored, missing=None)
+    made_of: ClassVar[MadeOf] = record("resets", Resets), record("omitted", Omissions, missing=None)
 
     resets: Resets = Resets()
     origin: bytes | None = b""

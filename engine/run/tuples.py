@@ -61,7 +61,7 @@ class TupleRun(AloneRun):
     made_of = (
         value("matches"),
         *Run.made_of,
-        record("faults", Faults.restored),
+        record("faults", Faults),
         part("_partitions"),
         part("_merging"),
         part("_cea", "automaton"),
@@ -164,10 +164,14 @@ class TupleRun(AloneRun):
 
     @property
     def order(self) -> Merging:
+        self._let_wait()
+        return self._merging
+
+    def _let_wait(self) -> None:
+        """What has been fed past the order of events, and would have waited in it, waits there."""
         once = self._at_once
         if once is not None and (marks := once.taken()) is not None:
             self._merging.mark(0).wait(marks)
-        return self._merging
 
     def push(self, stream: str, batch: Arrived) -> Arrived | None:
         """Take events of a stream in order of arrival; returns the late ones, if any. Call `advance` for matches.
@@ -311,7 +315,11 @@ class TupleRun(AloneRun):
             yield self._at_once.values
 
     def save(self, terms: SavedTerms) -> State:
-        self.collect()
+        self._let_wait()
+        if self._partitions is not None:
+            self._partitions.forget_unused()
+        self._cea.collect()
+        self._log.forget(self._cea.oldest)
         return super().save(terms)
 
     def restore(self, state: State, terms: KnownTerms) -> None:

@@ -14,8 +14,9 @@ What has a state says of which parts it is made (`Stateful`); what is saved, res
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from operator import attrgetter, methodcaller
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -202,12 +203,12 @@ class _Part:
     def members(self, owner: Stateful) -> Iterable[Any]:
         content = attrgetter(self.attribute)(owner)
         if _are_several(content):
-            return content.values() if isinstance(content, Mapping) else content
+            return content.values() if isinstance(content, dict) else content
         return () if content is None else (content,)
 
 
 def _are_several(content: object) -> bool:
-    return isinstance(content, list | tuple | Mapping) and not isinstance(content, Arrays)
+    return isinstance(content, (list, tuple, dict)) and not isinstance(content, Arrays)
 
 
 def value(
@@ -218,9 +219,18 @@ def value(
     return _Value(attribute, name or attribute.lstrip("_"), lambda content: content, read, missing)
 
 
-def record(attribute: str, read: Callable[[Any], Any], *, missing: Any = _NEEDED) -> _Value:
-    """Declare an attribute that has a value which saves itself without terms."""
-    return _Value(attribute, attribute.lstrip("_"), methodcaller("save"), read, missing)
+def record(attribute: str, kind: type, *, missing: Any = _NEEDED) -> _Value:
+    """Declare an attribute that has a frozen dataclass of numbers and texts, or tuples of them; None in a saved state
+    is one that has its defaults."""
+    names = [each.name for each in fields(kind)]
+
+    def read(saved: State | None) -> Any:
+        values = [] if saved is None else [saved[name] for name in names]
+        return kind(*[tuple(each) if isinstance(each, list) else each for each in values])
+
+    return _Value(
+        attribute, attribute.lstrip("_"), lambda content: {n: getattr(content, n) for n in names}, read, missing
+    )
 
 
 def part(attribute: str, name: str | None = None) -> _Part:
