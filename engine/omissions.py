@@ -13,7 +13,7 @@ from typing import Final
 from oxiseq.engine.bounds import InstantBound, InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.time import to_text
-from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.saved import Stateful, value
 from oxiseq.grammar.records import dataclass
 
 _NAMED: Final = 10
@@ -30,9 +30,11 @@ def beyond(bounds: InstantBounds, bound: InstantBound, error: LimitError, instan
     return InstantError(error.given, error.limit, error.what, bound.name, instant, running >= bounds.running)
 
 
-class Streak:
+class Streak(Stateful):
     """The instants of one query that are left out one after the other, with none answered in between. `running`: how
     many those are; it is part of the query's state."""
+
+    made_of = (value("running", missing=0),)
 
     def __init__(self, bounds: InstantBounds, running: int = 0) -> None:
         self.bounds, self.running = bounds, running
@@ -97,20 +99,11 @@ class Omissions:
         last = (*self.last, *map(str, errors))[-_NAMED:]
         return Omissions(self.count + (len(errors) if count is None else count), last, self.over or errors[-1].final)
 
-    def save(self) -> State:
-        """As a saved state."""
-        return {"count": self.count, "last": list(self.last), "over": self.over}
-
     @property
     def lines(self) -> tuple[str, ...]:
         """A line for each that is named, and one for those before."""
         more = [f"left out: {self.count - len(self.last):,} instants before"] * (self.count > len(self.last))
         return (*more, *(f"left out: {each}" for each in self.last))
-
-    @classmethod
-    def restored(cls, state: State | None) -> Omissions:
-        """Saved ones; None: of a version that left out none."""
-        return NO_OMISSIONS if state is None else cls(int(state["count"]), tuple(state["last"]), bool(state["over"]))
 
 
 def raised(errors: Sequence[InstantError]) -> InstantError:

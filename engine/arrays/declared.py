@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of, view_of_columns
 from oxiseq.grammar.records import dataclass
 
@@ -50,10 +51,12 @@ class Declared:
     fill: Mapping[Any, int]
     used: int | None
     ids: bool
+    lined: bool
+    of: str | None
 
     def make(self, rows: int, *columns: int) -> Array:
         """It, empty."""
-        made = np.zeros((rows, *columns), self.dtype)
+        made = lines(rows, *columns) if self.lined else np.zeros((rows, *columns), self.dtype)
         for place, value in self.fill.items():
             made[place] = value
         return made
@@ -84,6 +87,8 @@ class Arrays(tuple[Array, ...]):
 
     __slots__ = ()
     _fields: ClassVar[tuple[str, ...]] = ()
+    _views: ClassVar[tuple[tuple[int, int], ...]] = ()
+    """The places of arrays that are the memory of others, and the places of these."""
     declared: ClassVar[Mapping[str, Declared]] = _NOTHING
 
     def __new__(cls, *arrays: Array, **named: Array) -> Self:
@@ -100,33 +105,39 @@ class Arrays(tuple[Array, ...]):
     def allocate(cls, **sizes: int) -> Self:
         """An empty group. sizes: numbers of rows and columns by the names that the declarations have for them; an array
         that is given has no rows yet (`_replace`)."""
-        return tuple.__new__(cls, [each.allocate(sizes) for each in cls.declared.values()])
+        return cls._made([each.allocate(sizes) for each in cls.declared.values()])
+
+    @classmethod
+    def _made(cls, arrays: list[Array]) -> Self:
+        """The group of these, but for those that are the memory of others."""
+        for place, of in cls._views:
+            arrays[place] = arrays[of].view(arrays[place].dtype)
+        return tuple.__new__(cls, arrays)
 
     def _replace(self, **arrays: Array) -> Self:
         """The group with these arrays in place of its own."""
-        made = tuple.__new__(type(self), map(arrays.pop, self._fields, self))
+        made = self._made([*map(arrays.pop, self._fields, self)])
         if arrays:
             raise TypeError(f"{type(self).__name__} has no {', '.join(arrays)}")
         return made
 
     def room(self, name: str) -> int:
         """For how many of the records of this name there are rows."""
-        return next(len(a) for a, d in self._pairs if d.rows == name and d.each is None and d.slots is None)
+        return next((len(a) for a, d in self._pairs if d.rows == name and d.each is None and d.slots is None), 0)
 
     def grow(self, name: str, size: int | None = None) -> Self:
         """The group with room for so many records of this name, for twice as many as before if no number is given. Hash
         tables of them are empty then."""
         before = self.room(name)
         size = 2 * before if size is None else size
-        return tuple.__new__(
-            type(self),
-            [d.with_rows(a, _times(a, before, d) * size) if d.rows == name else a for a, d in self._pairs],
+        return self._made(
+            [d.with_rows(a, _times(a, before, d) * size) if d.rows == name else a for a, d in self._pairs]
         )
 
     @property
     def bytes(self) -> int:
         """The size of its arrays, spare room included."""
-        return sum([array.nbytes for array in self])
+        return sum([array.nbytes for array, declared in self._pairs if declared.of is None])
 
     @property
     def _pairs(self) -> Iterable[tuple[Array, Declared]]:
@@ -138,7 +149,7 @@ class Arrays(tuple[Array, ...]):
         each = 1 if declared.each is None else _times(array, self.room(str(declared.rows)), declared)
         return array[: int(self.scalars[declared.used]) * each]
 
-    def pinned_ids(self) -> list[Array]:
+    def held_ids(self) -> list[Array]:
         """The arrays in which ids of terms are, other values among them (see `TermDictionary`)."""
         return [self._used(array, declared) for array, declared in self._pairs if declared.ids]
 
@@ -199,6 +210,8 @@ def array(
     used: int | None = None,
     ids: bool = False,
     known: bool = False,
+    lined: bool = False,
+    of: str | None = None,
 ) -> Callable[[Ptr[G]], Array]:
     """Declare the group's next array. Answers its view, the function from the group's address to it, for kernels.
 
@@ -206,12 +219,15 @@ def array(
     each: the name of a factor: so many rows for each record. slots: it is a hash table, with so many rows for a number
     of records. fill: what an empty one holds, or by place or field what it holds there. used: the place in the group's
     `scalars` that says how many records are in use, which are saved; WHOLE; None: it is not saved. ids: it holds ids of
-    terms. known: the compiler knows how many columns it has.
+    terms. known: the compiler knows how many columns it has. lined: it begins with a line of the cache. of: it is the
+    memory of the array of that name, read as this type.
     """
     assert not group.__subclasses__(), "a subclass begins with the arrays of its base"
     places = {...: fill} if isinstance(fill, int) else fill
-    declared = Declared(np.dtype(dtype), ndim, rows, each, columns, slots, places, used, ids)
+    declared = Declared(np.dtype(dtype), ndim, rows, each, columns, slots, places, used, ids, lined, of)
     setattr(group, name, vars(_Getters)[f"array{len(group._fields)}"])
+    if of is not None:
+        group._views += ((len(group._fields), group._fields.index(of)),)
     group._fields += (name,)
     group.declared = MappingProxyType({**group.declared, name: declared})
     return view_of_columns(group, name, dtype, int(columns)) if known else view_of(group, name, dtype, ndim)

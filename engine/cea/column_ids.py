@@ -22,6 +22,7 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import Stateful
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +40,7 @@ _KEY: Final = 80
 """Bytes of a cell's key and its id."""
 
 
-class ColumnIds:
+class ColumnIds(Stateful):
     """The ids of one attribute's cells, known by text or number for a while, until ids are freed at the latest."""
 
     def __init__(self, terms: TermDictionary) -> None:

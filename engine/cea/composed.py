@@ -30,7 +30,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.composed import MOST_STATES, Arcs, ComposedWindows, Ended, Rules
 from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED, Measures
 from oxiseq.engine.omissions import InstantError
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, spread, unsaved
 from oxiseq.grammar.ceql_algebra import AttributeWindow, aggregates
 from oxiseq.grammar.render_ceql import render_predicate
 
@@ -99,8 +99,10 @@ def _growing(found: dict[Letters | None, None]) -> Iterator[Letters | None]:
         at += 1
 
 
-class ComposedRun:
+class ComposedRun(Stateful):
     """The running state of one query. Between batches it needs no event any more: `oldest` is the next position."""
+
+    made_of = spread("_windows"), unsaved("_cache.arrays")
 
     behind = 0
     """No window of an attribute reaches back."""
@@ -136,7 +138,7 @@ class ComposedRun:
         self._numbers, few = np.zeros(FEW, np.int32), self._placed.few
         self._few = Pointers(c.Steps(self._numbers, few.partition, few.clock, few.cut, *_NO_INSTANTS))
         self.begin_partitions, self.partitions_in_use = self._windows.begin_partitions, self._windows.partitions_in_use
-        self.collect, self.held_ids = self._windows.collect, self._windows.held_ids
+        self.collect = self._windows.collect
 
     def feed(self, events: MarkedEvents, ids: I64) -> list[Ended]:
         """Take in a batch of events whose attributes have these ids, i64[n, attributes]; what ends in it: the caller
@@ -226,11 +228,6 @@ class ComposedRun:
         """Events of windows, and partitions in which something has begun."""
         return self._windows.records
 
-    @property
-    def bytes(self) -> int:
-        """Of all arrays."""
-        return self._windows.bytes + self._cache.arrays.bytes
-
     def forget(self) -> None:
         """As of CeaRun."""
         self._windows.begin(self.position)
@@ -239,7 +236,7 @@ class ComposedRun:
         """Its state between batches."""
         states = [self._cache.state(number) for number in range(1, self._cache.states)]
         return {
-            **self._windows.save(terms),
+            **super().save(terms),
             "symbols": self._cache.arrays.symbols[: self._cache.symbols],
             "states": [[hex(s.at_once), hex(s.later), s.strict] for s in states],
         }
@@ -247,7 +244,7 @@ class ComposedRun:
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state; for a run that has not seen any event. Raises KeyError, ValueError for one of
         another layout."""
-        self._windows.restore(state, terms)
+        super().restore(state, terms)
         self._cache.begin(
             [Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]]
         )

@@ -16,7 +16,7 @@ from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.subsets import AMBIGUOUS, FIRST_MASK, Subsets
 from oxiseq.engine.kernels.cea import held as kernels
 from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, call
-from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, unsaved
 
 _NO_HISTORY: Final = 0, -1
 
@@ -29,28 +29,28 @@ class Holders:
         self.masks = np.zeros((FIRST_MASK + len(subsets.masks), words), np.uint64)
         for n, mask in enumerate(subsets.masks):
             self.masks[FIRST_MASK + n] = as_words(mask, words)
-        self._history = _History(plan, words) if plan.runner.ambiguous else None
+        self.history = _History(plan, words) if plan.runner.ambiguous else None
 
     def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64], count: int, partitions: int) -> None:
         """So many events come in, the first of these, of so many partitions."""
-        if self._history is not None:
+        if self.history is not None:
             table, low = self.room(count, partitions)
             call(kernels.append, table, symbol, partition, count, low)
 
     def room(self, count: int, partitions: int) -> tuple[Pointers[kernels.Letters] | int, int]:
         """Where so many events of so many partitions come in: the history, their place there; −1: none is kept. The
         caller enters them."""
-        return _NO_HISTORY if self._history is None else self._history.room(count, partitions)
+        return _NO_HISTORY if self.history is None else self.history.room(count, partitions)
 
     def forget(self, oldest: int) -> None:
         """No run refers to an earlier position."""
-        if self._history is not None:
-            self._history.forget(oldest)
+        if self.history is not None:
+            self.history.forget(oldest)
 
     def begin_partitions(self, fresh: NDArray[np.int64]) -> None:
         """The partitions of these numbers are others from now on."""
-        if self._history is not None:
-            self._history.begin_partitions(fresh)
+        if self.history is not None:
+            self.history.begin_partitions(fresh)
 
     def held(
         self,
@@ -62,27 +62,16 @@ class Holders:
     ) -> NDArray[np.uint64]:
         """u64[positions, words]: for complex events as in FoundEvents, with the place of each position."""
         held = self.masks[places]
-        if self._history is not None and len(ambiguous := np.flatnonzero(places == AMBIGUOUS)):
+        if self.history is not None and len(ambiguous := np.flatnonzero(places == AMBIGUOUS)):
             owners = np.searchsorted(offsets, ambiguous, "right") - 1
-            self._history.resolve(kernels.Matches(start, end, positions, offsets, held), np.unique(owners))
+            self.history.resolve(kernels.Matches(start, end, positions, offsets, held), np.unique(owners))
         return held
 
-    def save(self) -> State | None:
-        """The history that it keeps, if it does."""
-        return None if self._history is None else self._history.save()
 
-    def restore(self, state: State | None) -> None:
-        """Continue with a saved history."""
-        if self._history is not None and state is not None:
-            self._history.restore(state)
-
-    @property
-    def bytes(self) -> int:
-        return self._history.bytes if self._history is not None else 0
-
-
-class _History:
+class _History(Stateful):
     """The events that runs may refer to: their symbols and, in their partitions, the positions before."""
+
+    made_of = unsaved("_letters"), unsaved("_scratch")
 
     def __init__(self, plan: CeaPlan, words: int) -> None:
         sets, automaton = plan.runner, plan.runner.positions
@@ -128,7 +117,7 @@ class _History:
         last = self._letters.last
         last[fresh[fresh < len(last)]] = -1
 
-    def save(self) -> State:
+    def save(self, _terms: SavedTerms) -> State:
         letters, count = self._letters, self._count
         oldest = int(letters.sizes[kernels.OLDEST])
         return {
@@ -138,7 +127,7 @@ class _History:
             "last": letters.last,
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: State, _terms: KnownTerms) -> None:
         symbol, before, last = (state[name].copy() for name in ("symbol", "before", "last"))
         self._letters = self._letters._replace(symbol=symbol, before=before, last=last)
         self._letters.sizes[kernels.OLDEST] = int(state["oldest"])
@@ -153,10 +142,6 @@ class _History:
             if done == len(matches):
                 return
             self._scratch = self._scratch.grow("events")
-
-    @property
-    def bytes(self) -> int:
-        return self._letters.bytes + self._scratch.bytes
 
 
 def _matrix(follow: tuple[int, ...]) -> NDArray[np.uint8]:

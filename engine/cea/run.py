@@ -36,7 +36,7 @@ from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import MatchRunner
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, part, unsaved, value
 from oxiseq.grammar.records import dataclass
 
 I64 = NDArray[np.int64]
@@ -87,6 +87,15 @@ class Ends(Protocol):
 
 class CeaRun(MatchRunner[k.Memory]):
     """The running state of one query. `oldest`: no partial match refers to a position before it."""
+
+    made_of = (
+        part("_holders.history", "holders"),
+        value("oldest"),
+        value("_collected"),
+        value("_tau"),
+        unsaved("_memory"),
+        unsaved("_cache.arrays"),
+    )
 
     _AT, _PHASE = k.AT, k.PHASE
 
@@ -277,11 +286,6 @@ class CeaRun(MatchRunner[k.Memory]):
         parts = self._memory.parts
         return int(parts["count"][parts["epoch"] == self._memory.scalars[k.EPOCH]].sum())
 
-    @property
-    def bytes(self) -> int:
-        """Of all arrays."""
-        return self._memory.bytes + self._cache.arrays.bytes + self._holders.bytes
-
     def forget(self) -> None:
         """Give up all partial matches; positions and counters continue."""
         position, counters = self.position, self._memory.scalars[_COUNTERS]
@@ -291,23 +295,17 @@ class CeaRun(MatchRunner[k.Memory]):
         self._holders.forget(position)
         self._collected, self._rebuilt = 0, -1
 
-    def save(self, _terms: SavedTerms) -> State:
+    def save(self, terms: SavedTerms) -> State:
         """Its state between batches, without dead records."""
         self.collect()
         self._holders.forget(self.oldest)
-        return {
-            "memory": save_memory(self._memory, self._cache),
-            "holders": self._holders.save(),
-            "oldest": self.oldest,
-            "collected": self._collected,
-            "tau": self._begin,
-        }
+        self._tau = self._begin
+        return {**super().save(terms), "memory": save_memory(self._memory, self._cache)}
 
-    def restore(self, state: State, _terms: KnownTerms) -> None:
+    def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state; for a run that has not seen any event."""
         self._memory = restore_memory(state["memory"], self._cache, self._capacities, self._counted)
-        self._holders.restore(state["holders"])
-        self.oldest, self._collected, self._tau = int(state["oldest"]), int(state["collected"]), int(state["tau"])
+        super().restore(state, terms)
 
     def _chosen(self, time: int) -> k.Memory:
         """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,

@@ -35,6 +35,7 @@ from oxiseq.engine.kernels.cea.rows import Room
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import Stateful, unsaved
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables
@@ -52,9 +53,11 @@ _NO_WINDOW: Final = np.zeros(0, np.float64)
 _NO_VALUES: Final = np.zeros((FEW, 0), np.int64)
 
 
-class TableMarker:
+class TableMarker(Stateful):
     """Marks rows for one query. `vocab`: the namespace of types; `window`: the attribute of WITHIN; `summed`: those
     that aggregates are of."""
+
+    made_of = (unsaved("_ids"),)
 
     def __init__(
         self,
@@ -85,11 +88,6 @@ class TableMarker:
     def notes(self) -> tuple[str, ...]:
         """What there is to say about columns (column_notes.py)."""
         return self._columns.notes
-
-    @property
-    def bytes(self) -> int:
-        """What it remembers of the terms of cells takes about so much."""
-        return sum([ids.bytes for ids in self._ids.values()])
 
     def mark(self, batch: TupleRows) -> Marks:
         """The marks of the rows, in their order. Raises EventError for a column that cannot be an attribute."""

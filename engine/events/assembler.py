@@ -283,7 +283,7 @@ class EventAssembler:
         state = self._state
         state[k.NEW_ARENA], state[k.ARENA_SIZE] = address_of(arena), size - PADDING
         self._slots[:] = 0
-        k.tidy(self._address, len(self._records))
+        call(k.tidy, self._address, len(self._records))
         self._arena = arena
 
     def _make_chunks(self, count: int) -> None:

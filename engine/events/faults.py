@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.time import to_text
-from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.records import dataclass
 
 I64 = NDArray[np.int64]
@@ -64,15 +63,6 @@ class Faults:
         """A line for each that is named, and one for the rest."""
         more = [f"left out: {self.count - len(self.first):,} more"] * (self.count > len(self.first))
         return (*(f"left out: {fault}" for fault in self.first), *more)
-
-    def save(self) -> State:
-        """As a saved state."""
-        return {"count": self.count, "first": list(self.first)}
-
-    @classmethod
-    def restored(cls, state: State) -> Faults:
-        """Saved ones."""
-        return cls(int(state["count"]), tuple(state["first"]))
 
 
 NO_FAULTS: Final = Faults()

@@ -26,7 +26,7 @@ from oxiseq.engine.kernels.flow.driving import (
     Steps,
     drive,
 )
-from oxiseq.engine.kernels.memory.pointers import Pointers, Ptr
+from oxiseq.engine.kernels.memory.pointers import Addressed, Pointers, call
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 _TIDIED: Final = 64
@@ -47,7 +47,7 @@ class Driver:
         ends = [0, *accumulate(map(len, readers))]
         self._steps["first"], self._steps["last"] = ends[:-1], ends[1:]
         sources = [place for place, node in enumerate(nodes) if isinstance(node, Fed)]
-        self._pointers = Pointers(
+        self.table = Pointers(
             Steps(
                 self._scalars,
                 self._steps,
@@ -57,23 +57,22 @@ class Driver:
                 filled=np.zeros(len(nodes), np.int64),
             )
         )
-        self._address = self._pointers.address
+        """What `drive` takes."""
         self._until_tidy = _TIDIED
 
     def step(self) -> None:
         """Clear what nodes hold of the last batch, and step each that has something to take in. Raises LimitError."""
-        address = self.ready()
-        while (place := drive(address)) != ALL_DONE:
+        self.ready()
+        while (place := call(drive, self.table)) != ALL_DONE:
             self.go_on(place)
 
-    def ready(self) -> Ptr[Steps]:
-        """Before a batch: the address of the table for `drive`."""
+    def ready(self) -> None:
+        """Before a batch."""
         self._until_tidy -= 1
         if not self._until_tidy or self._scalars.item(LARGEST) > KEPT_ROOM:
             self._tidy()
         if self._known != self._terms.generation:
             self._make_table()
-        return self._address
 
     @property
     def largest(self) -> int:
@@ -92,12 +91,12 @@ class Driver:
         self._known = self._terms.generation
         for node, step in zip(self._nodes, self._steps, strict=True):
             step["out"] = node.out.address
-            call = node.call()
-            if call is not None:
-                count = len(call.addresses)
-                step["kernel"], step["arguments"] = entry_of(call.kernel, count), count
-                for name, address in zip("abcdef"[:MOST_ARGUMENTS], call.addresses, strict=False):
-                    step[name] = address
+            called = node.call()
+            if called is not None:
+                count = len(called.arguments)
+                step["kernel"], step["arguments"] = entry_of(called.kernel, count), count
+                for name, each in zip("abcdef"[:MOST_ARGUMENTS], called.arguments, strict=False):
+                    step[name] = each.address if isinstance(each, Addressed) else each
 
     def _tidy(self) -> None:
         """Releases unused memory; the last batch's rows go."""

@@ -5,12 +5,12 @@ In the flow: algebra → plan → **nodes at work**. Nodes come after their inpu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
 
-from oxiseq.engine.flow.delta import MOST_ROWS, Buffer, Delta, Ids
+from oxiseq.engine.flow.delta import MOST_ROWS, Buffer, Delta
 from oxiseq.engine.flow.driver import Driver
 from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.nodes.fed import Fed
@@ -18,11 +18,13 @@ from oxiseq.engine.flow.nodes.node import ALL_TIME, Chosen, KeepsRows
 from oxiseq.engine.flow.plan import FlowPlan
 from oxiseq.engine.kernels.flow.telling import with_rows
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import SavedTerms, State, Stateful, part, value
 
 
-class Flow:
+class Flow(Stateful):
     """A standing query."""
+
+    made_of = value("_begun", bool), part("nodes")
 
     def __init__(self, plan: FlowPlan, terms: TermDictionary) -> None:
         self.clock = ALL_TIME.copy()
@@ -133,16 +135,6 @@ class Flow:
         """How many rows, groups, pairs it keeps."""
         return sum(node.records for node in self.nodes)
 
-    @property
-    def bytes(self) -> int:
-        """The size of its memory, spare room included."""
-        return sum(node.bytes for node in self.nodes)
-
-    def held_ids(self) -> Iterable[Ids]:
-        """The terms in its memory (see `TermDictionary`)."""
-        for node in self.nodes:
-            yield from node.held_ids()
-
     def save(self, terms: SavedTerms, chosen: Mapping[int, Chosen] = MappingProxyType({})) -> State:
         """Its state between batches. chosen: by place of an operator that keeps rows which of them."""
         nodes = []
@@ -153,12 +145,6 @@ class Flow:
             else:
                 nodes.append(node.save(terms))
         return {"begun": self._begun, "nodes": nodes}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        """Continue from a saved state of the same plan; for a flow that has not seen anything."""
-        self._begun = bool(state["begun"])
-        for node, saved in zip(self.nodes, state["nodes"], strict=True):
-            node.restore(saved, terms)
 
 
 class Roots:

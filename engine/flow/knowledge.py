@@ -19,7 +19,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime, Materialised
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Bind, GraphPattern, Group, SubSelect, TermOrVariable, TriplePattern, Union
 from oxiseq.grammar.records import dataclass
@@ -50,7 +50,7 @@ class KbAnswers(NamedTuple):
     tables: list[Ids]
 
 
-class Knowledge:
+class Knowledge(Stateful):
     """The KB's part in a run: a `Reader`. name: unique in the run."""
 
     def __init__(

@@ -33,7 +33,7 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import WORDS, Pointers, PointerTables, Replaceable, call
 from oxiseq.engine.matching.conditions import ConditionMemo
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, unsaved
 from oxiseq.engine.window import BEFORE_ALL, Window
 from oxiseq.grammar.algebra import TriplePattern
 
@@ -54,9 +54,11 @@ class Moves(NamedTuple):
     low: I64
 
 
-class Leaves:
+class Leaves(Stateful):
     """The patterns of a plan at work, one in each conjunction (conjunctions.py). nodes: its operators; windows: those
     of its contents, by number; only: which changes operators need, if not all."""
+
+    made_of = (unsaved("_memory.arrays"),)
 
     def __init__(
         self,
@@ -209,11 +211,6 @@ class Leaves:
     def triples(self) -> int:
         """Of how many patterns' rows."""
         return int(self._memory.arrays.scalars[k.COUNT])
-
-    @property
-    def bytes(self) -> int:
-        """How large its arrays are, besides the patterns' rows."""
-        return sum(array.nbytes for array in self._memory.arrays)
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between pushes."""

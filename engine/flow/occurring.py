@@ -6,12 +6,14 @@ In the flow: mappings found on items, bounds of a window tick by tick → **chan
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.plan import Given
-from oxiseq.engine.flow.times import halves_of, ids_in, known_rows, saved_rows
+from oxiseq.engine.flow.times import halves_of, ids_in, known_rows
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -127,15 +129,16 @@ class Occurring:
         """How large its arrays are."""
         return self._place.nbytes + self._used.nbytes + self._rows.nbytes
 
-    def held_ids(self) -> Ids:
+    def held_ids(self) -> Iterable[Ids]:
         """The terms of the mappings."""
-        return ids_in(self._rows[: self._count], self._raw)
+        return (ids_in(self._rows[: self._count], self._raw),)
 
     def save(self, terms: SavedTerms) -> State:
         """All of them, and where the window is."""
         kept = slice(0, self._count)
+        terms.ids(*self.held_ids())
         return {
-            "rows": saved_rows(self._rows[kept].copy(), self._raw, terms),
+            "rows": self._rows[kept].copy(),
             "place": self._place[kept].copy(),
             "used": self._used[kept].copy(),
             "going": self.going.copy(),

@@ -6,7 +6,7 @@ by instant. A tick is an instant here: all that comes and goes then is one step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from oxiseq.engine.events.batch import EventBatch
@@ -22,7 +22,7 @@ from oxiseq.engine.flow.told import Told
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import Stateful, part, value
 from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
@@ -35,9 +35,11 @@ def only_of(plan: FlowPlan, report: Report, compared: int) -> Only:
     return _ONLY.get(report, "") if alone else ""
 
 
-class Standing:
+class Standing(Stateful):
     """All that changes for a query. windows: changes of their contents, by number, unused by `move`; knowledge: what
     it knows of the KB, if it has been at work before."""
+
+    made_of = value("_tick"), part("_flow"), part("leaves"), part("knowledge", "kb"), part("_told")
 
     def __init__(
         self,
@@ -128,36 +130,7 @@ class Standing:
 
     # --- its memory ----------------------------------------------------------------------------------
 
-    def held_ids(self) -> Iterator[Ids]:
-        """The terms of all that it may still look at."""
-        yield from self._flow.held_ids()
-        yield from self.knowledge.held_ids()
-        yield self._told.held_ids()
-
     @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
         return {"triples": self.leaves.triples, "rows": self._flow.records + len(self._told)}
-
-    @property
-    def bytes(self) -> int:
-        """How large it is."""
-        return self.leaves.bytes + self._flow.bytes + self._told.bytes
-
-    def save(self, terms: SavedTerms) -> State:
-        """Its state between instants."""
-        return {
-            "tick": self._tick,
-            "flow": self._flow.save(terms),
-            "leaves": self.leaves.save(terms),
-            "kb": self.knowledge.save(terms),
-            "told": self._told.save(terms),
-        }
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
-        self._tick = int(state["tick"])
-        self._flow.restore(state["flow"], terms)
-        self.leaves.restore(state["leaves"], terms)
-        self.knowledge.restore(state["kb"], terms)
-        self._told.restore(state["told"], terms)

@@ -6,13 +6,13 @@ rest of the plan, many ticks at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.flow.cutting import Cut
-from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
+from oxiseq.engine.flow.delta import I64, Buffer, Delta
 from oxiseq.engine.flow.driver import Driver
 from oxiseq.engine.flow.events import Used
 from oxiseq.engine.flow.nodes.build import build
@@ -22,7 +22,7 @@ from oxiseq.engine.kernels.flow import stepping as k
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable, call
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import Stateful, part, value
 
 
 class Found(NamedTuple):
@@ -41,8 +41,10 @@ class _Events(NamedTuple):
     stream: int
 
 
-class Stepping:
+class Stepping(Stateful):
     """The first part of a plan at work. streams: by an event's name the number of its stream."""
+
+    made_of = value("_tick"), part("_nodes")
 
     def __init__(
         self,
@@ -100,7 +102,8 @@ class Stepping:
     def _stepped(self, sources: Sequence[Replaceable[k.Source]], more: I64) -> k.Stepped:
         """The kernel's arguments."""
         scalars = np.zeros(k.SCALARS, np.int64)
-        scalars[k.TICK], scalars[k.STEPS] = self._tick, self._driver.ready()
+        self._driver.ready()
+        scalars[k.TICK], scalars[k.STEPS] = self._tick, self._driver.table.address
         given = [
             (source.address, each.out.address, each.stream) for source, each in zip(sources, self._events, strict=True)
         ]
@@ -122,8 +125,7 @@ class Stepping:
         elif answer == k.NEED_KEPT:
             self._kept[which].grow()
         else:
-            arrays = sources[which].arrays
-            sources[which].set(arrays._replace(going=longer(arrays.going, 2 * len(arrays.going))))
+            sources[which].set(sources[which].arrays.grow("going"))
 
     @staticmethod
     def _source(occurring: Occurring, starts: I64, stops: I64) -> k.Source:
@@ -140,23 +142,3 @@ class Stepping:
     def records(self) -> int:
         """How many rows it keeps."""
         return sum(node.records for node in self._nodes)
-
-    @property
-    def bytes(self) -> int:
-        """The size of its memory, spare room included."""
-        return sum(node.bytes for node in self._nodes)
-
-    def held_ids(self) -> Iterator[Ids]:
-        """The terms in its memory."""
-        for node in self._nodes:
-            yield from node.held_ids()
-
-    def save(self, terms: SavedTerms) -> State:
-        """Its state between batches."""
-        return {"tick": self._tick, "nodes": [node.save(terms) for node in self._nodes]}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        """Continue from a saved state."""
-        self._tick = int(state["tick"])
-        for node, saved in zip(self._nodes, state["nodes"], strict=True):
-            node.restore(saved, terms)

@@ -6,13 +6,15 @@ in the order of the times.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from oxiseq.engine.flow.delta import I64, Ids
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
+from oxiseq.engine.terms.dictionary import AnyIds
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, numbers
 
 _TURNED: Final = np.uint64(1 << 63)
 _HALF: Final = np.uint64(32)
@@ -45,12 +47,6 @@ def ids_in(rows: Ids, raw: Sequence[int]) -> Ids:
     return np.delete(rows, raw, axis=1) if raw else rows
 
 
-def saved_rows(rows: Ids, raw: Sequence[int], terms: SavedTerms) -> Ids:
-    """Rows for a saved state, which names their terms."""
-    terms.ids(ids_in(rows, raw))
-    return rows
-
-
 def known_rows(rows: Ids, raw: Sequence[int], terms: KnownTerms) -> Ids:
     """Rows of a saved state, with ids of this dictionary; C-contiguous."""
     if not raw:
@@ -59,3 +55,36 @@ def known_rows(rows: Ids, raw: Sequence[int], terms: KnownTerms) -> Ids:
     places = [i for i in range(rows.shape[1]) if i not in raw]
     found[:, places] = terms.ids(found[:, places])
     return found
+
+
+class HasRows(Stateful):
+    """What has rows, of each a weight and perhaps more numbers, and can be made again of them."""
+
+    _saved_as: ClassVar[Sequence[str]] = "rows", "weight"
+    """The names of rows and numbers in a saved state."""
+    _width: int
+    _raw: Sequence[int]
+    """Columns that are no ids."""
+
+    @abstractmethod
+    def _rows(self) -> tuple[Any, ...]:
+        """The rows that are there, a copy, and their numbers, i64[n] each."""
+
+    @abstractmethod
+    def _keep(self, rows: Ids, /, *numbers: Any) -> None:
+        """Have these and no others."""
+
+    def held_ids(self) -> Iterable[AnyIds]:
+        return (ids_in(self._rows()[0], self._raw),)
+
+    def save(self, terms: SavedTerms) -> State:
+        return self._saved(self._rows(), terms)
+
+    def _saved(self, rows: tuple[Any, ...], terms: SavedTerms) -> State:
+        terms.ids(ids_in(rows[0], self._raw))
+        return dict(zip(self._saved_as, rows, strict=True))
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        rows, *more = [state[name] for name in self._saved_as]
+        rows = np.asarray(rows).reshape(len(more[0]), self._width)
+        self._keep(known_rows(rows, self._raw, terms), *map(numbers, more))

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import I64, MOST_ROWS, Delta, Ids
-from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
+from oxiseq.engine.flow.times import HasRows
 from oxiseq.engine.kernels.flow.telling import tell, told_rows
 from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
 Order: TypeAlias = Callable[[I64, Ids], NDArray[np.int64]]
@@ -27,10 +26,12 @@ _PER_ROW: Final = 150
 """Bytes of a row in a dictionary, without its columns."""
 
 
-class Told:
+class Told(HasRows):
     """Remembers the answer, if all of it is emitted. compared: how many columns, from the first, identify a row; those
     behind are for the order in which rows are emitted. raw: columns that hold numbers. most: rows of an instant past
     which none of it is emitted; tabled: of each query, whose number is in the first column."""
+
+    _saved_as = "rows", "counts"
 
     def __init__(
         self,
@@ -135,7 +136,7 @@ class Told:
                 self._add(delta, max(done, 0), end)
                 shown, done, given = None, end, self._size
                 if given > self._most:
-                    given = self._of_one(self._rows(), np.array([*self._answer.values()], np.int64))
+                    given = self._of_one(self._answered(), np.array([*self._answer.values()], np.int64))
                 if given <= self._most:
                     shown = self._shown()
             if shown is None:
@@ -163,10 +164,10 @@ class Told:
 
     def _shown(self) -> Ids:
         """The answer, each row as often as it is there."""
-        counts = np.array([*self._answer.values()], np.int64)
-        return np.repeat(self._rows(), np.maximum(counts, 0), axis=0)
+        rows, counts = self._rows()
+        return np.repeat(rows, np.maximum(counts, 0), axis=0)
 
-    def _rows(self) -> Ids:
+    def _answered(self) -> Ids:
         if not self._width:
             return np.zeros((len(self._answer), 0), np.uint32)
         return np.frombuffer(bytearray(b"".join(self._answer)), np.uint32).reshape(len(self._answer), self._width)
@@ -176,20 +177,10 @@ class Told:
         """About how large the answer is."""
         return len(self._answer) * (_PER_ROW + 4 * self._width)
 
-    # --- its memory ----------------------------------------------------------------------------------
+    def _rows(self) -> tuple[Ids, I64]:
+        """The answer, in the order in which its rows came, and how often each is there."""
+        return self._answered(), np.array([*self._answer.values()], np.int64)
 
-    def held_ids(self) -> Ids:
-        """The terms of the answer."""
-        return ids_in(self._rows(), self._raw)
-
-    def save(self, terms: SavedTerms) -> State:
-        """The answer, in the order in which its rows came."""
-        counts = np.array([*self._answer.values()], np.int64)
-        return {"rows": saved_rows(self._rows(), self._raw, terms), "counts": counts}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        """Continue from a saved state."""
-        counts = state["counts"].tolist()
-        rows = known_rows(state["rows"], self._raw, terms)
-        self._answer = {row.tobytes(): count for row, count in zip(rows, counts, strict=True)}
-        self._size = sum(max(count, 0) for count in counts)
+    def _keep(self, rows: Ids, counts: I64) -> None:
+        self._answer = {row.tobytes(): count for row, count in zip(rows, counts.tolist(), strict=True)}
+        self._size = int(np.maximum(counts, 0).sum())

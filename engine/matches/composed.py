@@ -7,7 +7,7 @@ In the flow: rows with symbols and values → **composed windows** → weights o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,8 +19,7 @@ from oxiseq.engine.kernels.matches import weights as w
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, call
 from oxiseq.engine.matches.measures import Columns, Measures, new_form, reformed, words_of
-from oxiseq.engine.terms.dictionary import AnyIds
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, part, unsaved, value
 
 MOST_STATES: Final = 12
 """Of the automaton: each step's map has the square of that many weights."""
@@ -125,9 +124,11 @@ class Rules:
             arcs["place"][~self._counting[arcs["place"]]] = 0
 
 
-class ComposedWindows:
+class ComposedWindows(Stateful):
     """`held`: which of `measures` a row counts with at each place, bool[places, measures]; `states`: how many there may
     be; `parts`, `out`: partitions and ends that there is room for to begin with."""
+
+    made_of = part("measures"), value("tau"), unsaved("_memory"), unsaved("rules.arrays")
 
     def __init__(
         self, rules: Rules, measures: Measures, held: NDArray[np.bool_], states: int, parts: int, out: int
@@ -322,20 +323,11 @@ class ComposedWindows:
         """Rows of windows, and partitions in which something has begun."""
         return int(self._memory.scalars[c.ENTRIES]) + int(self._memory.parts["begun"].sum())
 
-    @property
-    def bytes(self) -> int:
-        """Of all arrays."""
-        return self._memory.bytes + self.rules.arrays.bytes
-
-    def held_ids(self) -> Iterator[AnyIds]:
-        """The values that may be the least or the largest."""
-        return self.measures.held_ids()
-
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches, without the rules."""
         self.collect()
         arrays = {name: getattr(self._memory, name) for name in self._saved}
-        return {**arrays, "measures": self.measures.save(terms), "tau": self.tau}
+        return {**super().save(terms), **arrays}
 
     @property
     def _saved(self) -> Sequence[str]:
@@ -347,7 +339,7 @@ class ComposedWindows:
         layout = state["parts"].dtype, state["entries"].dtype, len(state["scalars"]), state["vectors"].shape[1]
         if layout != (c.PART, c.ENTRY, c.SCALARS, self._states * words_of(state["form"])):
             raise ValueError("composed windows of another layout")
-        self.measures.restore(state["measures"], terms)
+        super().restore(state, terms)
         self._memory = self._memory._replace(**{name: state[name].copy() for name in self._saved})
         words = words_of(self._memory.form)
         held, masks = self.measures.masks(self._held)
@@ -362,7 +354,6 @@ class ComposedWindows:
             out=self._room(room, words),
             out_of=np.zeros((room if self.rules.apart else 0, 2), np.int64),
         )
-        self.tau = int(state["tau"])
 
 
 _BEFORE_ALL: Final = 1 - (1 << 63)

@@ -27,7 +27,7 @@ from oxiseq.engine.kernels.matches import weights as w
 from oxiseq.engine.kernels.terms import order
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import Key, Places, order_key
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, part
 from oxiseq.grammar.algebra import Aggregate
 from oxiseq.grammar.records import dataclass
 
@@ -120,8 +120,10 @@ class Sums(NamedTuple):
     denominator: int
 
 
-class Measures:
+class Measures(Stateful):
     """The columns of some measures."""
+
+    made_of = (part("_of_labels", "labels"),)
 
     def __init__(self, measures: Sequence[Measure], terms: TermDictionary) -> None:
         self.measures = tuple(measures)
@@ -376,10 +378,9 @@ class Measures:
 
     # --- their state ------------------------------------------------------------------------------------
 
-    def held_ids(self) -> Iterator[I64]:
-        """Values that may be least."""
-        for _, labels in self._labels:
-            yield labels.ids
+    @property
+    def _of_labels(self) -> list[_Labels]:
+        return [labels for _, labels in self._labels]
 
     def relabelled(self) -> list[tuple[int, I64, I64]]:
         """Of the columns of least values whose labels have changed since the last call: number, labels before,
@@ -404,19 +405,15 @@ class Measures:
 
     def save(self, terms: SavedTerms) -> State:
         """Its columns and labels."""
-        return {
-            "sums": np.array([*self._sums], np.int64).reshape(self.sums, 3),
-            "labels": [labels.save(terms) for _, labels in self._labels],
-        }
+        return {**super().save(terms), "sums": np.array([*self._sums], np.int64).reshape(self.sums, 3)}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue with those of a saved state."""
         self._sums = {(m, k, j): i for i, (m, k, j) in enumerate(state["sums"].tolist())}
-        for (_, labels), saved in zip(self._labels, state["labels"], strict=True):
-            labels.restore(saved, terms)
+        super().restore(state, terms)
 
 
-class _Labels:
+class _Labels(Stateful):
     """Numbers for terms, in their order, with room between them for others. `sign`: 1 if the least are wanted, -1 if
     the largest are, then the largest term has the least number; of equal terms the one with the least text has it."""
 
@@ -466,6 +463,9 @@ class _Labels:
         kept = np.isin(np.array(self._places.fine, np.int64), used).tolist()
         ids = (self._ids[key] for key in self._places.keys)
         self._put({i: self.numbers[i] for i, stays in zip(ids, kept, strict=True) if stays})
+
+    def held_ids(self) -> Iterable[I64]:
+        return (self.ids,)
 
     def save(self, terms: SavedTerms) -> State:
         ids = [self._ids[key] for key in self._places.keys]

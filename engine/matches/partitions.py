@@ -18,7 +18,7 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.kernels.sequence.splitting import own_events
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful
 
 Ids: TypeAlias = NDArray[np.uint32]
 I64: TypeAlias = NDArray[np.int64]
@@ -43,7 +43,7 @@ def _all(count: int) -> Bools:
     return np.ones(count, np.bool_)
 
 
-class PartitionTable:
+class PartitionTable(Stateful):
     """`count` i64: how many instants of each partition there have been. `width`: values of each; `forgettable`: of so
     many partitions, which may be forgotten if the runner remembers nothing of them."""
 

@@ -16,6 +16,7 @@ from oxiseq.engine.kernels.memory.pointers import PointerTables
 from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.memory import M, begin_choice, more_out
 from oxiseq.engine.omissions import InstantError, beyond, exceeded
+from oxiseq.engine.terms.saved import Stateful
 from oxiseq.grammar.algebra import Strategy
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _UNCOUNTED: Final = 1 << 14
 count those of a large set."""
 
 
-class MatchRunner(Generic[M]):
+class MatchRunner(Stateful, Generic[M]):
     """A runner. Its kernel continues at the scalar `_AT`, an instant or event, in the phase of the scalar `_PHASE`."""
 
     _AT: ClassVar[int]

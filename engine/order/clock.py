@@ -7,7 +7,7 @@ are merged. A late event is counted and returned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.order.waiting import EventOrder, Waiting
 from oxiseq.engine.order.watermarks import BEFORE_ALL
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, MadeOf, State, value
 
 _LARGE: Final = 1024
 """Events of a batch that is not copied only to have a few others before it."""
@@ -79,6 +79,8 @@ class Instants(NamedTuple):
 class Clock(EventOrder):
     """Orders the events of streams. One more counter: `instants` completed."""
 
+    made_of: ClassVar[MadeOf] = *EventOrder.made_of, value("instants"), value("completed")
+
     def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
         super().__init__(streams, lateness, start)
         self.instants = 0
@@ -87,15 +89,11 @@ class Clock(EventOrder):
         self.completed = BEFORE_ALL
         """The time of the last complete instant."""
 
-    def save(self, terms: SavedTerms) -> State:
-        return {**super().save(terms), "instants": self.instants, "completed": self.completed}
-
     @classmethod
     def restored(cls, state: State, terms: KnownTerms) -> Self:
         """A clock that continues from a saved state."""
         clock = cls(0)
         clock.restore(state, terms)
-        clock.instants, clock.completed = int(state["instants"]), int(state["completed"])
         return clock
 
     def take(self) -> Instants:

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.arrays.declared import Arrays, array
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, unsaved, value
 
 I64 = NDArray[np.int64]
 _FIRST: Final = 16
 """Events that there is room for to begin with."""
 
 
-class PositionLog:
+class Log(Arrays):
+    """By place what is kept of an event."""
+
+
+array(Log, "time", np.int64, rows="events")
+array(Log, "stream", np.int64, rows="events")
+array(Log, "values", np.int64, 2, rows="events", columns="attributes")
+
+
+class PositionLog(Stateful):
     """Time, stream and values of the events by position, from some position on. `attributes`: how many values each
     has; `streams`: how many there are; of one its number is not written."""
+
+    made_of = value("newest"), unsaved("_log")
 
     def __init__(self, attributes: int, streams: int) -> None:
         self._attributes, self._several = attributes, streams > 1
@@ -29,9 +41,7 @@ class PositionLog:
         """Nothing before this position is needed, and nothing has come since."""
         self._first = first
         self._count = self._gone = 0
-        self._time = np.zeros(_FIRST, np.int64)
-        self._stream = np.zeros(_FIRST, np.int64)
-        self._values = np.zeros((_FIRST, self._attributes), np.int64)
+        self._log = Log.allocate(events=_FIRST, attributes=self._attributes)
 
     @property
     def held(self) -> int:
@@ -39,24 +49,22 @@ class PositionLog:
         return self._count - self._gone
 
     @property
-    def bytes(self) -> int:
-        """With room for more."""
-        return self._time.nbytes + self._stream.nbytes + self._values.nbytes
-
-    @property
     def ids(self) -> I64:
         """All values, which are ids of terms."""
-        return self._values[self._gone : self._count]
+        return self._log.values[self._gone : self._count]
+
+    def held_ids(self) -> Iterable[I64]:
+        return (self.ids,)
 
     def save(self, terms: SavedTerms) -> State:
         """The events that are kept."""
         part = slice(self._gone, self._count)
         return {
+            **super().save(terms),
             "first": self._first + self._gone,
-            "time": self._time[part],
-            "stream": self._stream[part],
+            "time": self._log.time[part],
+            "stream": self._log.stream[part],
             "values": terms.ids(self.ids),
-            "newest": self.newest,
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -64,19 +72,18 @@ class PositionLog:
         self._first = int(state["first"])
         self._count = self._gone = 0
         self.add(state["time"], state["stream"], terms.ids(state["values"]).astype(np.int64))
-        self.newest = int(state["newest"])
+        super().restore(state, terms)
 
     def add(self, time: I64, stream: I64, values: I64) -> None:
         """The events at the next positions."""
         count = self._count + len(time)
-        if count > len(self._time):
-            self._widen(count)
+        self._make_room(count)
         part = slice(self._count, count)
-        self._time[part] = time
+        self._log.time[part] = time
         if self._several:
-            self._stream[part] = stream
+            self._log.stream[part] = stream
         if self._attributes:
-            self._values[part] = values
+            self._log.values[part] = values
         self._count = count
         self.newest = time.item(-1) if len(time) else self.newest
 
@@ -84,28 +91,26 @@ class PositionLog:
         """Where the times of as many events of a single stream at the next positions come: the array, and their place
         there. The caller writes them; no value is kept of them."""
         low = self._count
-        if low + count > len(self._time):
-            self._widen(low + count)
+        self._make_room(low + count)
         self._count = low + count
-        return self._time, low
+        return self._log.time, low
 
-    def _widen(self, count: int) -> None:
-        room = max(count, 2 * len(self._time))
-        self._time, self._stream = longer(self._time, room), longer(self._stream, room)
-        self._values = longer(self._values, room)
+    def _make_room(self, count: int) -> None:
+        if count > len(self._log.time):
+            self._log = self._log.grow("events", max(count, 2 * len(self._log.time)))
 
     def at(self, positions: I64) -> tuple[I64, I64]:
         """Times and streams."""
-        return self._time[positions - self._first], self._stream[positions - self._first]
+        return self._log.time[positions - self._first], self._log.stream[positions - self._first]
 
     def times(self, positions: I64) -> I64:
         """Of the events at these positions."""
-        found: I64 = self._time[positions - self._first]
+        found: I64 = self._log.time[positions - self._first]
         return found
 
     def values(self, positions: I64) -> I64:
         """i64[n, attributes]: of the events at these positions."""
-        found: I64 = self._values[positions - self._first]
+        found: I64 = self._log.values[positions - self._first]
         return found
 
     def forget(self, before: int) -> None:
@@ -115,6 +120,6 @@ class PositionLog:
         gone = self._gone = min(max(before - self._first, 0), self._count)
         if 2 * gone > self._count:
             kept = self._count - gone
-            for array in (self._time, self._stream, self._values):
-                array[:kept] = array[gone : self._count].copy()
+            for kind in self._log:
+                kind[:kept] = kind[gone : self._count].copy()
             self._first, self._count, self._gone = self._first + gone, kept, 0

@@ -11,11 +11,13 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.merging import merged
 from oxiseq.engine.order.position_log import PositionLog
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, State, part
 
 
 class PositionClock(Clock):
     """Orders the events of streams as `Merging` does. `log`: when and where each has happened."""
+
+    made_of = *Clock.made_of, part("log")
 
     def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
         super().__init__(streams, lateness, start)
@@ -35,10 +37,6 @@ class PositionClock(Clock):
             self.completed = int(events.time[-1])
         return Instants(np.arange(first, first + count), batches, where, first, passed, events.time)
 
-    def save(self, terms: SavedTerms) -> State:
-        return {**super().save(terms), "log": self.log.save(terms)}
-
     def restore(self, state: State, terms: KnownTerms) -> None:
+        self.log = PositionLog(0, len(state["streams"]))
         super().restore(state, terms)
-        self.log = PositionLog(0, len(self._streams))
-        self.log.restore(state["log"], terms)

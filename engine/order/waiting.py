@@ -215,11 +215,13 @@ class Order(Watermarks[Waiting[S]]):
             }
             for waiting in self._streams
         ]
-        return {**self._save(), "streams": streams}
+        return {**super().save(terms), "begun": list(self.begun), "streams": streams}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state."""
-        self._restore(state)
+        super().restore(state, terms)
+        self._begun = tuple(map(int, state.get("begun", ())))  # those of before had seen such instants
+        self._told = []  # it is not fresh: what it is is saved
         self._streams = [Waiting(int(saved["largest"]), int(saved["punctuation"])) for saved in state["streams"]]
         for waiting, saved in zip(self._streams, state["streams"], strict=True):
             if saved["events"] is not None:

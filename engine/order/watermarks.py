@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Final, Generic, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.saved import MadeOf, Stateful, maybe, value
 from oxiseq.grammar.records import dataclass
 
 BEFORE_ALL: Final = -(1 << 62)
@@ -58,8 +58,16 @@ class Watermark:
 S = TypeVar("S", bound=Watermark)
 
 
-class Watermarks(ABC, Generic[S]):
+class Watermarks(Stateful, ABC, Generic[S]):
     """Of all streams of a query. Counters: `events` taken, `late` refused."""
+
+    made_of: ClassVar[MadeOf] = (
+        value("lateness"),
+        value("_start", maybe),
+        value("events"),
+        value("late"),
+        value("accepted"),
+    )
 
     def __init__(self, streams: Iterable[S], lateness: int = 0, start: int | None = None) -> None:
         self._streams = list(streams)
@@ -175,25 +183,6 @@ class Watermarks(ABC, Generic[S]):
         if kept.any():
             self.accepted = max(self.accepted, int(time[kept].max()))
         return late, kept
-
-    def _save(self) -> State:
-        """Lateness, start and counters."""
-        return {
-            "lateness": self.lateness,
-            "start": self._start,
-            "events": self.events,
-            "late": self.late,
-            "accepted": self.accepted,
-            "begun": list(self.begun),
-        }
-
-    def _restore(self, state: State) -> None:
-        start = state["start"]
-        self.lateness, self._start = int(state["lateness"]), None if start is None else int(start)
-        self.events, self.late = int(state["events"]), int(state["late"])
-        self.accepted = int(state["accepted"])
-        self._begun = tuple(map(int, state.get("begun", ())))  # those of before had seen such instants
-        self._told = []  # it is not fresh: what it is is saved
 
 
 def late_ones(time: NDArray[np.int64], largest: int, punctuation: int, lateness: int) -> tuple[NDArray[np.bool_], int]:

@@ -21,7 +21,7 @@ from oxiseq.engine.kernels.memory.growing import flat
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.output.deadlines import UNKNOWN, Deadlines, NumberedInstants
 from oxiseq.engine.output.rows import RowStore
-from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful
 from oxiseq.grammar.algebra import Strategy
 from oxiseq.grammar.records import dataclass
 
@@ -61,7 +61,7 @@ class Decided(NamedTuple):
     at: int
 
 
-class DeferredMatches:
+class DeferredMatches(Stateful):
     """Holds matches until all of their end are decided, then lets the strategy choose.
 
     `partition`: the column of stored values that names the partition, None if there are none. `together`: whether the
@@ -103,7 +103,7 @@ class DeferredMatches:
         """The clock of the first end that is undecided; a large number if there is none."""
         return min([end.clock for end in self._ends.values()], default=UNKNOWN)
 
-    def save(self) -> State:
+    def save(self, _terms: SavedTerms) -> State:
         """The matches held, in their order; they hold no terms."""
         held = [match for end in self._ends.values() for match in end.matches]
         times = [sorted(match.times) for match in held]
@@ -116,7 +116,7 @@ class DeferredMatches:
             "time_counts": _lengths(times),
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: State, _terms: KnownTerms) -> None:
         """Continue with saved matches."""
         rows = np.split(state["rows"].copy(), np.cumsum(state["row_counts"]))
         times = np.split(state["times"], np.cumsum(state["time_counts"]))

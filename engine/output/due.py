@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, value
 from oxiseq.engine.window import closed_at, end_of, number_of
 from oxiseq.grammar.algebra import Every, OnClose, When, Window
 
@@ -33,8 +33,10 @@ class Report(NamedTuple):
     window: int
 
 
-class DueReports:
+class DueReports(Stateful):
     """Of one query; nothing where groups are reported with the instants at which matches end."""
+
+    made_of = value("_last"), value("_tick")
 
     def __init__(self, report: When, window: Window | None, *, instantly: bool) -> None:
         self._period = report.period if isinstance(report, Every) else 0
@@ -147,13 +149,10 @@ class DueReports:
 
     # --- its saved state --------------------------------------------------------------------------------
 
-    def save(self) -> State:
-        """Its state between batches."""
-        closing = np.array(self._closing, np.int64).reshape(len(self._closing), 2)
-        return {"closing": closing, "last": self._last, "tick": self._tick}
+    def save(self, terms: SavedTerms) -> State:
+        return {**super().save(terms), "closing": np.array(self._closing, np.int64).reshape(len(self._closing), 2)}
 
-    def restore(self, state: State) -> None:
-        """Continue with a saved state."""
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        super().restore(state, terms)
         closing = state["closing"].tolist() if self._closes else []  # earlier versions kept them all the same
         self._closing = deque((number, time) for number, time in closing)
-        self._last, self._tick = int(state["last"]), int(state["tick"])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.expressions.totals import Total
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.saved import Stateful, numbers, value
 
 Key = tuple[int, ...]
 
@@ -54,8 +54,10 @@ class Instant(NamedTuple):
     at: int | None = None
 
 
-class InstantNumbers:
+class InstantNumbers(Stateful):
     """The numbers of recent instants by their times, for windows that count instants; `most` are kept."""
+
+    made_of = value("_times", numbers), value("_first")
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -66,6 +68,10 @@ class InstantNumbers:
         """Instants in order, the first of this number."""
         known = np.concatenate([self._times, times])[-(self._most + len(times)) :] if len(self._times) else times
         self._first, self._times = number + len(times) - len(known), known
+
+    def follow(self, other: InstantNumbers) -> None:
+        """Know those that another knows."""
+        self._times, self._first = other._times, other._first
 
     def of(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of instants that are known."""
@@ -79,12 +85,6 @@ class InstantNumbers:
     def last(self, number: int) -> int:
         """When the last instant before this number was, of those that are known."""
         return int(self._times[min(number - self._first, len(self._times)) - 1])
-
-    def save(self) -> State:
-        return {"times": self._times, "first": self._first}
-
-    def restore(self, state: State) -> None:
-        self._times, self._first = state["times"].copy(), int(state["first"])
 
 
 def instants_of(

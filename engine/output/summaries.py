@@ -23,7 +23,7 @@ from oxiseq.engine.output.entries import Bundle, Entry, Instant, Key, Weighed
 from oxiseq.engine.output.group_rows import GroupRows, Row
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, spread, value
 from oxiseq.engine.window import number_of
 from oxiseq.grammar.algebra import OnChange
 from oxiseq.grammar.records import dataclass
@@ -43,8 +43,10 @@ class _Group:
     known: bool = False
 
 
-class Summaries:
+class Summaries(Stateful):
     """The groups of one query."""
+
+    made_of = value("_window"), value("_decided", missing=_BEFORE_ALL), spread("due")
 
     def __init__(self, plan: SummaryPlan, terms: TermDictionary) -> None:
         self._plan = plan
@@ -245,9 +247,7 @@ class Summaries:
             "leaving": terms.ids(np.array(entries, np.int64).reshape(len(entries), len(self._plan.written))),
             "starts": np.array([start for start, _, _ in sorted(self._leaving)], np.int64),
             "times": [str(e.times) for _, _, e in sorted(self._leaving)],
-            "window": self._window,
-            "decided": self._decided,
-            **self.due.save(),
+            **super().save(terms),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -268,9 +268,7 @@ class Summaries:
             for number, (start, ids, times) in enumerate(entries)
         ]
         self._entered = len(self._leaving)
-        self._window = int(state["window"])
-        self._decided = int(state.get("decided", _BEFORE_ALL))  # earlier versions did not ask
-        self.due.restore(state)
+        super().restore(state, terms)
 
 
 def _held(group: _Group) -> Iterator[int]:

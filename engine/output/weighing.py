@@ -6,7 +6,6 @@ In the flow: finals of a batch → weights → **totals** → groups (summaries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -37,6 +36,7 @@ from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.plan.folding import Folding, OfEvents
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import Stateful, unsaved
 from oxiseq.grammar.algebra import Aggregate
 
 _MANY: Final = 1 << 12
@@ -44,8 +44,10 @@ _MANY: Final = 1 << 12
 I64 = NDArray[np.int64]
 
 
-class MatchWeigher:
+class MatchWeigher(Stateful):
     """Weighs for one query. `rows`: those that nodes refer to."""
+
+    made_of = (unsaved("_measures"),)
 
     def __init__(self, plan: QueryPlan, folding: Folding, rows: RowStore, terms: TermDictionary) -> None:
         assert plan.summary is not None
@@ -74,10 +76,6 @@ class MatchWeigher:
     def moved(self, oldest_row: int) -> None:
         """Nodes have other numbers now; none refers to an earlier row, nor will one."""
         self._known, self._covered = 0, oldest_row
-
-    def held_ids(self) -> Iterator[I64]:
-        """Values that may be the least or the largest."""
-        return self._measures.held_ids()
 
     def take(self) -> list[Folded]:
         """The folds since the last call."""

@@ -27,6 +27,7 @@ from oxiseq.engine.patterns.operator_plan import OperatorGpm
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.content import content_order
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import Stateful, unsaved
 
 _EVENT: Final = "urn:oxiseq:event:"
 _NO_BLANKS: Final = np.zeros(0, np.uint32)
@@ -34,8 +35,10 @@ Found: TypeAlias = tuple[NDArray[np.int64], Ids]
 """event i64[k] ascending, values u32[k, columns]"""
 
 
-class OperatorMatcher:
+class OperatorMatcher(Stateful):
     """Answers one GPM."""
+
+    made_of = unsaved("_flow"), unsaved("_knowledge"), unsaved("_blanks")
 
     def __init__(
         self,
@@ -60,13 +63,6 @@ class OperatorMatcher:
         name = f"GPM {self.gpm.name}, {self.gpm.request}"
         self._of_kb = _NO_BLANKS
         self._knowledge = Knowledge((), asked, self._kb, self._blanks, self._terms, name) if asked else None
-
-    def held_ids(self) -> Iterator[Ids]:
-        """The terms that the plan keeps: those of VALUES, and what the knowledge base has answered."""
-        yield from self._flow.held_ids()
-        if self._knowledge is not None:
-            yield from self._knowledge.held_ids()
-            yield from self._blanks.held_ids()
 
     def match(self, batch: EventBatch, leaves: Sequence[Found]) -> Found:
         """Its occurrences, kept columns only. leaves: the rows of its basic graph patterns. Raises LimitError

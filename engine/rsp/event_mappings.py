@@ -5,11 +5,8 @@ In the flow: complete events in order → items (held.py) → **mappings, window
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from oxiseq.engine.errors import MappingsError
 from oxiseq.engine.events.batch import EventBatch
@@ -18,6 +15,7 @@ from oxiseq.engine.flow.occurring import Occurring
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.patterns.matcher import StreamMatcher
 from oxiseq.engine.rsp.held import Held
+from oxiseq.engine.terms.saved import Stateful, part
 
 
 class Source(NamedTuple):
@@ -29,8 +27,10 @@ class Source(NamedTuple):
     form: Given
 
 
-class EventMappings:
+class EventMappings(Stateful):
     """Of some patterns over the same windows. matchers: by stream."""
+
+    made_of = (part("by_name", "events"),)
 
     def __init__(self, sources: Sequence[Source], matchers: Sequence[StreamMatcher | None], held: Held) -> None:
         self._sources, self._matchers, self._held = sources, matchers, held
@@ -82,15 +82,5 @@ class EventMappings:
         for rows in self.by_name.values():
             rows.forget()
 
-    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
-        """Their terms."""
-        for rows in self.by_name.values():
-            yield rows.held_ids()
-
     def __len__(self) -> int:
         return sum(map(len, self.by_name.values()))
-
-    @property
-    def bytes(self) -> int:
-        """How large they are."""
-        return sum(rows.bytes for rows in self.by_name.values())

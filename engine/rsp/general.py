@@ -6,12 +6,11 @@ enter and leave them → operators (engine/flow) → **full rows to emit**.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.cutting import cut
@@ -31,7 +30,7 @@ from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import full_rows
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, State, Stateful, part, spread
 from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
@@ -41,9 +40,11 @@ TOLD: Final = Window(None)
 """Of a flow that gets the contents of its windows from outside."""
 
 
-class GeneralAnswers:
+class GeneralAnswers(Stateful):
     """All that changes for a query that is answered so. held: its events; all else is derived from them, and
     `mappings`, their rows, if they have been found before."""
+
+    made_of = spread("held"), spread("mappings"), part("_standing"), part("_stepping")
 
     def __init__(
         self,
@@ -141,14 +142,6 @@ class GeneralAnswers:
 
     # --- its memory ----------------------------------------------------------------------------------
 
-    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
-        """The terms of all that it may still look at."""
-        yield from self.held.held_ids()
-        yield from self.mappings.held_ids()
-        yield from self._standing.held_ids()
-        if self._stepping is not None:
-            yield from self._stepping.held_ids()
-
     @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
@@ -161,30 +154,9 @@ class GeneralAnswers:
             "rows": rows,
         }
 
-    @property
-    def bytes(self) -> int:
-        """About how large it is."""
-        arrays = self.held.bytes + self.mappings.bytes
-        return arrays + self._standing.bytes + (0 if self._stepping is None else self._stepping.bytes)
-
-    def save(self, terms: SavedTerms) -> State:
-        """Its state between instants."""
-        return {
-            **self.held.save(terms),
-            "events": [rows.save(terms) for rows in self.mappings.by_name.values()],
-            "standing": self._standing.save(terms),
-            "stepping": None if self._stepping is None else self._stepping.save(terms),
-        }
-
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Continue from a saved state."""
-        self.held.restore(state, terms)
-        for occurring, saved in zip(self.mappings.by_name.values(), state["events"], strict=True):
-            occurring.restore(saved, terms)
-        self._standing.restore(state["standing"], terms)
+        super().restore(state, terms)
         self.held.begun = self._standing.begun
-        if self._stepping is not None:
-            self._stepping.restore(state["stepping"], terms)
 
 
 def _source(plan: RspPlan, event: EventPlan) -> Source:

@@ -19,14 +19,16 @@ from oxiseq.engine.flow.delta import Ids
 from oxiseq.engine.rsp.items import I64, Items, WindowRange
 from oxiseq.engine.rsp.plan import ContentPlan
 from oxiseq.engine.rsp.schedule import Schedule, Stretches
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, part, value
 from oxiseq.grammar.rsp_algebra import RangeWindow
 
 _NO_TIMES = np.zeros(0, np.int64)
 
 
-class Content:
+class Content(Stateful):
     """A window's present content: the places [start, stop) of a stream."""
+
+    made_of = value("start"), value("stop"), value("settled", bool)
 
     def __init__(self, stream: int, window: WindowRange) -> None:
         self.stream, self.window = stream, window
@@ -65,14 +67,6 @@ class Content:
         """Where it is."""
         return self.start, self.stop, self.settled
 
-    def save(self) -> State:
-        """Where it is."""
-        return {"start": self.start, "stop": self.stop, "settled": self.settled}
-
-    def restore(self, state: State) -> None:
-        """Continue from a saved state."""
-        self.start, self.stop, self.settled = int(state["start"]), int(state["stop"]), bool(state["settled"])
-
 
 class Added(NamedTuple):
     """Events that have been taken in, and the place of the first."""
@@ -91,8 +85,10 @@ class _Mark(NamedTuple):
     begun: bool
 
 
-class Held:
+class Held(Stateful):
     """All of it, for windows of some streams. A schedule reads from it what windows hold."""
+
+    made_of = part("items"), part("contents")
 
     def __init__(self, contents: Sequence[ContentPlan], read: Sequence[Ids | None], schedule: Schedule) -> None:
         self.schedule = schedule
@@ -269,23 +265,6 @@ class Held:
 
     # --- its memory ----------------------------------------------------------------------------------
 
-    @property
-    def bytes(self) -> int:
-        """How large its arrays are."""
-        return sum(items.bytes for items in self.items)
-
-    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
-        """The terms of the graphs that are kept."""
-        for items in self.items:
-            yield from items.held_ids()
-
-    def save(self, terms: SavedTerms) -> State:
-        """Events and windows, between instants."""
-        return {
-            "items": [items.save(terms) for items in self.items],
-            "contents": [content.save() for content in self.contents],
-        }
-
     def save_whole(self, terms: SavedTerms) -> State:
         """The same, where all else is made of it."""
         return {**self.save(terms), "begun": self.begun, "newest": self.newest}
@@ -295,13 +274,6 @@ class Held:
         self.remember()
         self.restore(state, terms)
         self.begun, self.newest = bool(state["begun"]), state["newest"]
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        """Continue from a saved state."""
-        for items, saved in zip(self.items, state["items"], strict=True):
-            items.restore(saved, terms)
-        for content, saved in zip(self.contents, state["contents"], strict=True):
-            content.restore(saved)
 
 
 def oldest(contents: Sequence[Content], stream: int, end: int) -> int:

@@ -30,6 +30,7 @@ from oxiseq.engine.rsp.joint_kb import JointKnowledge
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.steady import full_rows, is_steady, window_of
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import Stateful, unsaved
 from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
@@ -74,9 +75,11 @@ class Numbered(NamedTuple):
     pieces: Sequence[Piece]
 
 
-class Joint:
+class Joint(Stateful):
     """The operators of several queries over the same windows as one plan. flows: their plans; windows: of its leaves;
     known: each one's answers of the KB, if they read it."""
+
+    made_of = unsaved("leaves"), unsaved("flow"), unsaved("knowledge"), unsaved("_sinks")
 
     def __init__(
         self,
@@ -131,26 +134,16 @@ class Joint:
             sink = self._sinks[number]
             sink.pass_over(self.flow.rows(sink.root))
 
-    def held_ids(self) -> Iterator[Ids]:
-        """The terms of all that it may still look at."""
-        yield from self.flow.held_ids()
-        yield from self.knowledge.held_ids()
-        for sink in self._sinks:
-            yield sink.held_ids()
-
     @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
         return {"triples": self.leaves.triples, "rows": self.flow.records + sum(map(len, self._sinks))}
 
-    @property
-    def bytes(self) -> int:
-        """How large it is."""
-        return self.leaves.bytes + self.flow.bytes + sum(sink.bytes for sink in self._sinks)
 
-
-class JointAnswers:
+class JointAnswers(Stateful):
     """All that changes for several queries that are answered at every instant of their streams (`is_steady`)."""
+
+    made_of = (unsaved("_joint"),)
 
     def __init__(self, plans: Sequence[RspPlan], terms: TermDictionary, known: Sequence[Knowledge] = ()) -> None:
         self._contents = plans[0].contents
@@ -191,24 +184,17 @@ class JointAnswers:
         self._joint.flow.step(first)
         return first, times
 
-    def held_ids(self) -> Iterator[Ids]:
-        """The terms of all that it may still look at."""
-        yield from self._joint.held_ids()
-
     @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
         return self._joint.state
 
-    @property
-    def bytes(self) -> int:
-        """How large it is."""
-        return self._joint.bytes
 
-
-class _Sink:
+class _Sink(Stateful):
     """A root of the plan, as some queries emit it. queries: by row of the table their numbers; one: one of them,
     which stands for all."""
+
+    made_of = (unsaved("_told"),)
 
     def __init__(
         self, plan: FlowPlan, output: Output, queries: Sequence[Sequence[int]], one: RspPlan, terms: TermDictionary
@@ -257,17 +243,8 @@ class _Sink:
         """Takes the changes of instants at which nothing is emitted."""
         self._told.pass_over(delta)
 
-    def held_ids(self) -> Ids:
-        """The terms of the emitted rows."""
-        return self._told.held_ids()
-
     def __len__(self) -> int:
         return len(self._told)
-
-    @property
-    def bytes(self) -> int:
-        """How large it is."""
-        return self._told.bytes
 
 
 def _sinks(plan: FlowPlan, output: Output, plans: Sequence[RspPlan], terms: TermDictionary) -> Iterator[_Sink]:

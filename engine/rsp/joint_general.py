@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.flow.delta import I64, Ids
+from oxiseq.engine.flow.delta import I64
 from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.patterns.matcher import StreamMatcher
@@ -27,6 +27,7 @@ from oxiseq.engine.rsp.joint_kb import JointKnowledge
 from oxiseq.engine.rsp.plan import ContentPlan, RspPlan
 from oxiseq.engine.rsp.schedule import Stretches
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import Stateful, unsaved
 from oxiseq.grammar.rsp_algebra import Report
 
 _MOST_INSTANTS: Final = 1 << 13
@@ -34,8 +35,10 @@ _MOST_INSTANTS: Final = 1 << 13
 _LEAST_INSTANTS: Final = 1 << 10
 
 
-class JointGeneral:
+class JointGeneral(Stateful):
     """All that changes for them. held: their events."""
+
+    made_of = unsaved("_joint"), unsaved("_mappings")
 
     def __init__(
         self, plans: Sequence[RspPlan], terms: TermDictionary, held: Held, known: Sequence[Knowledge] = ()
@@ -128,11 +131,6 @@ class JointGeneral:
 
     # --- its memory ----------------------------------------------------------------------------------
 
-    def held_ids(self) -> Iterator[Ids]:
-        """The terms of all that it may still look at, but for the events held."""
-        yield from self._joint.held_ids()
-        yield from self._mappings.held_ids()
-
     @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
@@ -141,8 +139,7 @@ class JointGeneral:
 
     @property
     def bytes(self) -> int:
-        """How large it is."""
-        return self._held.bytes + self._mappings.bytes + self._joint.bytes
+        return super().bytes + self._held.bytes
 
 
 def _any_of(contents: Sequence[ContentPlan]) -> ContentPlan:

@@ -15,9 +15,10 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import Delta, Ids
 from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge, difference, event_of
 from oxiseq.engine.flow.plan import Asked, GraphPlace
+from oxiseq.engine.terms.saved import Stateful
 
 
-class JointKnowledge:
+class JointKnowledge(Stateful):
     """The KB's part in a plan for several queries. known: theirs, by number."""
 
     def __init__(self, graphs: Sequence[GraphPlace], tables: Sequence[Asked], known: Sequence[Knowledge]) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.saved import Stateful, maybe, value
 from oxiseq.grammar.records import dataclass
 
 MOST_TICKS: Final = 100_000
@@ -92,8 +92,10 @@ class Stretches:
         return replace(self, at=self.at[low:high], until=self.until[low:high])
 
 
-class Schedule:
+class Schedule(Stateful):
     """Where a query is in its rhythm."""
+
+    made_of = value("_passed", maybe), value("_filled", bool)
 
     def __init__(self, rhythm: Rhythm) -> None:
         self.rhythm = rhythm
@@ -206,15 +208,6 @@ class Schedule:
     def same(self, other: Schedule) -> bool:
         """Whether another of the same rhythm is there, too."""
         return (self._passed, self._filled) == (other._passed, other._filled)
-
-    def save(self) -> State:
-        """Its position."""
-        return {"passed": self._passed, "filled": self._filled}
-
-    def restore(self, state: State) -> None:
-        """Go on from a saved state."""
-        self._passed = None if state["passed"] is None else int(state["passed"])
-        self._filled = bool(state["filled"])
 
 
 def exact(numbers: I64, sizes: Sequence[int]) -> NDArray[Any]:

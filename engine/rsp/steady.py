@@ -6,7 +6,7 @@ In the flow: complete events in order → operators (engine/flow) → **full row
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import Stateful, part
 from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import RangeWindow
 
@@ -36,8 +36,10 @@ def is_steady(plan: RspPlan) -> bool:
     )
 
 
-class SteadyAnswers:
+class SteadyAnswers(Stateful):
     """All that changes for such a query. known: its answers of the KB, if it has run before."""
+
+    made_of = (part("_standing"),)
 
     def __init__(
         self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks, known: Knowledge | None = None
@@ -80,27 +82,10 @@ class SteadyAnswers:
 
     # --- its memory ----------------------------------------------------------------------------------
 
-    def held_ids(self) -> Iterator[Ids]:
-        """The terms of all that it may still look at."""
-        yield from self._standing.held_ids()
-
     @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
         return self._standing.state
-
-    @property
-    def bytes(self) -> int:
-        """How large it is."""
-        return self._standing.bytes
-
-    def save(self, terms: SavedTerms) -> State:
-        """Its state between pushes."""
-        return {"standing": self._standing.save(terms)}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
-        self._standing.restore(state["standing"], terms)
 
 
 def window_of(operator: object) -> Window:

@@ -10,7 +10,7 @@ thresholds (a family), may have one finder: it processes each part of the instan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,6 +31,7 @@ from oxiseq.engine.order.clock import Instants
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.deadlines import UNKNOWN, Deadlines, NumberedInstants
 from oxiseq.engine.output.deferred import Decided, DeferredMatches
+from oxiseq.engine.output.due import DueReports
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.families import Family
@@ -46,8 +47,8 @@ from oxiseq.engine.sequence.counts import ANY_LENGTH, WHOLE, Case
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.run import Picker, SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
-from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, Stateful, maybe, part, unsaved, value
 from oxiseq.engine.window import cut_of
 from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.records import dataclass
@@ -96,9 +97,20 @@ class Findings:
     """If the streams have ended, the greatest time that one had come to."""
 
 
-class Finder:
+class Finder(Stateful):
     """The running state of a plan's search. `start`: the t of tumbling windows, None before the first instant;
     `users`: how many queries have it. Of several, all are notified of a part before its rows are forgotten."""
+
+    made_of = (
+        value("start", maybe),
+        value("_kept_rows"),
+        unsaved("sequence"),
+        unsaved("rows"),
+        part("_deferred"),
+        part("partitions"),
+        part("_due"),
+        unsaved("_weigher"),
+    )
 
     def __init__(
         self, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None, capacities: Capacities
@@ -193,7 +205,7 @@ class Finder:
             composes = plan.runner.composing is not None
             plan = compile_query(query, self._terms, wanted=wanted, family=family, composing=composes)
         other = self.another(plan)
-        other.restore(self.save(SavedTerms(self._terms), self.plan), [], SameTerms(self._terms))
+        other.restore_with(self.save_for(SavedTerms(self._terms), self.plan), [], SameTerms(self._terms))
         return other
 
     def of_member(self, plan: QueryPlan) -> Finder:
@@ -202,21 +214,16 @@ class Finder:
         wanted = frozenset(variable for variable in self.plan.runner.stored if variable != PARTITION)
         alone = compile_query(query, self._terms, wanted=wanted, composing=False)
         other = self.another(alone)
-        other.restore(self.save(SavedTerms(self._terms), alone), [], SameTerms(self._terms))
+        other.restore_with(self.save_for(SavedTerms(self._terms), alone), [], SameTerms(self._terms))
         return other
 
-    def held_ids(self) -> Iterator[AnyIds]:
-        """The terms of all that it may still look at (see `TermDictionary`)."""
-        yield from self.rows.held_ids()
-        yield from self.sequence.held_ids()
-        if self.partitions is not None:
-            yield from self.partitions.held_ids()
-        if self._weigher is not None:
-            yield from self._weigher.held_ids()
+    @property
+    def _due(self) -> DueReports | None:
+        return None if self._composer is None else self._composer.due
 
     # --- saved and restored -------------------------------------------------------------------------
 
-    def save(self, terms: SavedTerms, plan: QueryPlan) -> State:
+    def save_for(self, terms: SavedTerms, plan: QueryPlan) -> State:
         """Its state between batches, with the stored columns of `plan`, of a query whose finder it is; of a family's,
         what concerns that query."""
         run = self.sequence
@@ -226,32 +233,17 @@ class Finder:
         if self.endless:
             self._forget_unnamed()
         columns = [self.plan.runner.stored.index(variable) for variable in plan.runner.stored]
-        return {
-            "start": self.start,
-            "kept_rows": self._kept_rows,
-            "unmatched": self._unmatched.running,
-            "sequence": sequence,
-            "rows": self.rows.save(columns, _are_terms(plan), terms),
-            "deferred": None if self._deferred is None else self._deferred.save(),
-            "due": None if self._composer is None or self._composer.due is None else self._composer.due.save(),
-            "partitions": None if self.partitions is None else self.partitions.table.save(terms),
-        }
+        rows = self.rows.save(columns, _are_terms(plan), terms)
+        unmatched = self._unmatched.running
+        return {**self.save(terms), "unmatched": unmatched, "sequence": sequence, "rows": rows}
 
-    def restore(self, state: State, epochs: list[dict[str, KbAnswer]], terms: KnownTerms) -> None:
+    def restore_with(self, state: State, epochs: list[dict[str, KbAnswer]], terms: KnownTerms) -> None:
         """Continue from a saved state, of this plan; for one that has not seen any event. `epochs`: the KB's
         answers."""
-        start = state["start"]
-        self.start = None if start is None else int(start)
-        self._kept_rows = int(state["kept_rows"])
+        self.restore(state, terms)
         self._unmatched.running = int(state.get("unmatched", 0))
         self.sequence.restore(state["sequence"], terms)
         self.rows.restore(state["rows"], epochs, _are_terms(self.plan), terms)
-        if self._deferred is not None:
-            self._deferred.restore(state["deferred"])
-        if self.partitions is not None:
-            self.partitions.table.restore(state["partitions"], terms)
-        if self._composer is not None and self._composer.due is not None:
-            self._composer.due.restore(state["due"])
 
     # --- instants → matches -------------------------------------------------------------------------
 
@@ -615,12 +607,6 @@ class Finder:
         partitions = 0 if self.partitions is None else self.partitions.table.live
         held = 0 if self._deferred is None else self._deferred.held
         return self.sequence.records + self.rows.held + partitions + held
-
-    @property
-    def bytes(self) -> int:
-        """How large its arrays are."""
-        partitions = 0 if self.partitions is None else self.partitions.table.bytes
-        return self.sequence.bytes + self.rows.bytes + partitions
 
     def collect(self) -> None:
         """Frees dead memory, so that `records` counts what lives."""

@@ -28,18 +28,19 @@ from oxiseq.engine.flow.epsparql.rows import NEVER, Rows
 from oxiseq.engine.flow.epsparql.rules import Rules
 from oxiseq.engine.flow.epsparql.stamps import Stamps
 from oxiseq.engine.flow.epsparql.standing import Query, Standing
+from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow.facts import read_rows
 from oxiseq.engine.kernels.memory.pointers import call
-from oxiseq.engine.omissions import Omissions, Streak, raised
+from oxiseq.engine.omissions import raised
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.concern import Concern, keys_in, predicate_of
 from oxiseq.engine.run.family import Family, OneQuery
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.uniting import Candidate, Kept, in_groups
 from oxiseq.engine.run.with_kb import KbRun
-from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, record, unsaved, value
 from oxiseq.grammar.algebra import Construct
 from oxiseq.grammar.ep_rules import Stratum
 
@@ -59,6 +60,8 @@ class IntervalRun(KbRun):
     A row of an answer has two events, with the letters START and END and the times of its interval. `faults`: events
     that are no intervals, since they start after they end, are left out.
     """
+
+    made_of = *KbRun.made_of, record("faults", Faults), value("_completed"), unsaved("_flows")
 
     __slots__ = ("_before", "one")  # as there
     one: OneQuery
@@ -85,7 +88,6 @@ class IntervalRun(KbRun):
         """How many answers have been returned, by number."""
         super().__init__(terms, kb, plan.streams, start, lateness)
         self.resets, self.faults = Resets(), Faults()
-        self._streak = Streak(terms.bounds)
         self._completed = 0
         self._knowledge = self._kb.materialised("knowledge", KnowledgeReader(self._family.plans, terms, self._blanks))
         self._version: int | None = None
@@ -305,11 +307,6 @@ class IntervalRun(KbRun):
         """Every pattern may see the knowledge base's default graph."""
         return True
 
-    def held_ids(self) -> Iterator[AnyIds]:
-        yield from super().held_ids()
-        for part in self._parts:
-            yield from part.flow.held_ids()
-
     # --- events -----------------------------------------------------------------------------------------
 
     def push(self, stream: str, batch: EventBatch) -> Any:
@@ -472,18 +469,11 @@ class IntervalRun(KbRun):
         query = None if self._begun is None else self._begun.query.standing
         return {
             "matches": self.matches,
-            "resets": self.resets.save(),
+            **super().save(terms),
             "number": self.number,
             "slots": None if self._begun is None else [*(self._family.slots or ())],
             "tick": None if self._begun is None else self._begun.arriving.tick,
-            "faults": self.faults.save(),
-            "omitted": self.omitted.save(),
-            "running": self._streak.running,
-            "completed": self._completed,
-            "arrivals": self._saved_arrivals(terms),
             "parts": [part.save(terms, numbers if part is query else None) for part in self._parts],
-            "blanks": self._blanks.save(terms),
-            "kept": self._kb.save(terms),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -494,17 +484,11 @@ class IntervalRun(KbRun):
         self._before = int(state["matches"])
 
     def _restore(self, state: State, terms: KnownTerms) -> None:
-        self._completed = int(state["completed"])
-        self.resets, self.faults = Resets.restored(state["resets"]), Faults.restored(state["faults"])
-        self.omitted = Omissions.restored(state.get("omitted"))
-        self._streak.running = int(state.get("running", 0))
-        self._arrivals.restore(state["arrivals"], terms)
-        self._blanks.restore(state["blanks"], terms)
+        super().restore(state, terms)
         if state["tick"] is not None:
             self._work.arriving.tick = int(state["tick"])
         for part, saved in zip(self._parts, state["parts"], strict=True):
             part.flow.restore(saved, terms)
-        self._kb.restore(state["kept"], terms)
 
     # --- its state and counters -------------------------------------------------------------------------
 
@@ -521,7 +505,11 @@ class IntervalRun(KbRun):
     @property
     def bytes(self) -> int:
         """The size of its memory, or its part of it."""
-        return -(-sum(part.flow.bytes for part in self._parts) // len(self._family))
+        return -(-super().bytes // len(self._family))
+
+    @property
+    def _flows(self) -> list[Flow]:
+        return [part.flow for part in self._parts]
 
 
 class _Operators:

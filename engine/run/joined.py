@@ -29,7 +29,7 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, part, record, unsaved
 from oxiseq.grammar.parts import parts
 
 
@@ -38,6 +38,13 @@ class JoinedRun(AloneRun):
 
     Counter: `matches` found. `faults`: events that are no tuple events are left out, as if they had not come.
     """
+
+    made_of = (
+        record("faults", Faults),
+        record("omitted", Omissions, missing=None),
+        part("_run"),
+        unsaved("_clock.log"),
+    )
 
     def __init__(
         self, plan: JoinedPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None = None, lateness: int = 0
@@ -164,11 +171,6 @@ class JoinedRun(AloneRun):
         """How many records its state has; some may be dead by now (`collect`)."""
         return self._run.records + self._clock.log.held
 
-    @property
-    def bytes(self) -> int:
-        """How large its arrays are."""
-        return self._run.bytes + self._clock.log.bytes
-
     def reserve(self) -> None:
         self._run.reserve()
 
@@ -183,10 +185,10 @@ class JoinedRun(AloneRun):
 
     def save(self, terms: SavedTerms) -> State:
         self._forget_log()
-        return {"faults": self.faults.save(), "omitted": self.omitted.save(), "run": self._run.save(terms)}
+        return super().save(terms)
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        self.faults = Faults.restored(state["faults"])
-        self.omitted = Omissions.restored(state.get("omitted"))
-        self._clock = PositionClock.restored(state["run"]["clock"], terms)
-        self._run.restore_own(state["run"], self._clock, terms)
+        super().restore(state, terms)
+        clock = self._run.clock
+        assert isinstance(clock, PositionClock)
+        self._clock = clock

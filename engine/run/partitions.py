@@ -8,7 +8,7 @@ with that value, and those of GPMs that do not bind it (semantics.md 2.1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from pyoxigraph import Variable
@@ -20,7 +20,8 @@ from oxiseq.engine.matches.partitions import I64, Bools, Ids, Partitioned, Parti
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.run.letters import Frame
-from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import Stateful, spread
 from oxiseq.engine.window import cut_of
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import certain_variables
@@ -107,8 +108,10 @@ class Split:
         return Frame(where, {v: c[row] for v, c in frame.columns.items()})
 
 
-class Partitions:
+class Partitions(Stateful):
     """Splits the instants of a query's batches. `capacity`: partitions that there is room for to begin with."""
+
+    made_of = (spread("table"),)
 
     def __init__(self, plan: QueryPlan, sequence: Partitioned, capacity: int, terms: TermDictionary) -> None:
         assert plan.query.partition is not None
@@ -116,10 +119,6 @@ class Partitions:
         self._by = by = plan.query.partition.by
         self._plain = frozenset(name for name, gpm in plan.runner.gpms.items() if _is_plain(gpm, by))
         self.table = PartitionTable(len(self._by), sequence, capacity, terms, self._forgettable)
-
-    def held_ids(self) -> Iterator[AnyIds]:
-        """The values of partitions."""
-        yield from self.table.held_ids()
 
     def split(self, found: Sequence[Sequence[Rows]], where: Sequence[I64], times: I64, start: int) -> Split | None:
         """The instants of partitions; `found`: per stream the rows of each request, `where`: instants by event,

@@ -7,7 +7,7 @@ Nothing here does I/O; the KB is reached through the `KnowledgeBase` protocol.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from oxiseq.engine.errors import LimitError, MappingsError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.omissions import InstantError, Omissions, raised
+from oxiseq.engine.omissions import InstantError, raised
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows
@@ -25,8 +25,8 @@ from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.teller import Teller
 from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, unsaved, value
 
 CHUNK = 16_384
 """Instants processed at a time, so that memory does not grow with a batch."""
@@ -39,6 +39,12 @@ class QueryRun(Run):
     `clock` may be shared with other queries that read the same streams, `finder` and `teller` with those that find and
     emit the same (sharing/shared.py). Counters: `events` taken, `instants` completed, `late` refused, `matches` found.
     """
+
+    made_of = (
+        value("matches"),
+        *Run.made_of,
+        unsaved("clock"),
+    )
 
     def __init__(
         self,
@@ -63,10 +69,6 @@ class QueryRun(Run):
         self._left: list[MatchBatch] = []
         """What `advance` had found when it raised an error."""
         terms.register(self)
-
-    def held_ids(self) -> Iterator[AnyIds]:
-        """The terms of all that it may still look at but for its finder's and its teller's (see `TermDictionary`)."""
-        yield from self.clock.held_ids()
 
     @property
     def plan(self) -> QueryPlan:
@@ -221,7 +223,7 @@ class QueryRun(Run):
         return {"clock": self.clock.save(terms), **self.save_own(terms)}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        self.restore_own(state, Clock.restored(state["clock"], terms), terms)
+        self.restore_own(state, type(self.clock).restored(state["clock"], terms), terms)
 
     def save_own(self, terms: SavedTerms) -> State:
         """Its state between batches, but for the clock, which it may share: that is named before.
@@ -232,12 +234,10 @@ class QueryRun(Run):
         """
         self._forget()
         return {
-            "matches": self.matches,
-            "resets": self.resets.save(),
-            "omitted": self.omitted.save(),
+            **super().save(terms),
             "joined": list(self._joined),
-            **self.finder.save(terms, self.plan),
-            **self.teller.save(self.finder.rows, terms),
+            **self.finder.save_for(terms, self.plan),
+            **self.teller.save_with(self.finder.rows, terms),
             "kept": self.finder.answers.save(terms),
         }
 
@@ -245,11 +245,9 @@ class QueryRun(Run):
         """Continue from a saved state, with a clock in the state of then; for a run that has not seen any event."""
         if "composed" not in state["sequence"]:
             self.compose_no_more()
-        self.matches = int(state["matches"])
-        self.resets = Resets.restored(state["resets"])
-        self.omitted = Omissions.restored(state.get("omitted"))
+        super().restore(state, terms)
         self.clock, self._joined = clock, _Counters(*map(int, state["joined"]))
-        self.finder.restore(state, self.teller.restore(state, terms), terms)
+        self.finder.restore_with(state, self.teller.restore_rows(state, terms), terms)
         self.finder.answers.restore(state["kept"], terms)
 
     # --- instants → matches -------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.records import dataclass
 
 
@@ -19,12 +18,3 @@ class Resets:
     def another(self, at: int, time: int, records: int) -> Resets:
         """One more."""
         return Resets(self.count + 1, at, time, records)
-
-    def save(self) -> State:
-        """As numbers."""
-        return {"count": self.count, "at": self.at, "time": self.time, "records": self.records}
-
-    @classmethod
-    def restored(cls, state: State) -> Resets:
-        """Saved ones."""
-        return cls(*(int(state[name]) for name in ("count", "at", "time", "records")))

@@ -25,7 +25,7 @@ from oxiseq.engine.flow.delta import MOST_ROWS
 from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.omissions import Omissions, Streak, raised
+from oxiseq.engine.omissions import raised
 from oxiseq.engine.order.arrivals import Arrivals
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
@@ -42,8 +42,8 @@ from oxiseq.engine.run.recent import Recent, between, times_of
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.window_concern import concern_of
 from oxiseq.engine.run.with_kb import KbRun
-from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, unsaved, value
 
 MOST_INSTANTS: Final = 1 << 13
 """Instants processed at once, unless windows are steady: operators hold their rows in memory."""
@@ -105,6 +105,8 @@ class RspRun(KbRun):
     events, with the letters START and END and the mapping's times.
     """
 
+    made_of = *KbRun.made_of, value("matches"), unsaved("_own"), unsaved("_kept"), unsaved("recent")
+
     def __init__(
         self, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None = None, lateness: int = 0
     ) -> None:
@@ -114,7 +116,6 @@ class RspRun(KbRun):
         self.schedule = Schedule(plan.rhythm)
         self._in_turn = draws_in_turn(plan.flow.plan)
         self._told = Columns(plan.flow.told, terms)
-        self._streak = Streak(terms.bounds)
         self._emitted: list[MatchBatch] = []
         """What `advance` had found when it raised an error."""
         self.resets = Resets()
@@ -271,15 +272,6 @@ class RspRun(KbRun):
     def _on_its_own(self) -> None:
         if self._shared is not None:
             self._shared.release(self)
-
-    def held_ids(self) -> Iterator[AnyIds]:
-        yield from super().held_ids()
-        if self._own is not None:
-            yield from self._own.held_ids()
-        if self._kept is not None:
-            yield from self._kept.held_ids()
-        if self.recent is not None:
-            yield from self.recent.held_ids()
 
     # --- events in, answers out ---------------------------------------------------------------------
 
@@ -504,18 +496,12 @@ class RspRun(KbRun):
         shared = self._shared
         recent = None if shared is None else shared.recent
         return {
-            "arrivals": self._saved_arrivals(terms),
-            "schedule": (recent if isinstance(recent, Held) else self).schedule.save(),
+            **super().save(terms),
+            "schedule": (recent if isinstance(recent, Held) else self).schedule.save(terms),
             "newest": recent.newest if isinstance(recent, Held) else self._newest,
-            "matches": self.matches,
-            "resets": self.resets.save(),
-            "omitted": self.omitted.save(),
-            "running": self._streak.running,
             "recent": self._kept.save(terms) if self._kept is not None and self._kept.complete else None,
             "lost": self._lost,
-            "blanks": self._blanks.save(terms),
             "answers": self._answers.save(terms) if shared is None else self._save_shared(shared, terms),
-            "kept": self._kb.save(terms),
         }
 
     def _save_shared(self, shared: Share, terms: SavedTerms) -> State:
@@ -524,14 +510,9 @@ class RspRun(KbRun):
         return {"recent": saved, "known": self.knowledge.save_told(terms)}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        self._arrivals.restore(state["arrivals"], terms)
-        self.schedule.restore(state["schedule"])
+        super().restore(state, terms)
+        self.schedule.restore(state["schedule"], terms)
         self._newest = None if state["newest"] is None else int(state["newest"])
-        self.matches = int(state["matches"])
-        self.resets = Resets.restored(state["resets"])
-        self.omitted = Omissions.restored(state.get("omitted"))
-        self._streak.running = int(state.get("running", 0))
-        self._blanks.restore(state["blanks"], terms)
         if "recent" in state["answers"]:
             self._restore_shared(state["answers"], terms)
         else:
@@ -542,7 +523,6 @@ class RspRun(KbRun):
                 self._answers.held.begun |= self._lost
             else:
                 self._restore_kept(self._answers, state.get("recent"), terms)
-        self._kb.restore(state["kept"], terms)
 
     def _restore_kept(self, answers: SteadyAnswers, kept: State | None, terms: KnownTerms) -> None:
         """What windows hold; None: an earlier version has not saved it, so that it is known once windows have moved."""

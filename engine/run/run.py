@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
@@ -14,7 +14,7 @@ from oxiseq.engine.order.watermarks import BEFORE_ALL, Passed
 from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import MadeOf, Stateful, record
 
 
 class Plan(Protocol):
@@ -29,8 +29,10 @@ class Plan(Protocol):
         """The IRIs of the streams that the query reads."""
 
 
-class Run(ABC):
+class Run(Stateful, ABC):
     """The running state of a query. It gives batches of matches; each knows its length."""
+
+    made_of: ClassVar[MadeOf] = record("resets", Resets), record("omitted", Omissions, missing=None)
 
     resets: Resets = Resets()
     origin: bytes | None = b""
@@ -87,7 +89,7 @@ class Run(ABC):
         """The streams have ended."""
         self.order.close()
 
-    def reserve(self) -> None:  # noqa: B027  most have it from the beginning
+    def reserve(self) -> None:
         """Allocates the memory that the first event needs, so that `bytes` includes it."""
 
     @abstractmethod
@@ -112,14 +114,6 @@ class Run(ABC):
     def kb_texts(self) -> tuple[str, ...]:
         """Its queries to the knowledge base, as SPARQL."""
         return ()
-
-    @abstractmethod
-    def save(self, terms: SavedTerms) -> State:
-        """Its state between batches."""
-
-    @abstractmethod
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        """Continue from a saved state; for a run that has not seen any event."""
 
     @abstractmethod
     def forget(self, at: int) -> None:
@@ -161,11 +155,6 @@ class Run(ABC):
     def records(self) -> int:
         """How many records its state has; some may be dead by now (`collect`)."""
         return sum(number for kind, number in self.state.items() if kind != "bytes")
-
-    @property
-    def bytes(self) -> int:
-        """How large its arrays are, as far as it knows; of those that several queries share its part."""
-        return self.state.get("bytes", 0)
 
     @property
     def deadline(self) -> int | None:

@@ -24,7 +24,7 @@ from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.counted_part import JointRows
 from oxiseq.engine.run.finder import Finder, Findings, Part
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, Stateful, part
 from oxiseq.engine.window import end_of
 
 if TYPE_CHECKING:
@@ -34,8 +34,10 @@ else:
     counted_rows = needed("oxiseq.engine.output.counted_rows")
 
 
-class Teller:
+class Teller(Stateful):
     """The running state of a plan's output."""
+
+    made_of = part("_summaries"), part("_numbers")
 
     def __init__(self, plan: QueryPlan, terms: TermDictionary) -> None:
         self.plan: Final = plan
@@ -61,8 +63,7 @@ class Teller:
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of all that it may still look at (see `TermDictionary`)."""
         yield from self._writer.held_ids()
-        if self._summaries is not None:
-            yield from self._summaries.held_ids()
+        yield from super().held_ids()
 
     def tell(self, part: Part, findings: Findings, finder: Finder) -> list[MatchBatch]:
         """The answers that a part of the instants gives; the same for every caller. Raises
@@ -182,31 +183,24 @@ class Teller:
         """How many rows, groups and matches it remembers."""
         return self._writer.remembered + (0 if self._summaries is None else self._summaries.records)
 
-    def save(self, rows: RowStore, terms: SavedTerms) -> State:
+    def save_with(self, rows: RowStore, terms: SavedTerms) -> State:
         """Its state between batches, and the KB's answers for the rows held."""
-        return {
-            "answers": self._writer.save(rows, terms),
-            "summaries": None if self._summaries is None else self._summaries.save(terms),
-            "numbers": None if self._numbers is None else self._numbers.save(),
-        }
+        return {**self.save(terms), "answers": self._writer.save(rows, terms)}
 
     def anew(self, plan: QueryPlan) -> Teller:
         """One that has not emitted anything, for a query that continues among the same instants."""
         other = Teller(plan, self._terms)
         if self._numbers is not None and other._numbers is not None:
-            other._numbers.restore(self._numbers.save())
+            other._numbers.follow(self._numbers)
         return other
 
     def copy(self, rows: RowStore) -> Teller:
         """Another one in the same state; not where the knowledge base is queried."""
         other = Teller(self.plan, self._terms)
-        other.restore(self.save(rows, SavedTerms(self._terms)), SameTerms(self._terms))
+        other.restore_rows(self.save_with(rows, SavedTerms(self._terms)), SameTerms(self._terms))
         return other
 
-    def restore(self, state: State, terms: KnownTerms) -> list[dict[str, KbAnswer]]:
+    def restore_rows(self, state: State, terms: KnownTerms) -> list[dict[str, KbAnswer]]:
         """Continue from a saved state, with one that has not emitted anything; the KB's answers for rows, by epoch."""
-        if self._summaries is not None:
-            self._summaries.restore(state["summaries"], terms)
-        if self._numbers is not None:
-            self._numbers.restore(state["numbers"])
+        self.restore(state, terms)
         return self._writer.restore(state["answers"], terms)

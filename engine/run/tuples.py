@@ -30,7 +30,7 @@ from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.partitions import PartitionTable
-from oxiseq.engine.omissions import Omissions, raised
+from oxiseq.engine.omissions import raised
 from oxiseq.engine.order.merging import Merging
 from oxiseq.engine.order.position_log import PositionLog
 from oxiseq.engine.output.batch import MatchBatch
@@ -41,8 +41,9 @@ from oxiseq.engine.output.end_weights import EndWeights
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern, Key, keys_of
 from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, part, record, unsaved, value
 from oxiseq.grammar.ceql_algebra import AttributeWindow, summed_attributes
 
 Arrived = TypeVar("Arrived", EventBatch, TupleRows)
@@ -56,6 +57,17 @@ class TupleRun(AloneRun):
 
     Counter: `matches` found. `faults`: events that are no tuple events are left out, as if they had not come.
     """
+
+    made_of = (
+        value("matches"),
+        *Run.made_of,
+        record("faults", Faults),
+        part("_partitions"),
+        part("_merging"),
+        part("_cea", "automaton"),
+        part("_log"),
+        unsaved("_tables"),
+    )
 
     def __init__(
         self,
@@ -152,10 +164,14 @@ class TupleRun(AloneRun):
 
     @property
     def order(self) -> Merging:
+        self._let_wait()
+        return self._merging
+
+    def _let_wait(self) -> None:
+        """What has been fed past the order of events, and would have waited in it, waits there."""
         once = self._at_once
         if once is not None and (marks := once.taken()) is not None:
             self._merging.mark(0).wait(marks)
-        return self._merging
 
     def push(self, stream: str, batch: Arrived) -> Arrived | None:
         """Take events of a stream in order of arrival; returns the late ones, if any. Call `advance` for matches.
@@ -294,44 +310,22 @@ class TupleRun(AloneRun):
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The values of partitions, and the terms that aggregates may be of."""
-        yield from self._merging.held_ids()
+        yield from super().held_ids()
         if self._at_once is not None and self._at_once.time is not None:
             yield self._at_once.values
-        yield self._log.ids
-        if self._partitions is not None:
-            yield from self._partitions.held_ids()
-        if self._weights is not None:
-            yield from self._weights.measures.held_ids()
 
     def save(self, terms: SavedTerms) -> State:
-        """Its state between batches."""
-        order = self.order
+        self._let_wait()
         if self._partitions is not None:
             self._partitions.forget_unused()
-        automaton = self._cea.save(terms)
+        self._cea.collect()
         self._log.forget(self._cea.oldest)
-        return {
-            "matches": self.matches,
-            "resets": self.resets.save(),
-            "faults": self.faults.save(),
-            "omitted": self.omitted.save(),
-            "partitions": None if self._partitions is None else self._partitions.save(terms),
-            "merging": order.save(terms),
-            "automaton": automaton,
-            "log": self._log.save(terms),
-        }
+        return super().save(terms)
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        self.matches, self.resets = int(state["matches"]), Resets.restored(state["resets"])
-        self.faults = Faults.restored(state["faults"])
-        self.omitted = Omissions.restored(state.get("omitted"))
         if self._weights is not None and "measures" not in state["automaton"]:
             self._read_sets()
-        if self._partitions is not None:
-            self._partitions.restore(state["partitions"], terms)
-        self._merging.restore(state["merging"], terms)
-        self._cea.restore(state["automaton"], terms)
-        self._log.restore(state["log"], terms)
+        super().restore(state, terms)
 
     def _read_sets(self) -> None:
         """Read what ends at an event as a set, as earlier versions did, one of which has saved its state."""
@@ -371,14 +365,6 @@ class TupleRun(AloneRun):
     def records(self) -> int:
         """How many records its state has; some may be dead by now (`collect`)."""
         return self._cea.records + self._log.held + (0 if self._partitions is None else self._partitions.live)
-
-    @property
-    def bytes(self) -> int:
-        """How large its arrays are, which do not become smaller but by `forget`, and about what the values of
-        partitions take."""
-        partitions = 0 if self._partitions is None else self._partitions.bytes
-        tables = 0 if self._tables is None else self._tables.bytes
-        return self._cea.bytes + self._log.bytes + partitions + tables
 
     def collect(self) -> None:
         """Frees dead memory, so that `records` counts what lives."""

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
+from oxiseq.engine.omissions import Streak
 from oxiseq.engine.order.arrivals import Arrivals
 from oxiseq.engine.order.watermarks import AFTER_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, MadeOf, SavedTerms, State, part, spread
 
 
 class KbRun(AloneRun):
     """Its events wait in `Arrivals`. Counter: `matches` returned."""
+
+    made_of: ClassVar[MadeOf] = (part("_arrivals"), *Run.made_of, spread("_streak"), part("_blanks"))
 
     __slots__ = ("_elsewhere",)  # all else is in __dict__, which runs in one state have in common
     _elsewhere: tuple[int, int]
@@ -34,6 +38,7 @@ class KbRun(AloneRun):
         self._arrivals = Arrivals(len(streams), lateness, start)
         self._kb = KbInTime(kb)
         self._blanks = KbBlanks(terms)
+        self._streak = Streak(terms.bounds)
         self._left: Sequence[MatchBatch] = ()
         """What had been found before an error of the KB, when the streams had ended: the next call returns it."""
 
@@ -66,10 +71,15 @@ class KbRun(AloneRun):
         self._elsewhere = 0, 0
         self._elsewhere = events - self.events, late - self.late
 
-    def _saved_arrivals(self, terms: SavedTerms) -> State:
-        """What waits, with the query's own counters."""
-        events = self.order.events + self._elsewhere[0]
-        return {**self._arrivals.save(terms), "events": events, "late": self.late}
+    def save(self, terms: SavedTerms) -> State:
+        state = super().save(terms)
+        state["kept"] = self._kb.save(terms)
+        state["arrivals"] |= {"events": self.order.events + self._elsewhere[0], "late": self.late}
+        return state
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        super().restore(state, terms)
+        self._kb.restore(state["kept"], terms)
 
     # --- matches --------------------------------------------------------------------------------------
 
@@ -127,7 +137,6 @@ class KbRun(AloneRun):
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of all that it may still look at (see `TermDictionary`)."""
-        yield from self._arrivals.held_ids()
-        yield from self._blanks.held_ids()
+        yield from super().held_ids()
         for batch in self._left:
             yield batch.values

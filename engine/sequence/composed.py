@@ -6,7 +6,7 @@ In the flow: rows of letters with symbols, keys and values → **run** → weigh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,8 +25,8 @@ from oxiseq.engine.sequence.positions import START
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.states import PARTITION, Arm, Check, Column, Edge, Kept, StateGraph, Value, ValueKind
 from oxiseq.engine.sequence.tables import SequenceTables
-from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import SavedTerms, State, Stateful, part
 from oxiseq.grammar.algebra import Op, Window
 
 I64 = NDArray[np.int64]
@@ -155,12 +155,14 @@ class _Rows(NamedTuple):
     where: I64 | slice
 
 
-class ComposedSequence:
+class ComposedSequence(Stateful):
     """The running state of one sequence. Between batches it needs no row any more.
 
     `key`: see `key_of`; `held`: which of `measures` a row of each letter counts with, bool[letters, measures];
     `merges`, `so_far`, `reports`: see `rules_of`.
     """
+
+    made_of = part("table", "keys"), part("_windows", "composed")
 
     oldest_row: Final = 1 << 62
     waits: Final = False
@@ -298,11 +300,6 @@ class ComposedSequence:
         return self._windows.records + (0 if self.table is None else self.table.live)
 
     @property
-    def bytes(self) -> int:
-        """Of all arrays."""
-        return self._windows.bytes + (0 if self.table is None else self.table.bytes)
-
-    @property
     def live(self) -> dict[str, int]:
         """Numbers of live records."""
         keys = {} if self.table is None else {"keys": self.table.live}
@@ -313,24 +310,9 @@ class ComposedSequence:
         """No groups wait at the edges: windows are composed."""
         return (0,) * self._edges
 
-    def held_ids(self) -> Iterator[AnyIds]:
-        """The values that may be the least or the largest, and keys."""
-        yield from self._windows.held_ids()
-        if self.table is not None:
-            yield from self.table.held_ids()
-
     def save(self, terms: SavedTerms) -> State:
-        """Its state between batches."""
         self.collect()
-        table = None if self.table is None else self.table.save(terms)
-        return {"composed": self._windows.save(terms), "keys": table}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        """Continue from a saved state; for a run that has not seen anything. Raises KeyError, ValueError for one of
-        another layout."""
-        if self.table is not None:
-            self.table.restore(state["keys"], terms)
-        self._windows.restore(state["composed"], terms)
+        return super().save(terms)
 
 
 def _together(where: I64, partition: I64) -> I64 | None:

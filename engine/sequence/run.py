@@ -6,7 +6,6 @@ and makes the decisions that need exact arithmetic or string functions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -36,8 +35,8 @@ from oxiseq.engine.sequence.memory import (
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.saved import restore_memory, save_memory
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables
-from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, unsaved, value
 
 _TRUE, _FALSE = 1, 0
 _OFTEN = 4
@@ -72,6 +71,8 @@ class SequenceRun(MatchRunner[k.Memory]):
     """The running state of one sequence. `oldest_row`: no node refers to an earlier row; `ask` answers the EXISTS of
     its filters, if they have some; `sieve` picks among an instant's matches before a strategy does, `picker` behind it,
     if the tables say so; `weigher` has all finals."""
+
+    made_of = value("oldest_row", name="oldest"), unsaved("_allocated")
 
     _AT, _PHASE = k.INSTANT, k.PHASE
 
@@ -269,17 +270,12 @@ class SequenceRun(MatchRunner[k.Memory]):
         """Its state between batches, without what is dead."""
         self.collect()
         memory = None if self._allocated is None else save_memory(self._allocated, self._compiled, terms)
-        return {"memory": memory, "oldest": self.oldest_row}
+        return {**super().save(terms), "memory": memory}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Continue from a saved state."""
+        super().restore(state, terms)
         if state["memory"] is not None:
             self._memory = restore_memory(state["memory"], self._compiled, self._capacities, terms)
-        self.oldest_row = int(state["oldest"])
-
-    def held_ids(self) -> Sequence[AnyIds]:
-        """The live keys, some of which may be dead by now; other values are among the terms."""
-        return () if self._allocated is None else self._allocated.pinned_ids()
 
     @property
     def live(self) -> dict[str, int]:
@@ -307,11 +303,6 @@ class SequenceRun(MatchRunner[k.Memory]):
         s = self._scalars
         counts = (matches.NODE_TOP, k.GROUP_COUNT, k.BUCKET_COUNT, k.AGED_COUNT)
         return sum([int(s[count]) for count in counts])
-
-    @property
-    def bytes(self) -> int:
-        """Of all arrays."""
-        return 0 if self._allocated is None else self._allocated.bytes
 
     def _decide(self) -> None:
         memory = self._memory

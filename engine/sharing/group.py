@@ -5,7 +5,7 @@ In the flow: arrivals of a group → complete events → **one plan for all its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -24,6 +24,7 @@ from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.sharing.equal import why_unequal
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import Stateful, unsaved
 
 Kind: TypeAlias = tuple[Any, ...]
 
@@ -51,8 +52,10 @@ class Owner(Protocol):
         """One that shares a state continues alone. Raises LimitError."""
 
 
-class Group:
+class Group(Stateful):
     """Queries in the same state, two at least."""
+
+    made_of = unsaved("order"), unsaved("recent"), unsaved("_answers")
 
     def __init__(self, kind: Kind, order: Arrivals, recent: Recent | Held, owner: Owner) -> None:
         self.kind, self._owner = kind, owner
@@ -114,13 +117,6 @@ class Group:
                 self._answers.knowledge.forget(number)
         if 2 * len(self.runs) < len(self._built):
             self._answers = None
-
-    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
-        """The terms of all that it may still look at."""
-        yield from self.order.held_ids()
-        yield from self.recent.held_ids()
-        if self._answers is not None:
-            yield from self._answers.held_ids()
 
     # --- events -------------------------------------------------------------------------------------
 

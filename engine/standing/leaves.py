@@ -22,6 +22,7 @@ from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.standing.terms import StoreTerms
 from oxiseq.engine.terms.normal import normalise
+from oxiseq.engine.terms.saved import Stateful, unsaved
 from oxiseq.engine.terms.texts import Term
 
 Source: TypeAlias = p.Quads | p.Graphs
@@ -36,8 +37,10 @@ _COUNTED: Final = 1 << 14
 """Quads that are counted to distinguish small patterns from large ones."""
 
 
-class Leaf:
+class Leaf(Stateful):
     """A pattern of some queries."""
+
+    made_of = (unsaved("arranged"),)
 
     def __init__(self, form: Source, terms: StoreTerms) -> None:
         self.form = form
@@ -119,11 +122,6 @@ class Leaf:
     def records(self) -> int:
         """Quads that are held, once for all arrangements."""
         return max((arrange.records for arrange in self.arranged.values()), default=0)
-
-    @property
-    def bytes(self) -> int:
-        """How large its arrangements are."""
-        return sum(arrange.bytes for arrange in self.arranged.values())
 
     # --- its arrangements -----------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from oxiseq.engine.standing.gates import MOST, Columns, joined_with
 from oxiseq.engine.standing.leaves import Found, Key, Leaf, Leaves, everything
 from oxiseq.engine.standing.plan import StorePlan
 from oxiseq.engine.standing.terms import StoreTerms
+from oxiseq.engine.terms.saved import Stateful, unsaved
 from oxiseq.grammar.records import dataclass
 
 _PER_ROW: Final = 150
@@ -56,8 +57,10 @@ class Told:
         return len(self.weight)
 
 
-class StoreRun:
+class StoreRun(Stateful):
     """The operators of a query. `leaves`: the patterns that it reads."""
+
+    made_of = (unsaved("_working"),)
 
     def __init__(self, plan: StorePlan, leaves: Leaves, terms: StoreTerms, limits: Limits) -> None:
         self._flow, self._pool, self._limits = plan.flow, leaves, limits
@@ -270,16 +273,6 @@ class StoreRun:
         """Rows that it keeps for itself."""
         return sum(node.records for node in self._working)
 
-    @property
-    def bytes(self) -> int:
-        """How large that is."""
-        return sum(node.bytes for node in self._working)
-
-    def held_ids(self) -> Iterable[Ids]:
-        """The terms in its own memory."""
-        for node in self._working:
-            yield from node.held_ids()
-
 
 class Answer:
     """The rows of an answer, each with how often it is there."""
@@ -324,6 +317,10 @@ class Answer:
         if not self._width:
             return np.zeros((len(keys), 0), np.uint32)
         return np.frombuffer(bytearray(b"".join(keys)), np.uint32).reshape(len(keys), self._width)
+
+    def held_ids(self) -> Iterable[Ids]:
+        """The terms of its rows."""
+        return (self._rows(self._counts),)
 
     @property
     def bytes(self) -> int:

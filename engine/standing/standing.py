@@ -21,13 +21,13 @@ from pyoxigraph import Quad, Store
 
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.delta import Ids
 from oxiseq.engine.standing.asking import Question, Solutions, bare
 from oxiseq.engine.standing.gates import MOST, Columns, Gates
 from oxiseq.engine.standing.leaves import Leaf, Leaves
 from oxiseq.engine.standing.plan import StorePlan, compile_over_store, sources_of
 from oxiseq.engine.standing.run import Answer, Limits, StoreRun, Told
 from oxiseq.engine.standing.terms import StoreTerms
+from oxiseq.engine.terms.saved import Stateful, unsaved
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import RspQuery
@@ -41,8 +41,10 @@ def _nothing() -> None:
     """To be called back in vain."""
 
 
-class Upheld:
+class Upheld(Stateful):
     """A query, its answer, and how that is kept. reason: why it is not followed."""
+
+    made_of = unsaved("run"), unsaved("answer")
 
     def __init__(self, query: RspQuery, text: str, limits: Limits) -> None:
         self.query, self.text, self.limits = query, text, limits
@@ -89,10 +91,12 @@ class Asking:
     wanted: int
 
 
-class Standing:
+class Standing(Stateful):
     """store: the present store; None where it is remote: then queries are asked when they are added and at `anew`.
     `add` and `anew` begin with what it holds when they call `pinned`: until then nobody may
     change it, and all changes so far have been taken in."""
+
+    made_of = unsaved("_leaves"), unsaved("_each")
 
     def __init__(self, store: Callable[[], Store] | None) -> None:
         self._store = store
@@ -393,15 +397,9 @@ class Standing:
 
     # --- its memory ------------------------------------------------------------------------------------
 
-    def held_ids(self) -> Iterator[Ids]:
-        """The terms of all that it may still look at."""
-        for leaf in self._leaves:
-            for arrange in leaf.arranged.values():
-                yield from arrange.held_ids()
-        for upheld in self._all:
-            yield upheld.told.rows
-            if upheld.run is not None:
-                yield from upheld.run.held_ids()
+    @property
+    def _each(self) -> list[Upheld]:
+        return [*self._all]
 
     @property
     def records(self) -> dict[str, int]:
@@ -412,13 +410,6 @@ class Standing:
             "rows": sum(runs),
             "answers": sum(len(upheld.answer) for upheld in self._all),
         }
-
-    @property
-    def bytes(self) -> int:
-        """How large all of it is."""
-        runs = [upheld.run.bytes for upheld in self._all if upheld.run is not None]
-        answers = [upheld.answer.bytes for upheld in self._all]
-        return sum(leaf.bytes for leaf in self._leaves) + sum(runs) + sum(answers)
 
 
 def _named(error: Exception) -> str:

@@ -18,14 +18,14 @@ from pyoxigraph import BlankNode
 
 from oxiseq.engine import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful
 from oxiseq.engine.terms.texts import Term
 
 MOST_HELD: Final = 1024
 """So many are known again though nothing else has held them for a while."""
 
 
-class KbBlanks:
+class KbBlanks(Stateful):
     """Ids in the order in which they were met. A run that holds them knows them again if the KB brings them again."""
 
     def __init__(self, terms: TermDictionary) -> None:

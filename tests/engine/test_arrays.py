@@ -77,7 +77,7 @@ def test_what_is_in_use_is_saved_and_restored_with_other_ids() -> None:
     assert made.groups["count"].tolist() == [1, 2]
     assert made.links.tolist() == [0, 1, 2, 3]
     assert made.table.tolist() == [-1] * 8
-    assert [each.tolist() for each in some().pinned_ids()] == [[[10, 0], [11, 12]]]
+    assert [each.tolist() for each in some().held_ids()] == [[[10, 0], [11, 12]]]
 
 
 def test_a_state_of_another_layout_is_refused() -> None:
@@ -88,3 +88,31 @@ def test_a_state_of_another_layout_is_refused() -> None:
         some()._replace(keis=np.zeros(0))
     with pytest.raises(TypeError, match="consists of scalars"):
         Bare()
+
+
+class Records(Arrays):
+    """Records of words, read as other types, too."""
+
+
+array(Records, "words", np.int64, 2, rows="records", columns="words", lined=True)
+halves = array(Records, "halves", np.uint32, 2, of="words")
+array(Records, "slots", np.int32, rows="found", slots=lambda found: 4 * found)
+
+
+@njit
+def second_half(S: Any) -> Any:
+    return halves(S)[1, 1]
+
+
+def test_an_array_may_be_the_memory_of_another_and_is_weighed_once() -> None:
+    made = Records.allocate(records=2, words=8, found=1)
+    assert made.words.ctypes.data % 64 == 0
+    assert made.bytes == 2 * 8 * 8 + 4 * 4
+    for changed in (made, made.grow("records"), made._replace(words=np.zeros((3, 8), np.int64))):
+        changed.words[1, 0] = 5 << 32
+        assert second_half(Pointers(changed).address) == 5
+        assert changed.halves.shape == (len(changed.words), 16)
+
+
+def test_a_hash_table_alone_grows() -> None:
+    assert len(Records.allocate(records=2, words=8, found=1).grow("found", 3).slots) == 12

@@ -14,9 +14,8 @@ from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row, forget
 from oxiseq.engine.kernels.flow.windowing import LIST_HALVES
-from oxiseq.engine.kernels.memory.growing import lines
-from oxiseq.engine.kernels.memory.pointers import Replaceable, call
-from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
+from oxiseq.engine.kernels.memory.pointers import Addressed, Replaceable, call
+from oxiseq.engine.terms.saved import unsaved
 
 _LINE: Final = 8
 """Words of a line of the cache."""
@@ -24,9 +23,11 @@ _MANY: Final = 1 << 10
 """Listed rows, of which there is one such table for each pattern, from which on room for half as many more is made."""
 
 
-class Arrange(KeepsRows):
+class Arrange(KeepsRows, Addressed[k.Arrangement]):
     """`out` stays empty: joins read the kept rows, and those of `inputs[0]`. room: rows to begin with; listed: another
     kernel takes them in (kernels/flow/windowing.py), and lists them."""
+
+    made_of = (unsaved("_memory.arrays"),)
 
     def __init__(
         self, form: p.Arrange, child: Buffer, room: int = 64, clock: I64 = ALL_TIME, *, listed: bool = False
@@ -41,7 +42,7 @@ class Arrange(KeepsRows):
         """Of its memory, for kernels."""
 
     def call(self) -> Call:
-        return Call(arrange, (self.address, self.inputs[0].address))
+        return Call(arrange, (self._memory, self.inputs[0]))
 
     def provide(self, answer: int) -> None:
         self.make_room()
@@ -55,31 +56,20 @@ class Arrange(KeepsRows):
         # What is listed is looked for in `by_row` whatever the key: a pattern without variables has no columns at all.
         whole, coming = not loose and set(key) == {*range(width)} and not self._listed, self._form.coming
         masks = 1 << len(by)
-        scalars = np.zeros(k.SCALARS, np.int64)
+        memory = k.Arrangement.allocate(
+            entries=room, words=_words(self._link0, 1), found=0 if whole or coming else room, chains=room, masks=masks
+        )
+        scalars = memory.scalars
         scalars[k.WIDTH], scalars[k.WHOLE], scalars[k.COMING] = width, whole, coming
         scalars[k.COUNTED] = self._listed
         scalars[k.SHIFT], scalars[k.LEAST] = len(by), self._least
         scalars[k.LINK0], scalars[k.LINKS] = self._link0, 1
         scalars[[k.FREE, k.DEAD]] = -1
         scalars[[k.CLOCK, k.BEGINS, k.LIMIT]] = lifetime_scalars(self._form.lifetime, self._clock)
-        words = lines(room, _words(self._link0, 1))
-        asked = np.zeros(masks, np.int64)
         if not by:
-            asked[0] = 1  # the chains by key alone are always there
-        return k.Arrangement(
-            scalars=scalars,
-            key=np.array(key, np.int64),
-            loose=np.array(by, np.int64),
-            checked=np.array(checked, np.int64),
-            words=words,
-            halves=words.view(np.uint32),
-            links=words.view(np.int32),
-            by_row=np.zeros(2 if whole or coming else slots_for(room), SLOT),
-            by_key=np.zeros(slots_for(room), SLOT),
-            seen=np.zeros(masks, np.int64),
-            asked=asked,
-            subsets=np.zeros((masks, masks), np.int64),
-        )
+            memory.asked[0] = 1  # the chains by key alone are always there
+        columns = (np.array(part, np.int64) for part in (key, by, checked))
+        return memory._replace(**dict(zip(("key", "loose", "checked"), columns, strict=True)))
 
     def make_room(self) -> None:
         """What the kernel lacks, if anything. Raises LimitError where entries cannot be numbered any more."""
@@ -100,25 +90,24 @@ class Arrange(KeepsRows):
         most = 1 << 30 - int(memory.scalars[k.SHIFT])
         if size > most:
             raise LimitError(len(memory.words), most // 2, "rows kept for a join")
-        self._set_words(memory, size, memory.words.shape[1])
-        if not memory.scalars[k.WHOLE] and not memory.scalars[k.COMING]:
-            self._memory.set(self._memory.arrays._replace(by_row=np.zeros(slots_for(size), SLOT)))
+        memory = memory.grow("entries", size)
+        if memory.scalars[k.WHOLE] or memory.scalars[k.COMING]:
+            self._memory.set(memory)
+        else:
+            self._memory.set(memory.grow("found", size))
             call(fill_by_row, self._memory)
 
     def _more_keys(self, memory: k.Arrangement) -> None:
         wanted = max(int(memory.scalars[k.WANTED]), len(memory.by_key))
-        self._memory.set(memory._replace(by_key=np.zeros(slots_for(wanted), SLOT)))
+        self._memory.set(memory.grow("chains", wanted))
         call(fill_by_key, self._memory)
 
     def _more_links(self, memory: k.Arrangement) -> None:
         links = 1 + int(memory.scalars[k.LINKS])
         memory.scalars[k.LINKS] = links
-        self._set_words(memory, len(memory.words), _words(self._link0, links))
-
-    def _set_words(self, memory: k.Arrangement, entries: int, words: int) -> None:
-        made = lines(entries, words)
-        made[: len(memory.words), : memory.words.shape[1]] = memory.words
-        self._memory.set(memory._replace(words=made, halves=made.view(np.uint32), links=made.view(np.int32)))
+        made = memory.declared["words"].make(len(memory.words), _words(self._link0, links))
+        made[:, : memory.words.shape[1]] = memory.words
+        self._memory.set(memory._replace(words=made))
 
     def _keep(self, rows: Ids, weight: I64) -> None:
         """Keep these and no others, all from before the next tick. Those with a lifetime are entered in order of time,
@@ -154,11 +143,6 @@ class Arrange(KeepsRows):
     @property
     def records(self) -> int:
         return int(self._memory.arrays.scalars[k.LIVE])
-
-    @property
-    def bytes(self) -> int:
-        memory = self._memory.arrays
-        return memory.words.nbytes + memory.by_row.nbytes + memory.by_key.nbytes
 
 
 def _words(link0: int, links: int) -> int:

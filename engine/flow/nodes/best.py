@@ -9,15 +9,15 @@ import numpy as np
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Call, KernelNode
-from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
+from oxiseq.engine.flow.nodes.node import Call, OfRows
+from oxiseq.engine.flow.times import ids_in
 from oxiseq.engine.kernels.flow import rank_records as k
 from oxiseq.engine.kernels.flow.buffers import NEED_ORDER
 from oxiseq.engine.kernels.flow.ranking import fill_slots, rank
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import TermOrder
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import unsaved
 
 _MOST_RANKS: Final = 1 << 62
 _SHRINK_FROM: Final = 4096
@@ -25,8 +25,11 @@ _SHRINK_FROM: Final = 4096
 _MOSTLY: Final = 8
 
 
-class Best(KernelNode):
+class Best(OfRows):
     """By key the rows of some ranks, or all that are equal to the first. It keeps all rows of its input."""
+
+    made_of = (unsaved("_memory.arrays"),)
+    _saved_as = "rows", "weight", "told"
 
     def __init__(self, form: p.Best, child: Buffer, terms: TermDictionary, order: TermOrder, room: int = 16) -> None:
         """room: for how many rows to begin with."""
@@ -61,13 +64,8 @@ class Best(KernelNode):
     def records(self) -> int:
         return int(self._memory.arrays.scalars[k.COUNT])
 
-    @property
-    def bytes(self) -> int:
-        return self._memory.arrays.bytes
-
     def call(self) -> Call:
-        addresses = self._memory.address, self._terms.address, self._order.pointers.address
-        return Call(rank, (*addresses, self.inputs[0].address, self.out.address))
+        return Call(rank, (self._memory, self._terms, self._order.pointers, self.inputs[0], self.out))
 
     def provide(self, answer: int) -> None:
         self._provide(answer, self.inputs[0])
@@ -79,7 +77,7 @@ class Best(KernelNode):
     def tidy(self) -> None:
         memory = self._memory.arrays
         if len(memory.entries) > max(_MOSTLY * int(memory.scalars[k.COUNT]), _SHRINK_FROM, self._least):
-            self._load(*self._content())
+            self._keep(*self._rows())
 
     def _provide(self, answer: int, source: Buffer) -> None:
         if answer == NEED_ORDER:
@@ -99,14 +97,14 @@ class Best(KernelNode):
 
     # --- its saved state ------------------------------------------------------------------------------
 
-    def _content(self) -> tuple[Ids, I64, I64]:
+    def _rows(self) -> tuple[Ids, I64, I64]:
         """Rows, their weights, how many copies of each have been emitted."""
         memory = self._memory.arrays
         entries = memory.entries[: int(memory.scalars[k.TOP])]
         live = np.flatnonzero(entries["weight"])
         return memory.rows[live], entries["weight"][live], entries["told"][live]
 
-    def _load(self, rows: Ids, weight: I64, told: I64) -> None:
+    def _keep(self, rows: Ids, weight: I64, told: I64) -> None:
         """Keep these and nothing else."""
         self._memory.set(self._empty(max(self._least, 2 * len(rows)), self._least))
         source = Buffer(self.out.width)
@@ -126,15 +124,6 @@ class Best(KernelNode):
 
     def held_ids(self) -> Iterable[Ids]:
         yield ids_in(self._memory.arrays.rows[: int(self._memory.arrays.scalars[k.TOP])], self.inputs[0].raw)
-
-    def save(self, terms: SavedTerms) -> State:
-        rows, weight, told = self._content()
-        return {"rows": saved_rows(rows, self.inputs[0].raw, terms), "weight": weight, "told": told}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        rows = np.asarray(state["rows"]).reshape(len(state["weight"]), self.out.width)
-        rows = known_rows(rows, self.inputs[0].raw, terms)
-        self._load(rows, state["weight"].astype(np.int64), state["told"].astype(np.int64))
 
 
 def _bounds(form: p.Best) -> I64:

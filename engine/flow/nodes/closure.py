@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -16,7 +15,7 @@ from oxiseq.engine.flow.nodes.join import Join
 from oxiseq.engine.flow.nodes.node import Chosen, Node
 from oxiseq.engine.flow.times import NO_END, times_at
 from oxiseq.engine.kernels.flow.clocks import OVER
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import part, value
 
 _END: Final = 2
 _FROM, _TO = 4, 5
@@ -26,6 +25,8 @@ _WIDTH: Final = 6
 class Closure(Node):
     """Round by round: new paths continue along steps, and paths that there are along new steps. All of a batch are
     computed together; each belongs to the instant at which it ends."""
+
+    made_of = value("_tick"), part("_all", "parts")
 
     def __init__(self, form: p.Closure, child: Buffer, clock: I64) -> None:
         super().__init__(_WIDTH, (child,))
@@ -88,14 +89,6 @@ class Closure(Node):
     def records(self) -> int:
         return sum(node.records for node in self._all)
 
-    @property
-    def bytes(self) -> int:
-        return sum(node.bytes for node in self._all)
-
-    def held_ids(self) -> Iterable[Ids]:
-        for node in self._all:
-            yield from node.held_ids()
-
     def forget(self, *, now: bool = False) -> None:
         self._clock[:] = self._plan_clock
         for node in self._all:
@@ -104,14 +97,6 @@ class Closure(Node):
     def keep(self, chosen: Chosen) -> None:
         for node in self._all:
             node.keep(chosen)
-
-    def save(self, terms: SavedTerms) -> State:
-        return {"tick": self._tick, "parts": [node.save(terms) for node in self._all]}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        self._tick = int(state["tick"])
-        for node, saved in zip(self._all, state["parts"], strict=True):
-            node.restore(saved, terms)
 
 
 def _at(tick: int, rows: Ids) -> Delta:

@@ -17,7 +17,7 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, Chosen, KernelNode, Node
 from oxiseq.engine.flow.rewriting import UNBOUND
-from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows, times_at
+from oxiseq.engine.flow.times import ids_in, known_rows, times_at
 from oxiseq.engine.kernels.flow import extending as k
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.kernels.flow.clocks import OVER
@@ -25,7 +25,7 @@ from oxiseq.engine.kernels.flow.sifting import Sifting, sift
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, spread
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.scope import expression_variables
@@ -65,7 +65,7 @@ class Filter(KernelNode):
         self._memory = Replaceable(sifting)
 
     def call(self) -> Call:
-        return Call(sift, (self._memory.address, self._terms.address, self.inputs[0].address, self.out.address))
+        return Call(sift, (self._memory, self._terms, self.inputs[0], self.out))
 
     def provide(self, answer: int) -> None:
         """Undecided conditions are decided for the rest of the batch at once."""
@@ -81,6 +81,8 @@ class Filter(KernelNode):
 class Extend(Node):
     """With a function that answers otherwise each time the values are kept, one for all equal rows: it is needed again
     when a row goes."""
+
+    made_of = (spread("_drawn"),)
 
     def __init__(self, form: p.Extend, child: Buffer, terms: TermDictionary, clock: I64 = ALL_TIME) -> None:
         super().__init__(child.width + 1, (child,))
@@ -112,7 +114,7 @@ class Extend(Node):
         if self._drawn is not None:
             return None
         self._forget_freed()
-        return Call(k.extend, (self._memory.address, self.inputs[0].address, self.out.address))
+        return Call(k.extend, (self._memory, self.inputs[0], self.out))
 
     def go_on(self, answer: int) -> None:
         given, out = self.inputs[0], self.out
@@ -149,16 +151,6 @@ class Extend(Node):
     def keep(self, chosen: Chosen) -> None:
         if self._drawn is not None:
             self._drawn.keep(chosen)
-
-    def held_ids(self) -> list[Ids]:
-        return [] if self._drawn is None else self._drawn.held_ids()
-
-    def save(self, terms: SavedTerms) -> State:
-        return {} if self._drawn is None else self._drawn.save(terms)
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        if self._drawn is not None:
-            self._drawn.restore(state, terms)
 
 
 class Computed:
@@ -217,7 +209,7 @@ class Computed:
         return self._terms.computed(value, blanks)
 
 
-class _Drawn:
+class _Drawn(Stateful):
     """Values drawn once for each row that is there: row → weight, value."""
 
     def __init__(self, values: Computed, child: Buffer) -> None:
@@ -267,7 +259,8 @@ class _Drawn:
 
     def save(self, terms: SavedTerms) -> State:
         """All rows with their values, in the order in which they came."""
-        rows, values = saved_rows(self._rows, self._raw, terms), terms.ids(self._drawn)
+        rows, values = self._rows, terms.ids(self._drawn)
+        terms.ids(ids_in(rows, self._raw))
         weights = np.array([weight for weight, _ in self._kept.values()], np.int64)
         return {"rows": rows, "values": values, "weights": weights}
 

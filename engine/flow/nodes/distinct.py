@@ -12,9 +12,8 @@ from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, KeepsRows, lifetime_scalars
 from oxiseq.engine.kernels.flow import counting as k
 from oxiseq.engine.kernels.flow.buffers import DONE
-from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
-from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
+from oxiseq.engine.terms.saved import unsaved
 
 _HEADER: Final = k.ROW // 2
 """Words of a record before its row."""
@@ -25,6 +24,8 @@ _MOST: Final = 1 << 30
 class Distinct(KeepsRows):
     """room: rows to begin with."""
 
+    made_of = (unsaved("_memory.arrays"),)
+
     def __init__(
         self, child: Buffer, room: int = 64, lifetime: p.Lifetime | None = None, clock: I64 = ALL_TIME
     ) -> None:
@@ -33,7 +34,7 @@ class Distinct(KeepsRows):
         self._memory = Replaceable(self._allocated(room))
 
     def call(self) -> Call:
-        return Call(k.distinct, (self._memory.address, self.inputs[0].address, self.out.address))
+        return Call(k.distinct, (self._memory, self.inputs[0], self.out))
 
     def provide(self, answer: int) -> None:
         self._make_room()
@@ -42,12 +43,12 @@ class Distinct(KeepsRows):
 
     def _allocated(self, room: int) -> k.Counted:
         """Nothing kept."""
-        scalars = np.zeros(k.SCALARS, np.int64)
+        memory = k.Counted.allocate(rows=room, words=_HEADER + (self.inputs[0].width + 1) // 2)
+        scalars = memory.scalars
         scalars[k.LEAST] = self._least
         scalars[[k.FREE, k.CHANGED]] = -1
         scalars[[k.CLOCK, k.BEGINS, k.LIMIT]] = lifetime_scalars(self._lifetime, self._clock)
-        words = lines(room, _HEADER + (self.inputs[0].width + 1) // 2)
-        return k.Counted(scalars, words, words.view(np.uint32), words.view(np.int32), np.zeros(slots_for(room), SLOT))
+        return memory
 
     def _make_room(self) -> None:
         """Twice as much, or less where most of it is empty. Raises LimitError where rows cannot be numbered."""
@@ -58,16 +59,7 @@ class Distinct(KeepsRows):
         size = 2 * len(memory.words)
         if size > _MOST:
             raise LimitError(len(memory.words), _MOST // 2, "rows of a DISTINCT")
-        words = lines(size, memory.words.shape[1])
-        words[: len(memory.words)] = memory.words
-        self._memory.set(
-            memory._replace(
-                words=words,
-                halves=words.view(np.uint32),
-                states=words.view(np.int32),
-                slots=np.zeros(slots_for(size), SLOT),
-            )
-        )
+        self._memory.set(memory.grow("rows"))
         call(k.fill_slots, self._memory)
 
     def _keep(self, rows: Ids, weight: I64) -> None:
@@ -94,8 +86,3 @@ class Distinct(KeepsRows):
     @property
     def records(self) -> int:
         return int(self._memory.arrays.scalars[k.COUNT])
-
-    @property
-    def bytes(self) -> int:
-        memory = self._memory.arrays
-        return memory.words.nbytes + memory.slots.nbytes

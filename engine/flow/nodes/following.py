@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.delta import Buffer, Ids
+from oxiseq.engine.flow.delta import Buffer
 from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.flow.nodes.timeline import Timeline
 from oxiseq.engine.kernels.flow import following as k
 from oxiseq.engine.kernels.memory.pointers import Pointers
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import part, spread
 
 _CHOICES: Final[Mapping[str, int]] = {"ALL": k.ALL, "EARLIEST": k.EARLIEST, "LATEST": k.LATEST}
 
 
 class Follow(KernelNode):
     """room: rows of each side to begin with."""
+
+    made_of = part("_left"), part("_right")
 
     def __init__(self, form: p.Follow, left: Buffer, right: Buffer, room: int = 64) -> None:
         super().__init__(left.width + right.width, (left, right))
@@ -31,9 +33,7 @@ class Follow(KernelNode):
         self._right = Timeline(right, form.right.time, form.right.key, room)
 
     def call(self) -> Call:
-        (a, b), left, right = self.inputs, self._left, self._right
-        addresses = (self._memory.address, left.address, right.address, a.address, b.address, self.out.address)
-        return Call(k.follow, addresses)
+        return Call(k.follow, (self._memory, self._left, self._right, *self.inputs, self.out))
 
     def provide(self, answer: int) -> None:
         self._left.make_room()
@@ -43,23 +43,11 @@ class Follow(KernelNode):
     def records(self) -> int:
         return len(self._left) + len(self._right)
 
-    @property
-    def bytes(self) -> int:
-        return self._left.bytes + self._right.bytes
-
-    def held_ids(self) -> Iterable[Ids]:
-        return self._left.held_ids(), self._right.held_ids()
-
-    def save(self, terms: SavedTerms) -> State:
-        return {"left": self._left.save(terms), "right": self._right.save(terms)}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        self._left.restore(state["left"], terms)
-        self._right.restore(state["right"], terms)
-
 
 class Extreme(KernelNode):
     """room: rows to begin with."""
+
+    made_of = (spread("_rows"),)
 
     def __init__(self, form: p.Extreme, child: Buffer, room: int = 64) -> None:
         super().__init__(child.width, (child,))
@@ -69,7 +57,7 @@ class Extreme(KernelNode):
         self._rows = Timeline(child, form.time, form.key, room)
 
     def call(self) -> Call:
-        return Call(k.extreme, (self._memory.address, self._rows.address, self.inputs[0].address, self.out.address))
+        return Call(k.extreme, (self._memory, self._rows, self.inputs[0], self.out))
 
     def provide(self, answer: int) -> None:
         self._rows.make_room()
@@ -77,16 +65,3 @@ class Extreme(KernelNode):
     @property
     def records(self) -> int:
         return len(self._rows)
-
-    @property
-    def bytes(self) -> int:
-        return self._rows.bytes
-
-    def held_ids(self) -> Iterable[Ids]:
-        return (self._rows.held_ids(),)
-
-    def save(self, terms: SavedTerms) -> State:
-        return self._rows.save(terms)
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        self._rows.restore(state, terms)

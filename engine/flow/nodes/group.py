@@ -104,7 +104,7 @@ class Group(Node):
     def call(self) -> Call | None:
         if self._listed:
             return None
-        return Call(group, (self._table.address, self._terms.address, self.inputs[0].address, self.out.address))
+        return Call(group, (self._table, self._terms, self.inputs[0], self.out))
 
     def go_on(self, answer: int) -> None:
         terms, given, out = self._terms, self.inputs[0], self.out

@@ -52,7 +52,7 @@ class Triples(Copying):
         )
 
     def call(self) -> Call:
-        return Call(h.accept, (self._memory.address, self.inputs[0].address, self.out.address))
+        return Call(h.accept, (self._memory, self.inputs[0], self.out))
 
 
 def _table(rows: Any, width: int) -> I64:
@@ -73,8 +73,7 @@ class Look(KernelNode):
         self._memory = Pointers(k.Looking(scalars, np.array(form.key, np.int64), *loose))
 
     def call(self) -> Call:
-        addresses = (self._memory.address, self.inputs[0].address, self._kept.address, self.out.address)
-        return Call(k.look, addresses)
+        return Call(k.look, (self._memory, self.inputs[0], self._kept, self.out))
 
     def provide(self, answer: int) -> None:
         self._kept.make_room()
@@ -97,7 +96,7 @@ class Cover(Copying):
         self._memory = Pointers(h.Covering(scalars, ends, places))
 
     def call(self) -> Call:
-        return Call(h.cover, (self._memory.address, self.inputs[0].address, self.out.address))
+        return Call(h.cover, (self._memory, self.inputs[0], self.out))
 
 
 class Lasting(Copying):
@@ -108,7 +107,7 @@ class Lasting(Copying):
         self._memory = Pointers(h.Bounds(scalars))
 
     def call(self) -> Call:
-        return Call(h.lasting, (self._memory.address, self.inputs[0].address, self.out.address))
+        return Call(h.lasting, (self._memory, self.inputs[0], self.out))
 
 
 class Sometime(Copying):
@@ -116,7 +115,7 @@ class Sometime(Copying):
         super().__init__(child.width, (child,))
 
     def call(self) -> Call:
-        return Call(h.sometime, (self.inputs[0].address, self.out.address, _LONG_AGO))
+        return Call(h.sometime, (self.inputs[0], self.out, _LONG_AGO))
 
 
 class TimeTerm(Node):

@@ -32,8 +32,7 @@ class Join(KernelNode):
 
     def call(self) -> Call:
         (left, right), (a, b) = self._sides, self.inputs
-        addresses = (self._memory.address, left.address, a.address, right.address, b.address, self.out.address)
-        return Call(join, addresses)
+        return Call(join, (self._memory, left, a, right, b, self.out))
 
     def provide(self, answer: int) -> None:
         for side in self._sides:

@@ -47,7 +47,7 @@ class Pick(Copying):
         self._memory = Replaceable(Picked(ends, places))
 
     def call(self) -> Call:
-        return Call(pick, (self._memory.address, self.inputs[0].address, self.out.address))
+        return Call(pick, (self._memory, self.inputs[0], self.out))
 
 
 class Negate(Copying):
@@ -55,7 +55,7 @@ class Negate(Copying):
         super().__init__(child.width, (child,))
 
     def call(self) -> Call:
-        return Call(negate, (self.inputs[0].address, self.out.address))
+        return Call(negate, (self.inputs[0], self.out))
 
 
 class Union(Copying):
@@ -65,4 +65,4 @@ class Union(Copying):
         self._memory = Replaceable(Merging(addresses, np.zeros(len(children), np.int64)))
 
     def call(self) -> Call:
-        return Call(merge, (self._memory.address, self.out.address))
+        return Call(merge, (self._memory, self.out))

@@ -30,8 +30,7 @@ class Lookup(Copying):
         self._memory = Replaceable(k.Searching(places, np.array(form.key, np.int64), np.zeros(0, np.int64)))
 
     def call(self) -> Call:
-        addresses = (self._memory.address, self.inputs[0].address, self._table.address, self.out.address)
-        return Call(k.search, addresses)
+        return Call(k.search, (self._memory, self.inputs[0], self._table, self.out))
 
 
 class LookupBetween(Copying):
@@ -63,5 +62,4 @@ class LookupBetween(Copying):
     def call(self) -> Call:
         if not self._known:
             self.read()
-        addresses = (self._memory.address, self._terms.address, self.inputs[0].address, self.out.address)
-        return Call(k.between, addresses)
+        return Call(k.between, (self._memory, self._terms, self.inputs[0], self.out))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import I64, Buffer, Ids
 from oxiseq.engine.flow.plan import Lifetime
-from oxiseq.engine.flow.times import NO_END, ids_in, known_rows, saved_rows
+from oxiseq.engine.flow.times import NO_END, HasRows
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
-from oxiseq.engine.kernels.memory.pointers import address_of
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.kernels.memory.pointers import Addressed, address_of, call
+from oxiseq.engine.terms.saved import SavedTerms, State, Stateful
 
 Chosen: TypeAlias = Callable[[Ids], NDArray[np.bool_]]
 """Rows → which of them are kept."""
@@ -25,13 +25,17 @@ ALL_TIME: Final = np.array([NO_END, NO_END])
 
 
 class Call(NamedTuple):
-    """A kernel and the addresses that it takes."""
+    """A kernel and what it takes."""
 
     kernel: Callable[..., int]
-    addresses: tuple[int, ...]
+    arguments: tuple[Addressed[Any] | int, ...]
+
+    def __call__(self) -> int:
+        answer: int = call(self.kernel, *self.arguments)
+        return answer
 
 
-class Node(ABC):
+class Node(Stateful, ABC):
     """A running operator. `out`: its results in the last batch; the flow clears them before the next."""
 
     def __init__(self, width: int, inputs: tuple[Buffer, ...] = ()) -> None:
@@ -55,7 +59,7 @@ class Node(ABC):
         """The kernel of `call` has answered something other than DONE: serves it until it is done."""
         raise NotImplementedError
 
-    def tidy(self) -> None:  # noqa: B027  most have nothing to return
+    def tidy(self) -> None:
         """Between batches: return memory that is mostly empty."""
 
     @property
@@ -63,28 +67,12 @@ class Node(ABC):
         """How many rows, groups, pairs it keeps."""
         return 0
 
-    @property
-    def bytes(self) -> int:
-        """The size of its memory, spare room included."""
-        return 0
-
-    def held_ids(self) -> Iterable[Ids]:
-        """The terms in its memory (see `TermDictionary`)."""
-        return ()
-
-    def forget(self, *, now: bool = False) -> None:  # noqa: B027  most keep nothing for a time
+    def forget(self, *, now: bool = False) -> None:
         """Between batches: release the rows whose lifetime (plan.Lifetime) is over by the plan's clock, if there may
         be many, or `now`. With each batch they do so by themselves."""
 
-    def keep(self, chosen: Chosen) -> None:  # noqa: B027  most keep nothing
+    def keep(self, chosen: Chosen) -> None:
         """Between batches: keeps only the chosen ones of its rows, and emits nothing."""
-
-    def save(self, terms: SavedTerms) -> State:
-        """Its state between batches."""
-        return {}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:  # noqa: B027  most keep nothing
-        """Continue from a saved state; for an operator that has not seen anything."""
 
 
 def lifetime_scalars(lifetime: Lifetime | None, clock: I64) -> tuple[int, int, int]:
@@ -104,8 +92,7 @@ class KernelNode(Node):
         """Serves the kernel besides room for its output. Raises LimitError."""
 
     def step(self) -> None:
-        kernel, addresses = self.call()
-        self.go_on(kernel(*addresses))
+        self.go_on(self.call()())
 
     def go_on(self, answer: int) -> None:
         while answer != DONE:
@@ -113,20 +100,23 @@ class KernelNode(Node):
                 self.out.grow()
             else:
                 self.provide(answer)
-            kernel, addresses = self.call()
-            answer = kernel(*addresses)
+            answer = self.call()()
 
 
-class KeepsRows(KernelNode):
+class OfRows(KernelNode, HasRows):
+    """One whose state is rows of its input."""
+
+    @property
+    def _width(self) -> int:  # type: ignore[override]  # nobody sets it
+        return self.inputs[0].width
+
+    @property
+    def _raw(self) -> Sequence[int]:  # type: ignore[override]
+        return self.inputs[0].raw
+
+
+class KeepsRows(OfRows):
     """One that keeps rows of its input, each with a weight, and can be rebuilt from them."""
-
-    @abstractmethod
-    def _rows(self) -> tuple[Ids, I64]:
-        """The rows that are there, a copy, and their weights."""
-
-    @abstractmethod
-    def _keep(self, rows: Ids, weight: I64) -> None:
-        """Keep these and no others."""
 
     def keep(self, chosen: Chosen) -> None:
         rows, weight = self._rows()
@@ -134,22 +124,8 @@ class KeepsRows(KernelNode):
         if not kept.all():
             self._keep(np.ascontiguousarray(rows[kept]), weight[kept])
 
-    def held_ids(self) -> Iterable[Ids]:
-        return (ids_in(self._rows()[0], self.inputs[0].raw),)
-
-    def save(self, terms: SavedTerms) -> State:
-        return self._saved(*self._rows(), terms)
-
     def save_some(self, chosen: Chosen, terms: SavedTerms) -> State:
         """As `save`, of some of the rows."""
         rows, weight = self._rows()
         kept = chosen(rows)
-        return self._saved(np.ascontiguousarray(rows[kept]), weight[kept], terms)
-
-    def _saved(self, rows: Ids, weight: I64, terms: SavedTerms) -> State:
-        return {"rows": saved_rows(rows, self.inputs[0].raw, terms), "weight": weight}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        weight = state["weight"].astype(np.int64)
-        rows = np.asarray(state["rows"]).reshape(len(weight), self.inputs[0].width)
-        self._keep(known_rows(rows, self.inputs[0].raw, terms), weight)
+        return self._saved((np.ascontiguousarray(rows[kept]), weight[kept]), terms)

@@ -9,12 +9,12 @@ import numpy as np
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Call, KernelNode
+from oxiseq.engine.flow.nodes.node import Call, OfRows
 from oxiseq.engine.kernels.flow import path_records as k
 from oxiseq.engine.kernels.flow.path_storing import fill_pair_slots, fill_row_slots
 from oxiseq.engine.kernels.flow.paths import reach
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import unsaved
 
 MOST_PAIRS: Final = 20_000_000
 """Of nodes that paths connect, past which LimitError is raised: some 1.2 GB."""
@@ -23,8 +23,11 @@ _SHRINK_FROM: Final = 4096
 _MOSTLY: Final = 8
 
 
-class Reach(KernelNode):
+class Reach(OfRows):
     """Edges → each pair of nodes that one step or more connect. It keeps edges and pairs."""
+
+    made_of = (unsaved("_memory"),)
+    _saved_as = "edges", "weight"
 
     def __init__(self, child: Buffer, most_pairs: int = MOST_PAIRS, room: int = 16) -> None:
         """room: for how many pairs to begin with."""
@@ -34,6 +37,9 @@ class Reach(KernelNode):
         self._least = max(room, 2)
         self._table = Replaceable(self._empty(self._least, min(self._least, most_pairs)))
         self._memory = self._table.arrays
+
+    def call(self) -> Call:
+        return Call(reach, (self._table, self.inputs[0], self.out))
 
     def _empty(self, edges: int, pairs: int) -> k.PathMemory:
         memory = k.PathMemory.allocate(vertices=edges, edges=edges, pairs=pairs, width=self.out.width - 1)
@@ -47,13 +53,6 @@ class Reach(KernelNode):
     @property
     def records(self) -> int:
         return int(self._memory.scalars[k.PAIRS])
-
-    @property
-    def bytes(self) -> int:
-        return self._memory.bytes
-
-    def call(self) -> Call:
-        return Call(reach, (self._table.address, self.inputs[0].address, self.out.address))
 
     def provide(self, answer: int) -> None:
         if self._memory.scalars[k.PHASE] == k.TAKE:
@@ -71,7 +70,7 @@ class Reach(KernelNode):
         if len(self._memory.pairs) > max(_MOSTLY * pairs, _SHRINK_FROM, self._least) or len(self._memory.edges) > max(
             _MOSTLY * edges, _SHRINK_FROM, self._least
         ):
-            self._load(*self._content())
+            self._keep(*self._rows())
 
     def _grow_rows(self) -> None:
         """Room for twice as many edges or vertices, whatever is full."""
@@ -93,7 +92,7 @@ class Reach(KernelNode):
 
     # --- its saved state ------------------------------------------------------------------------------
 
-    def _content(self) -> tuple[Ids, I64]:
+    def _rows(self) -> tuple[Ids, I64]:
         """Edges, as they came in, and their weights."""
         memory = self._memory
         edges = memory.edges[: int(memory.scalars[k.EDGE_TOP])]
@@ -101,7 +100,7 @@ class Reach(KernelNode):
         rows = memory.rows
         return np.hstack([rows[edges["source"]], rows[edges["target"], -1:]]), edges["weight"].astype(np.int64)
 
-    def _load(self, rows: Ids, weight: I64) -> None:
+    def _keep(self, rows: Ids, weight: I64) -> None:
         """Keep these edges and nothing else. The pairs are those emitted before."""
         pairs = min(max(self._least, 2 * self.records), self.most_pairs)
         self._point(self._empty(max(self._least, 2 * len(rows)), pairs))
@@ -116,11 +115,3 @@ class Reach(KernelNode):
 
     def held_ids(self) -> Iterable[Ids]:
         yield self._memory.rows[: int(self._memory.scalars[k.VERTEX_TOP])]
-
-    def save(self, terms: SavedTerms) -> State:
-        rows, weight = self._content()
-        return {"edges": terms.ids(rows), "weight": weight}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        weight = state["weight"].astype(np.int64)
-        self._load(np.ascontiguousarray(terms.ids(state["edges"]).reshape(len(weight), self.out.width)), weight)

@@ -9,19 +9,21 @@ import numpy as np
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
+from oxiseq.engine.flow.times import HasRows
 from oxiseq.engine.kernels.flow import moments as k
 from oxiseq.engine.kernels.flow.timelines import fill_group_slots, fill_row_slots, keep_rows
-from oxiseq.engine.kernels.memory.pointers import Replaceable, call
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.kernels.memory.pointers import Addressed, Replaceable, call
+from oxiseq.engine.terms.saved import unsaved
 
 _MOST: Final = 1 << 30
 """Rows that can be numbered."""
 _ROOMS: Final = {k.ENTRIES: "entries", k.MOMENTS: "moments", k.GROUPS: "groups"}
 
 
-class Timeline:
+class Timeline(HasRows, Addressed[k.Timeline]):
     """Rows of an operator, in order of the raw time at a place. room: rows to begin with."""
+
+    made_of = (unsaved("_memory.arrays"),)
 
     def __init__(self, child: Buffer, time: int, key: Sequence[int], room: int = 64) -> None:
         self._width, self._raw = child.width, child.raw
@@ -74,25 +76,3 @@ class Timeline:
         memory = self._memory.arrays
         live = np.flatnonzero(memory.entries["moment"][: memory.scalars[k.TOP]] != k.NONE)
         return memory.rows[live], memory.entries["weight"][live]
-
-    # --- facts, and the saved state -----------------------------------------------------------------
-
-    @property
-    def bytes(self) -> int:
-        """How large its tables are."""
-        return self._memory.arrays.bytes
-
-    def held_ids(self) -> Ids:
-        """The terms of its rows."""
-        return ids_in(self._rows()[0], self._raw)
-
-    def save(self, terms: SavedTerms) -> State:
-        """Its rows and their weights."""
-        rows, weight = self._rows()
-        return {"rows": saved_rows(rows, self._raw, terms), "weight": weight}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        """Continue from a saved state."""
-        weight = state["weight"].astype(np.int64)
-        rows = np.asarray(state["rows"]).reshape(len(weight), self._width)
-        self._keep(known_rows(rows, self._raw, terms), weight)

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.arrays.declared import Arrays, array
-from oxiseq.engine.kernels.memory.slots import SLOT
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 WEIGHT, BORN, DIED = range(3)
 """Words of an entry."""
@@ -74,15 +74,18 @@ class Arrangement(Arrays):
     """Rows that are kept."""
 
 
-scalars = array(Arrangement, "scalars", np.int64)
+scalars = array(Arrangement, "scalars", np.int64, rows=SCALARS)
 key = array(Arrangement, "key", np.int64)  # columns
 loose = array(Arrangement, "loose", np.int64)  # up to MOST_LOOSE columns
 checked = array(Arrangement, "checked", np.int64)  # further loose columns
-words = array(Arrangement, "words", np.int64, 2)
-halves = array(Arrangement, "halves", np.uint32, 2)
-links = array(Arrangement, "links", np.int32, 2)
-by_row = array(Arrangement, "by_row", SLOT)  # SLOT → entry, of those that are there; unused if WHOLE or COMING
-by_key = array(Arrangement, "by_key", SLOT)  # SLOT → newest entry of a chain << SHIFT | number of its link
-seen = array(Arrangement, "seen", np.int64)  # i64 by mask: entries in chains
-asked = array(Arrangement, "asked", np.int64)  # i64 by mask: how many of its subsets have chains
-subsets = array(Arrangement, "subsets", np.int64, 2)  # i64 by mask and number of the link: the subset
+words = array(Arrangement, "words", np.int64, 2, rows="entries", columns="words", lined=True)
+halves = array(Arrangement, "halves", np.uint32, 2, of="words")
+links = array(Arrangement, "links", np.int32, 2, of="words")
+by_row = array(Arrangement, "by_row", SLOT, rows="found", slots=slots_for)
+"""SLOT → entry, of those that are there; unused if WHOLE or COMING."""
+by_key = array(Arrangement, "by_key", SLOT, rows="chains", slots=slots_for)
+"""SLOT → newest entry of a chain << SHIFT | number of its link."""
+seen = array(Arrangement, "seen", np.int64, rows="masks")  # entries in chains
+asked = array(Arrangement, "asked", np.int64, rows="masks")  # how many of its subsets have chains
+subsets = array(Arrangement, "subsets", np.int64, 2, rows="masks", columns="masks")
+"""By mask and number of the link: the subset."""

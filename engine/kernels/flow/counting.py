@@ -15,7 +15,15 @@ from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import row_tag
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
-from oxiseq.engine.kernels.memory.slots import SLOT, drop_slot, fetch_slot, find_number, put_slot, slot_of_row
+from oxiseq.engine.kernels.memory.slots import (
+    SLOT,
+    drop_slot,
+    fetch_slot,
+    find_number,
+    put_slot,
+    slot_of_row,
+    slots_for,
+)
 
 # --- distinct ----------------------------------------------------------------------------------------
 
@@ -52,14 +60,14 @@ _AHEAD: Final = 8
 
 
 class Counted(Arrays):
-    """Rows and their weights. `words`, `halves` and `states` are the same memory, read as i64, u32 and i32."""
+    """Rows and their weights."""
 
 
-_scalars = array(Counted, "scalars", np.int64)
-_words = array(Counted, "words", np.int64, 2)
-_halves = array(Counted, "halves", np.uint32, 2)
-_states = array(Counted, "states", np.int32, 2)
-_slots = array(Counted, "slots", SLOT)  # SLOT → record
+_scalars = array(Counted, "scalars", np.int64, rows=SCALARS)
+_words = array(Counted, "words", np.int64, 2, rows="rows", columns="words", lined=True)
+_halves = array(Counted, "halves", np.uint32, 2, of="words")
+_states = array(Counted, "states", np.int32, 2, of="words")
+_slots = array(Counted, "slots", SLOT, rows="rows", slots=slots_for)  # SLOT → record
 
 
 _SLOTS: Final = WORDS * Counted._fields.index("slots")

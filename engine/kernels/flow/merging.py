@@ -15,7 +15,7 @@ from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import row_tag, same_rows
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.memory.slots import SLOT, put_slot
+from oxiseq.engine.kernels.memory.slots import SLOT, put_slot, slots_for
 
 (
     READ_AT,  # row of the delta that is taken in next
@@ -47,8 +47,9 @@ class Cancelling(Arrays):
     """What a tick's rows are found by: empty between batches."""
 
 
-_places = array(Cancelling, "places", np.int64)
-_found = array(Cancelling, "slots", SLOT)  # SLOT → row of the output, counted from BASE for the tick's first
+_places = array(Cancelling, "places", np.int64, rows=PLACES, fill={FIRST: -1})
+_found = array(Cancelling, "slots", SLOT, rows="found", slots=slots_for)
+"""SLOT → row of the output, counted from BASE for the tick's first."""
 
 
 @kernel

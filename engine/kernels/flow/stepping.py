@@ -66,7 +66,7 @@ _weight = array(Source, "weight", np.int64)
 _starts = array(Source, "starts", np.int64)
 """i64[stretches]: the window holds the places from there on, `stops` not included."""
 _stops = array(Source, "stops", np.int64)
-_going = array(Source, "going", np.int64)
+_going = array(Source, "going", np.int64, rows="going")
 """Rows that go at the next tick, since they have been used up while they were in the window."""
 _state = array(Source, "state", np.int64)  # i64[SOURCE_STATE]
 
