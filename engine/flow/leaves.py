@@ -25,7 +25,7 @@ from oxiseq.engine.flow.knowledge import KbGraph
 from oxiseq.engine.flow.nodes.fed import Windowed
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.plan import FlowPlan, GraphPlace, Only, Patterns, Place, WindowPlace
-from oxiseq.engine.flow.times import known_rows, saved_rows
+from oxiseq.engine.flow.times import known_rows
 from oxiseq.engine.flow.views import PatternView, compile_views
 from oxiseq.engine.kernels.flow import windowing as k
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
@@ -215,8 +215,10 @@ class Leaves(Stateful):
     def save(self, terms: SavedTerms) -> State:
         """Its state between pushes."""
         kept = [rows.kept for rows in self._rows]
+        for rows, _ in kept:
+            terms.ids(rows)
         return {
-            "rows": [saved_rows(rows, (), terms) for rows, _ in kept],
+            "rows": [rows for rows, _ in kept],
             "last": [last for _, last in kept],
             "instants": self._counts.copy(),
             "clock": self._clock,

@@ -69,8 +69,7 @@ class JoinAll(KernelNode):
         )
 
     def call(self) -> Call:
-        conditions = self._conditions.address, self._terms.address
-        return Call(k.conjoin, (self._memory.address, *conditions, self.out.address))
+        return Call(k.conjoin, (self._memory, self._conditions, self._terms, self.out))
 
     def provide(self, answer: int) -> None:
         self._kept[int(self._memory.arrays.scalars[k.WHICH])].make_room()
