@@ -28,6 +28,7 @@ import numpy as np
 import oxiseq.engine
 from oxiseq.engine.events.write import replacing
 from oxiseq.engine.kernels import ahead
+from oxiseq.engine.kernels.compiling.as_python import AS_PYTHON
 from oxiseq.engine.kernels.compiling.options import PLAIN, before_compiling
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.sequence import advance
@@ -91,13 +92,15 @@ def compile_ahead() -> None:
 def is_warm() -> bool:
     """Whether all kernels, as they are now, have been compiled for this processor by a `warm_up` and are on disk."""
     try:
-        return _warm().read_text() == _of_kernels()
+        return AS_PYTHON or _warm().read_text() == _of_kernels()
     except OSError:
         return False
 
 
 def note_warm() -> None:
     """They are."""
+    if AS_PYTHON:
+        return
     with suppress(OSError):
         file = _warm()
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -128,8 +131,9 @@ def _of_sources() -> str:
 
 
 def _on_disk(kernel: Any) -> bool:
-    """Whether there is anything of a Numba dispatcher on disk, fresh or not: where its `KernelCache` writes it."""
-    return Path(kernel._cache._cache_file._index_path).exists()
+    """Whether there is anything of a Numba dispatcher on disk, fresh or not: where its `KernelCache` writes it. As
+    Python kernels need not be there."""
+    return AS_PYTHON or Path(kernel._cache._cache_file._index_path).exists()
 
 
 def _note(kernels: Iterable[Any]) -> str:
