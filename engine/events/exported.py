@@ -10,11 +10,16 @@ from ctypes import PYFUNCTYPE, addressof, c_int64, c_void_p
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from oxiseq.engine.kernels.events.arrow import RELEASE, WORDS
+from oxiseq.engine.extras import needed
+from oxiseq.engine.kernels.compiling.as_python import either
+from oxiseq.engine.kernels.events.arrow import BUFFER_COUNT, BUFFERS, CHILD_COUNT, CHILDREN, DICTIONARY, RELEASE, WORDS
+from oxiseq.engine.kernels.memory.lent import lend
 from oxiseq.engine.kernels.memory.pointers import Addressed, Ptr
 
 if TYPE_CHECKING:
     import pyarrow as pa
+else:
+    pa = needed("pyarrow")
 
 _Struct: Final = c_int64 * WORDS
 
@@ -23,6 +28,26 @@ _Struct: Final = c_int64 * WORDS
 def _function(address: int) -> Callable[[int], Any]:
     """The function that frees a struct."""
     return PYFUNCTYPE(None, c_void_p)(address)
+
+
+def _lend_struct(owner: Exported, at: int, column: Any) -> None:
+    """Kernels that run as Python may read the struct of a column or of a record batch, and what it has addresses of."""
+    struct = _Struct.from_address(at)
+    lend(at, 8 * WORDS, owner)
+    lend(struct[BUFFERS], 8 * struct[BUFFER_COUNT], owner)
+    lend(struct[CHILDREN], 8 * struct[CHILD_COUNT], owner)
+    if not isinstance(column, pa.RecordBatch):
+        for buffer in filter(None, column.buffers()):
+            start = buffer.address
+            lend(start, buffer.size, owner, writable=False)
+        if isinstance(column, pa.DictionaryArray):
+            _lend_struct(owner, struct[DICTIONARY], column.dictionary)
+        return
+    for child, each in zip((c_int64 * struct[CHILD_COUNT]).from_address(struct[CHILDREN]), column.columns, strict=True):
+        _lend_struct(owner, child, each)
+
+
+_lend: Final[Callable[..., None]] = either(lambda *args: None, _lend_struct)
 
 
 class Exported(Addressed[Any]):
@@ -36,6 +61,7 @@ class Exported(Addressed[Any]):
         self.address = Ptr[Any](addressof(self._struct))
         rows._export_to_c(self.address)
         self._free = _function(self._struct[RELEASE])
+        _lend(self, self.address, rows)
 
     def __del__(self) -> None:
         if self._free is not None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from numba import from_dtype, types
 
 from oxiseq.engine.kernels.cea.records import LIVE
+from oxiseq.engine.kernels.compiling.as_python import AS_PYTHON
 from oxiseq.engine.kernels.memory.slots import SLOT
 from oxiseq.engine.kernels.sequence.records import BUCKET, GROUP
 
@@ -239,21 +240,20 @@ _RECORDS: Final = {"BUCKET": BUCKET, "GROUP": GROUP, "LIVE": LIVE, "SLOT": SLOT}
 
 
 def names() -> list[str]:
-    """Those of all kernels: module and function."""
-    return [f"{module}.{name}" for module, kernels in SIGNATURES.items() for name in kernels]
+    """Those of all kernels, module and function; as Python none is compiled."""
+    return [] if AS_PYTHON else [f"{module}.{name}" for module, kernels in SIGNATURES.items() for name in kernels]
 
 
 def kernel_of(name: str) -> tuple[Any, tuple[types.Type, ...]]:
     """A kernel and the types of its arguments. Its module is imported."""
     module, _, function = name.rpartition(".")
     kernel = getattr(importlib.import_module(f"{__package__}.{module}"), function)
-    return kernel, signature_of(kernel)
+    return kernel, tuple(_types(SIGNATURES[module][function]))
 
 
 def signature_of(kernel: Any) -> tuple[types.Type, ...]:
     """The types of a kernel's arguments."""
-    function = kernel.py_func
-    return tuple(_types(SIGNATURES[function.__module__.removeprefix(f"{__package__}.")][function.__name__]))
+    return kernel_of(f"{kernel.__module__}.{kernel.__name__}".removeprefix(f"{__package__}."))[1]
 
 
 def _types(text: str) -> Iterator[types.Type]:

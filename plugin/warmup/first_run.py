@@ -29,6 +29,7 @@ import numpy as np
 import oxiseq.engine
 from oxiseq.engine.events.write import replacing
 from oxiseq.engine.kernels import ahead, archive
+from oxiseq.engine.kernels.compiling.as_python import AS_PYTHON
 from oxiseq.engine.kernels.compiling.options import PLAIN, before_compiling
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.sequence import advance
@@ -122,14 +123,18 @@ def end(process: Popen[bytes]) -> None:
 def is_warm() -> bool:
     """Whether all kernels, as they are now, have come compiled, or a `warm_up` has compiled them for this processor."""
     brought = archive.shipped()
+    if AS_PYTHON or (brought is not None and brought.sources == of_sources()):
+        return True
     try:
-        return (brought is not None and brought.sources == of_sources()) or _warm().read_text() == _of_kernels()
+        return _warm().read_text() == _of_kernels()
     except OSError:
         return False
 
 
 def note_warm() -> None:
     """They are."""
+    if AS_PYTHON:
+        return
     with suppress(OSError):
         file = _warm()
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -160,8 +165,8 @@ def of_sources() -> str:
 
 
 def _is_compiled(kernel: Any) -> bool:
-    """Whether a kernel has come compiled, or is on disk."""
-    return bool(kernel._cache.has(signature_of(kernel), kernel.targetctx))
+    """Whether a kernel has come compiled, or is on disk; as Python it need not be."""
+    return AS_PYTHON or bool(kernel._cache.has(signature_of(kernel), kernel.targetctx))
 
 
 def _note(kernels: Iterable[Any]) -> str:

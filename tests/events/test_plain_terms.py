@@ -11,6 +11,7 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, parse
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kernels.compiling.options import kernel
+from oxiseq.engine.kernels.memory.pointers import address_of
 from oxiseq.engine.kernels.memory.scan import PADDING, every, find_byte, find_either, find_special
 from oxiseq.engine.kernels.terms import plain
 from oxiseq.engine.terms.normal import XSD, normalise
@@ -43,13 +44,13 @@ def found(at: int, end: int, one: np.uint64, other: np.uint64) -> tuple[int, int
 def placed(token: bytes) -> tuple[np.ndarray, int, int]:
     """The token in memory with something else behind it: (what keeps it alive, address, end)."""
     memory = np.frombuffer(token + b'1"' * (PADDING // 2), np.uint8)
-    return memory, memory.ctypes.data, memory.ctypes.data + len(token)
+    return memory, address_of(memory), address_of(memory) + len(token)
 
 
 def check_literal(token: str) -> int:
     """The form that the kernel sees; all that it says is compared."""
     memory, at, end = placed(token.encode())
-    form, *value, length = classified(at, end, SCRATCH.ctypes.data)
+    form, *value, length = classified(at, end, address_of(SCRATCH))
     if form != plain.UNUSUAL:
         written = parse_term(token)
         assert isinstance(written, Literal)
@@ -183,7 +184,7 @@ def test_strings_and_others(text: str, ending: str) -> None:
         memory, at, end = placed(token.encode())
         # what is no term at all must not be taken for one, unless the reader's tokens cannot end there
         if '"' not in text and "\\" not in text and ">" not in ending[:-1]:
-            assert classified(at, end, SCRATCH.ctypes.data)[0] == plain.UNUSUAL
+            assert classified(at, end, address_of(SCRATCH))[0] == plain.UNUSUAL
         del memory
     else:
         assert isinstance(written, Literal)
@@ -201,7 +202,7 @@ def test_bytes_that_are_no_utf8_are_not_plain(content: bytes) -> None:
     if b'"' in content:
         return
     memory, at, end = placed(b'"' + content + b'"')
-    form = classified(at, end, SCRATCH.ctypes.data)[0]
+    form = classified(at, end, address_of(SCRATCH))[0]
     try:
         token = f'"{content.decode()}"'
     except UnicodeDecodeError:

@@ -22,7 +22,7 @@ from oxiseq.engine.kernels.matches.records import (
     OUT_ROWS,
     MatchMemory,
 )
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 COUNT, OLDEST, STANDS = range(3)
@@ -37,7 +37,7 @@ def count_ends(A: Ptr[Cache], S: Ptr[MatchMemory]) -> int:
     """DONE: they are counted, and the number is written, or fewer than LEAST; NEED_CHOICE: the caller reads them as a
     set, or they are too many; or what is needed."""
     scalars, sizes, finals = v.scalars(S), v.sizes(A), v.finals(S)
-    total = np.uint64(0)
+    total = u64(0)
     for i in range(scalars[FINALS]):
         node, cut = finals[i, 0], finals[i, 1]
         if v.nodes(S)[node].maxs < cut:
@@ -46,10 +46,10 @@ def count_ends(A: Ptr[Cache], S: Ptr[MatchMemory]) -> int:
         if need != DONE:
             return need
         more = total + v.weights(S)[node, COUNT]
-        if more < total or more >> np.uint64(62) != np.uint64(0):
+        if more < total or more >> u64(62) != u64(0):
             return NEED_CHOICE
         total = more
-    if total != np.uint64(0):
+    if total != u64(0):
         if i64(total) >= sizes[LEAST]:
             if not sizes[TELLS_COUNTS]:
                 return NEED_CHOICE
@@ -77,7 +77,7 @@ def _tell(S: Ptr[MatchMemory], count: int) -> bool:
 def _visit(A: Ptr[Cache], S: Ptr[MatchMemory], final: int, cut: int) -> int:
     """Fill the columns of a node and of what is alive below it, children first."""
     nodes, weights, stack = v.nodes(S), v.weights(S), v.stack(S)
-    event = np.uint64(v.scalars(S)[BASE] + v.scalars(S)[AT] + 2)
+    event = u64(v.scalars(S)[BASE] + v.scalars(S)[AT] + 2)
     rises = v.sizes(A)[KIND] != BY_ATTRIBUTE  # what has left the window never comes back
     stack[0, 0] = final
     top = i64(1)
@@ -100,9 +100,9 @@ def _visit(A: Ptr[Cache], S: Ptr[MatchMemory], final: int, cut: int) -> int:
                 top += 1
         if top > before:
             continue
-        count, oldest = np.uint64(0), i64(nodes[n].maxs)
+        count, oldest = u64(0), i64(nodes[n].maxs)
         if nodes[n].leaf < 0 and nodes[n].left < 0:
-            count = np.uint64(1)
+            count = u64(1)
         for child in (i64(nodes[n].leaf), i64(nodes[n].left), i64(nodes[n].right)):
             if child >= 0 and nodes[child].maxs >= cut:
                 more = count + weights[child, COUNT]
@@ -110,10 +110,10 @@ def _visit(A: Ptr[Cache], S: Ptr[MatchMemory], final: int, cut: int) -> int:
                     return NEED_CHOICE
                 count = more
                 oldest = min(oldest, i64(weights[child, OLDEST]))
-                whole = whole and weights[child, STANDS] == np.uint64(1)
+                whole = whole and weights[child, STANDS] == u64(1)
         weights[n, COUNT] = count
-        weights[n, OLDEST] = np.uint64(oldest)
-        weights[n, STANDS] = np.uint64(1) if rises or whole else event
+        weights[n, OLDEST] = u64(oldest)
+        weights[n, STANDS] = u64(1) if rises or whole else event
         top -= 1
     return DONE
 
@@ -121,4 +121,4 @@ def _visit(A: Ptr[Cache], S: Ptr[MatchMemory], final: int, cut: int) -> int:
 @inner
 def _known(weights: Array, n: int, cut: int, event: np.uint64) -> bool:
     stands = weights[n, STANDS]
-    return stands == event or (stands == np.uint64(1) and i64(weights[n, OLDEST]) >= cut)
+    return stands == event or (stands == u64(1) and i64(weights[n, OLDEST]) >= cut)

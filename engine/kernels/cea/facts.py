@@ -22,7 +22,7 @@ from oxiseq.engine.kernels.expressions.machine import (
     truth,
 )
 from oxiseq.engine.kernels.memory.hashing import SPREAD
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array
 
 MANY_SUBJECTS: Final = 1
@@ -38,7 +38,7 @@ _HIGH: Final = np.uint64(56)
 
 @inner
 def _mark(bits: Array, row: int, bit: int) -> None:
-    bits[row, bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
+    bits[row, bit >> 6] |= u64(1) << u64(bit & 63)
 
 
 @kernel
@@ -206,7 +206,7 @@ def symbols_of_rows(
         if number < 0:
             continue
         if recalls:
-            place = i64((facts[row, 0] ^ np.uint64(number)) * SPREAD >> _HIGH)
+            place = i64((facts[row, 0] ^ u64(number)) * SPREAD >> _HIGH)
             before = recent[place]
             if before >= 0 and known[place] == facts[row, 0] and type_of[before] == number:
                 for word in range(out.shape[1]):

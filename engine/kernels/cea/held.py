@@ -10,7 +10,7 @@ import numpy as np
 
 from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
@@ -148,7 +148,7 @@ def _reads(L: Ptr[Letters], X: Ptr[Scratch], i: int, letter: int) -> bool:
         return False
     atom = _atom(L)[letter]
     word = _symbol(L)[_chain(X)[i] - _sizes(L)[OLDEST], atom >> 6]
-    return (word >> np.uint64(atom & 63)) & np.uint64(1) != np.uint64(0)
+    return (word >> u64(atom & 63)) & u64(1) != u64(0)
 
 
 @inner

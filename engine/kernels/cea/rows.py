@@ -26,7 +26,7 @@ from oxiseq.engine.kernels.events.arrow import (
     is_there,
     real,
 )
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get, signed_half
 
@@ -113,7 +113,7 @@ def mark_rows(array: int, P: Ptr[Program], R: Ptr[Room], leaves: int, count: int
             for row in range(count):
                 code = words * (1 + _code(column, row))
                 for word in range(words):
-                    facts[row, word] |= np.uint64(get(column.table, code + word))
+                    facts[row, word] |= u64(get(column.table, code + word))
         elif column.stored < F64:
             _mark_integers(P, column, facts, window, count)
         else:
@@ -167,7 +167,7 @@ def _mark_integers(P: Ptr[Program], column: Any, facts: Array, window: Array, co
             for j in range(column.low, column.high):
                 bit = ranges[j].leaf
                 met = (i64(ranges[j].low <= value) & i64(value <= ranges[j].high)) ^ ranges[j].negated
-                facts[row, bit >> 6] |= np.uint64(met) << np.uint64(bit & 63)
+                facts[row, bit >> 6] |= u64(met) << u64(bit & 63)
 
 
 @inner
@@ -183,4 +183,4 @@ def _mark_reals(P: Ptr[Program], column: Any, facts: Array, window: Array, count
             for j in range(column.low, column.high):
                 bit = ranges[j].leaf
                 met = (i64(ranges[j].least <= value) & i64(value <= ranges[j].most)) ^ ranges[j].negated
-                facts[row, bit >> 6] |= np.uint64(met) << np.uint64(bit & 63)
+                facts[row, bit >> 6] |= u64(met) << u64(bit & 63)

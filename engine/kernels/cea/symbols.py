@@ -24,7 +24,7 @@ from oxiseq.engine.kernels.cea.records import (
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.records import DONE
 from oxiseq.engine.kernels.memory.hashing import SPREAD
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 _HALF = np.uint64(32)
@@ -38,10 +38,10 @@ def _mixed(h: Any, word: Any) -> Any:
 
 @inner
 def _hash(bits: Array, row: int, words: int) -> int:
-    h = np.uint64(0)
+    h = u64(0)
     for w in range(words):
         h = _mixed(h, bits[row, w])
-    return i64(h >> np.uint64(1))
+    return i64(h >> u64(1))
 
 
 @inner
@@ -51,7 +51,7 @@ def is_read(A: Ptr[Cache], E: Ptr[Events], at: int) -> bool:
     union = bits[at, 0]
     for w in range(1, v.sizes(A)[WORDS]):
         union |= bits[at, w]
-    return union != np.uint64(0)
+    return union != u64(0)
 
 
 @inner
@@ -99,11 +99,11 @@ def recall(A: Ptr[Cache], state: int, symbol: int) -> bool:
     sizes, table, moves, known = v.sizes(A), v.step_table(A), v.moves(A), v.step_move(A)
     symbols, relevant, states, bits = v.symbols(A), v.relevant(A), v.step_state(A), v.step_bits(A)
     words = sizes[WORDS]
-    h = np.uint64(state)
+    h = u64(state)
     for w in range(words):
         h = _mixed(h, symbols[symbol, w] & relevant[state, w])
     mask = table.shape[0] - 1
-    at = i64(h >> np.uint64(1)) & mask
+    at = i64(h >> u64(1)) & mask
     while table[at] >= 0:
         step = i64(table[at])
         same = states[step] == state
@@ -127,10 +127,10 @@ def enter_steps(A: Ptr[Cache], first: int, end: int) -> None:
     words = v.sizes(A)[WORDS]
     mask = table.shape[0] - 1
     for step in range(first, end):
-        h = np.uint64(states[step])
+        h = u64(states[step])
         for w in range(words):
             h = _mixed(h, bits[step, w])
-        at = i64(h >> np.uint64(1)) & mask
+        at = i64(h >> u64(1)) & mask
         while table[at] >= 0:
             at = (at + 1) & mask
         table[at] = step

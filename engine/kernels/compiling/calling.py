@@ -8,20 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+
+from oxiseq.engine.kernels.compiling.as_python import AS_PYTHON, intrinsic_or
 
 MOST_ARGUMENTS = 6
 """Of a kernel that is called so."""
+_called: Final[list[Callable[..., Any]]] = []
+"""Where kernels run as Python: those that have an entry, which is a number from 1 on."""
 
 
 @cache
 def entry_of(kernel: Callable[..., Any], arguments: int) -> int:
     """The address of a kernel that takes so many integers and answers one; it is compiled if need be. It stays as long
     as the process."""
+    if AS_PYTHON:
+        _called.append(kernel)
+        return len(_called)
     dispatcher: Any = kernel
     signature = (types.int64,) * arguments
     dispatcher.compile(signature)
@@ -48,7 +54,7 @@ def caller(arguments: int) -> Any:
     def typed(typing_context: Any, *args: Any) -> tuple[Any, Callable[..., Any]]:
         return types.int64(types.int64, *signature.args), generate
 
-    return intrinsic(_ARITIES[arguments](typed))
+    return intrinsic_or(lambda entry, *args: _called[entry - 1](*args))(_ARITIES[arguments](typed))
 
 
 _ARITIES: dict[int, Callable[[Any], Any]] = {

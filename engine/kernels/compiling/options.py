@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar, cast
 import numba
 from numba import njit, types
 
+from oxiseq.engine.kernels.compiling.as_python import AS_PYTHON, part, runnable
 from oxiseq.engine.kernels.compiling.fingerprint import KernelCache
 from oxiseq.engine.kernels.compiling.later import Later
 
@@ -65,7 +66,7 @@ def allocating(function: F) -> F:
 
 def in_python(function: F) -> F:
     """A function of a kernel as Python runs it: on numbers, or on arrays of them."""
-    return cast(F, cast(Any, function).py_func)
+    return cast(F, getattr(function, "py_func", function))
 
 
 def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> None:
@@ -81,6 +82,8 @@ def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> 
 
 
 def _cached(function: Callable[..., Any], **options: Any) -> Any:
+    if AS_PYTHON:
+        return runnable(function)
     made = _compiled(function, cache=True, _nrt=True, **_WHOLE, **options)
     made._cache = KernelCache(function)
     return made
@@ -91,6 +94,8 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
 
 
 def _part(function: Callable[..., Any], **options: Any) -> Any:
+    if AS_PYTHON:
+        return part(function)
     options |= {**_COMMON, **_PART, "no_cpython_wrapper": True}
     return _widened(njit(**options)(function) if PLAIN else Later(function, **options))
 

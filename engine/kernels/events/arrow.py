@@ -26,7 +26,7 @@ from oxiseq.engine.kernels.memory.raw import (
     signed_quarter,
 )
 
-LENGTH, NULLS, OFFSET, _BUFFER_COUNT, _CHILD_COUNT, _BUFFERS, _CHILDREN, _DICTIONARY, RELEASE, _DATA = range(10)
+LENGTH, NULLS, OFFSET, BUFFER_COUNT, CHILD_COUNT, BUFFERS, CHILDREN, DICTIONARY, RELEASE, _DATA = range(10)
 WORDS: Final = 10
 """Of a struct ArrowArray."""
 I64, I32, I16, I8, U32, U16, U8, F64, F32 = range(9)
@@ -38,19 +38,19 @@ RISING, FALLING, MISSING = range(3)
 @inner
 def child_of(array: int, place: int) -> int:
     """The struct of a column of a record batch's struct."""
-    return get(get(array, _CHILDREN), place)
+    return get(get(array, CHILDREN), place)
 
 
 @inner
 def buffer_of(column: int, place: int) -> int:
     """The address of a buffer, 0 where there is none."""
-    return get(get(column, _BUFFERS), place)
+    return get(get(column, BUFFERS), place)
 
 
 @inner
 def dictionary_of(column: int) -> int:
     """The struct of the dictionary that a column's values are indices into."""
-    return get(column, _DICTIONARY)
+    return get(column, DICTIONARY)
 
 
 @inner

@@ -35,7 +35,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.raw import get, half, move, put, put_half, same
 from oxiseq.engine.kernels.terms.table import Terms, fresh_blank, hashed
 
@@ -159,7 +159,7 @@ _SPREAD: Final = np.uint64(0x632BE59BD9B4E019)
 @inner
 def name_hash(owner: int, at: int, size: int) -> int:
     """The hash of a name (owner 0) or of a label."""
-    return i64(hashed(at, 0, size) ^ (np.uint64(owner) * _SPREAD))
+    return i64(hashed(at, 0, size) ^ (u64(owner) * _SPREAD))
 
 
 @inner

@@ -12,11 +12,9 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel, unlocked
 from oxiseq.engine.kernels.events.nquads import after_blanks, ends_line, quad_tokens
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.raw import byte, get, put, put_half, same
 from oxiseq.engine.kernels.memory.scan import every, find_byte
 from oxiseq.engine.kernels.terms.table import Terms, fresh_blank, hashed
@@ -169,7 +167,7 @@ def label_id(S: int, D: Terms, at: int, size: int) -> int:
     """The id of a blank node of the message; NO_ROOM. Its text stays where it is as long as the block is read."""
     message = get(S, MESSAGES)
     mask = get(S, LABEL_MASK)
-    slot = i64(hashed(at, 0, size) ^ (np.uint64(message) * np.uint64(0x632BE59BD9B4E019))) & mask
+    slot = i64(hashed(at, 0, size) ^ (u64(message) * u64(0x632BE59BD9B4E019))) & mask
     labels = get(S, LABELS)
     while True:
         place = labels + slot * (8 * LABEL_WORDS)

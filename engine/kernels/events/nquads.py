@@ -55,7 +55,7 @@ from oxiseq.engine.kernels.events.assembly import (
     switch,
     tell_time,
 )
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.raw import byte, get, put, same
 from oxiseq.engine.kernels.memory.scan import every, find_byte, find_either
 from oxiseq.engine.kernels.terms.numerals import NORMALISED, PLAIN, UNUSUAL
@@ -336,7 +336,7 @@ def _quad(S: int, D: Terms, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int
     refused = get(S, ANSWER) == REFUSED
     if predicate == 0 and not refused and not plain_iri(p0, p1):
         return _unusual(S, p0, p1)
-    hs, subject = np.uint64(0), i64(0)
+    hs, subject = u64(0), i64(0)
     if opened and get(S, PREVIOUS_SIZE) == s1 - s0 and same(get(S, PREVIOUS), s0, s1 - s0):
         subject = get(S, PREVIOUS_ID)
     elif byte(s0) == _LESS:
@@ -345,7 +345,7 @@ def _quad(S: int, D: Terms, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int
         if subject == 0 and not refused and not plain_iri(s0, s1):
             return _unusual(S, s0, s1)
     # the object; the same three for its normal form
-    ho, object = np.uint64(0), i64(0)
+    ho, object = u64(0), i64(0)
     kind, number, exact, quality = i64(kinds.IRI), 0.0, i64(0), i64(0)
     text, size = o0, o1 - o0
     first = byte(o0)

@@ -30,7 +30,7 @@ from oxiseq.engine.kernels.flow.wide import (
     rounded,
     taken_apart,
 )
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.terms import table as worth
 from oxiseq.engine.kernels.terms.table import Terms
@@ -87,7 +87,7 @@ def _add_words(
     carry, i = ZERO, 0
     while at + i < end and (i < 3 or carry != ZERO):
         word = word0 if i == 0 else word1 if i == 1 else word2 if i == 2 else ZERO
-        known = np.uint64(cells[e, at + i])
+        known = u64(cells[e, at + i])
         if negative:
             left = known - word
             now = left - carry
@@ -155,10 +155,10 @@ def release_wide(M: Ptr[g.GroupMemory], e: int, at: int, now: bool) -> None:
 def add_scaled(M: Ptr[g.GroupMemory], r: int, high: np.uint64, low: np.uint64, shift: int, negative: bool) -> None:
     """Add ± a magnitude of two words, shifted by so many bits."""
     at = g.FIRST + (shift >> 6)
-    bits = np.uint64(shift & 63)
+    bits = u64(shift & 63)
     word0, word1, word2 = low, high, ZERO
     if bits != ZERO:
-        back = np.uint64(64) - bits
+        back = u64(64) - bits
         word0, word1, word2 = low << bits, (high << bits) | (low >> back), high >> back
     _add_words(g.wides(M), r, at, g.END, word0, word1, word2, negative)
 
@@ -180,11 +180,11 @@ def rounded_sum(M: Ptr[g.GroupMemory], r: int, floats: bool) -> float:
     if top > lowest:
         following = _magnitude_word(M, r, top - 1, lowest, negative)
         if zeros > 0:
-            window = (window << np.uint64(zeros)) | (following >> np.uint64(64 - zeros))
-            following <<= np.uint64(zeros)
+            window = (window << u64(zeros)) | (following >> u64(64 - zeros))
+            following <<= u64(zeros)
         rest = rest or following != ZERO
     else:
-        window <<= np.uint64(zeros)
+        window <<= u64(zeros)
     first = 64 * (top - g.FIRST) + 63 - zeros + DOUBLE_LOWEST
     if floats:
         c, e, _ = rounded(window, rest, first, FLOAT_DIGITS, FLOAT_LOWEST)
@@ -196,7 +196,7 @@ def rounded_sum(M: Ptr[g.GroupMemory], r: int, floats: bool) -> float:
 @inner
 def _magnitude_word(M: Ptr[g.GroupMemory], r: int, at: int, lowest: int, negative: bool) -> np.uint64:
     """A word of |what an accumulator holds|; `lowest`: the first one that is not 0."""
-    word = np.uint64(g.wides(M)[r, at])
+    word = u64(g.wides(M)[r, at])
     if not negative or at < lowest:
         return word
     return ZERO - word if at == lowest else ~word

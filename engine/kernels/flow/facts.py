@@ -13,7 +13,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.flow.looking import END, START
-from oxiseq.engine.kernels.flow.moments import time_in
+from oxiseq.engine.kernels.flow.moments import put_time, time_in
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get, half
@@ -76,9 +76,8 @@ def write_facts(S: Ptr[Arriving], out: Delta) -> int:
 
 @inner
 def _write(columns: Array, i: int, k: int, made: Array, n: int) -> None:
-    start, end = get(columns[1], i), get(columns[0], i)
-    made[n, START], made[n, START + 1] = (start >> 32) + 0x80000000, start
-    made[n, END], made[n, END + 1] = (end >> 32) + 0x80000000, end
+    put_time(made, n, START, get(columns[1], i))
+    put_time(made, n, END, get(columns[0], i))
     for c in range(3):
         made[n, INTERVAL + c] = half(columns[3 + c], k)
 

@@ -19,7 +19,7 @@ from oxiseq.engine.kernels.flow.accumulating import add_scaled, release_wide, ro
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.results import FULL, decimal_term, double_term, integer_term
 from oxiseq.engine.kernels.flow.wide import DOUBLE_LOWEST, ONE, ZERO, divided, high_product, magnitude
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Ptr
 from oxiseq.engine.kernels.memory.raw import get
 from oxiseq.engine.kernels.terms.table import Terms
@@ -220,7 +220,7 @@ def _result(M: Ptr[g.GroupMemory], D: Terms, e: int, j: int) -> int:
 @inner
 def _mean(D: Terms, scratch: int, negative: bool, high: np.uint64, low: np.uint64, count: int) -> int:
     """A magnitude in units of 10^-18 divided, what is behind its last digit cut off."""
-    by = np.uint64(count)
+    by = u64(count)
     high, rest = divided(ZERO, high, by)
     low, _ = divided(rest, low, by)
     return decimal_term(D, scratch, negative, high, low)
@@ -230,7 +230,7 @@ def _mean(D: Terms, scratch: int, negative: bool, high: np.uint64, low: np.uint6
 def _of_decimals(M: Ptr[g.GroupMemory], D: Terms, e: int, at: int, mean: bool) -> int:
     """Of integers and decimals: their sums together in 192 bits."""
     group = g.cells(M)
-    word0, word1 = np.uint64(group[e, at + g.INT0]), np.uint64(group[e, at + g.INT1])
+    word0, word1 = u64(group[e, at + g.INT0]), u64(group[e, at + g.INT1])
     negative = group[e, at + g.INT1] < 0
     word0, word1, word2 = _negated(word0, word1, ZERO, negative)
     upper = word1 * _ONE18
@@ -239,8 +239,8 @@ def _of_decimals(M: Ptr[g.GroupMemory], D: Terms, e: int, at: int, mean: bool) -
     if word1 < upper:
         word2 += ONE
     word0, word1, word2 = _negated(word0 * _ONE18, word1, word2, negative)
-    known0, known1 = np.uint64(group[e, at + g.DEC0]), np.uint64(group[e, at + g.DEC1])
-    known2 = np.uint64(group[e, at + g.DEC2])
+    known0, known1 = u64(group[e, at + g.DEC0]), u64(group[e, at + g.DEC1])
+    known2 = u64(group[e, at + g.DEC2])
     word0 += known0
     carry = ONE if word0 < known0 else ZERO
     word1 += known1
@@ -310,7 +310,7 @@ def _with_integers(M: Ptr[g.GroupMemory], e: int, at: int, r: int) -> int:
     for i in range(g.FIRST, g.END):
         wides[0, i] = wides[r, i]
     negative = group[e, at + g.INT1] < 0
-    low, high = np.uint64(group[e, at + g.INT0]), np.uint64(group[e, at + g.INT1])
+    low, high = u64(group[e, at + g.INT0]), u64(group[e, at + g.INT1])
     low, high, _ = _negated(low, high, ZERO, negative)
     add_scaled(M, 0, high, low, -DOUBLE_LOWEST, negative)
     return i64(0)

@@ -15,7 +15,7 @@ from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.flow.clocks import SINCE
 from oxiseq.engine.kernels.flow.copying import copy_row
 from oxiseq.engine.kernels.flow.looking import END, START
-from oxiseq.engine.kernels.flow.moments import time_in
+from oxiseq.engine.kernels.flow.moments import put_time, time_in
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get
@@ -164,6 +164,6 @@ def sometime(D: Delta, out: Delta, when: int) -> int:
         copy_row(D, i, out, i)
         if time_in(rows, i, END) != _NO_END:
             for place in (START, END):
-                made[i, place], made[i, place + 1] = (when >> 32) + 0x80000000, when
+                put_time(made, i, place, when)
         top[0] = i + 1
     return DONE

@@ -107,7 +107,7 @@ def _add(S: Ptr[Cancelling], D: Delta, i: int, out: Delta) -> None:
     if places[NUMBERED]:
         wanted = places[NUMBERED] == EVERY or time_in(rows, i, _END) != _NO_END
         number = t << NUMBER_BITS | (n - places[FIRST]) if wanted else i64(0)
-        written[n, width], written[n, width + 1] = number >> 32, number
+        written[n, width], written[n, width + 1] = number >> 32, number & 0xFFFFFFFF
     buffers.count(out)[0] = n + 1
 
 

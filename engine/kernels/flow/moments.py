@@ -82,3 +82,9 @@ group_slots = array(Timeline, "group_slots", SLOT, rows="groups", slots=slots_fo
 def time_in(rows: Array, i: int, place: int) -> int:
     """The time of which a row has the upper half at a place, the lower half behind it."""
     return (i64(rows[i, place]) - 0x80000000) << 32 | i64(rows[i, place + 1])
+
+
+@inner
+def put_time(rows: Array, i: int, place: int, time: int) -> None:
+    """Write a time that `time_in` reads."""
+    rows[i, place], rows[i, place + 1] = (time >> 32) + 0x80000000, time & 0xFFFFFFFF

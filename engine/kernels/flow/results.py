@@ -30,7 +30,7 @@ from oxiseq.engine.kernels.flow.wide import (
     rounded,
     taken_apart,
 )
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import byte, set_byte
 from oxiseq.engine.kernels.terms.table import Terms, add, find, hashed
@@ -103,7 +103,7 @@ def integer_term(D: Terms, scratch: int, number: int) -> int:
     nearest = np.float64(number)
     quality = kinds.ROUNDED | kinds.EXACT_INTEGER
     c = magnitude(number)
-    if leading_zeros(c) >= 11 or c & ((ONE << np.uint64(11 - leading_zeros(c))) - ONE) == ZERO:
+    if leading_zeros(c) >= 11 or c & ((ONE << u64(11 - leading_zeros(c))) - ONE) == ZERO:
         quality |= kinds.EXACT_NUMBER
     at = _put_digits(_begun(scratch, number < 0), c)
     return _written(D, scratch, at, kinds.INTEGER, nearest, number, quality)
@@ -166,7 +166,7 @@ def _mantissa(first: int, end: int, negative: bool) -> tuple[bool, int]:
         return False, i64(0)
     value = ZERO
     for place in range(first, end):
-        value = value * _TEN + np.uint64(byte(place) - _NOUGHT)
+        value = value * _TEN + u64(byte(place) - _NOUGHT)
     if negative:
         return value <= _MAX_INT + ONE, i64(ZERO - value)
     return value <= _MAX_INT, i64(value)
@@ -182,15 +182,15 @@ def _nearest(negative: bool, high: np.uint64, low: np.uint64) -> tuple[float, bo
     zeros = leading_zeros(high)
     shift += zeros
     if zeros > 0:
-        high = (high << np.uint64(zeros)) | (low >> np.uint64(64 - zeros))
-        low <<= np.uint64(zeros)
+        high = (high << u64(zeros)) | (low >> u64(64 - zeros))
+        low <<= u64(zeros)
     high, rest = divided(ZERO, high, BILLION)  # high · 2^64 + low has its first digit at 2^127 now
     low, rest = divided(rest, low, BILLION)
     high, more = divided(ZERO, high, BILLION)
     low, more = divided(more, low, BILLION)
     zeros = leading_zeros(high)  # 2^127 / 10^18 > 2^64, so it is below 64
-    window = (high << np.uint64(zeros)) | (low >> np.uint64(64 - zeros))
-    below = (low << np.uint64(zeros)) != ZERO or rest != ZERO or more != ZERO
+    window = (high << u64(zeros)) | (low >> u64(64 - zeros))
+    below = (low << u64(zeros)) != ZERO or rest != ZERO or more != ZERO
     c, e, exact = rounded(window, below, 127 - zeros - shift, DOUBLE_DIGITS, DOUBLE_LOWEST)
     return made_double(negative, c, e, DOUBLE_HIGHEST), exact
 
@@ -213,7 +213,7 @@ def double_term(D: Terms, scratch: int, number: float, kind: int) -> int:
         at = _put_digits(at, ZERO)
     elif kind == kinds.FLOAT:
         drop = max(DOUBLE_DIGITS - FLOAT_DIGITS, FLOAT_LOWEST - e)
-        d, k = shortest(c >> np.uint64(drop), e + drop, FLOAT_DIGITS, FLOAT_LOWEST)
+        d, k = shortest(c >> u64(drop), e + drop, FLOAT_DIGITS, FLOAT_LOWEST)
         at = _put_decimal(at, d, k)
     else:
         d, k = shortest(c, e, DOUBLE_DIGITS, DOUBLE_LOWEST)

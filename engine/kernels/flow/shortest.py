@@ -9,7 +9,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.flow.wide import ONE, ZERO, high_product
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 
 _FIRST: Final = -292
 _LAST: Final = 324
@@ -35,9 +35,9 @@ _FOUR: Final = np.uint64(4)
 def shortest(c: np.uint64, e: int, digits: int, lowest: int) -> tuple[np.uint64, int]:
     """(d, k): d · 10^k is the shortest decimal for c · 2^e > 0, where c has `digits` binary digits, or fewer if e is
     `lowest`. d does not end in 0 if k < 0."""
-    if 0 <= -e < digits and c & ((ONE << np.uint64(-e)) - ONE) == ZERO:
-        return c >> np.uint64(-e), i64(0)
-    close = c == ONE << np.uint64(digits - 1) and e > lowest  # the number below is half as far as the one above
+    if 0 <= -e < digits and c & ((ONE << u64(-e)) - ONE) == ZERO:
+        return c >> u64(-e), i64(0)
+    close = c == ONE << u64(digits - 1) and e > lowest  # the number below is half as far as the one above
     d, k = _searched(c, e, close)
     while k < 0 and d % _TEN == ZERO:
         d //= _TEN
@@ -48,7 +48,7 @@ def shortest(c: np.uint64, e: int, digits: int, lowest: int) -> tuple[np.uint64,
 @inner
 def _searched(c: np.uint64, e: int, close: bool) -> tuple[np.uint64, int]:
     k = (e * 1262611 - (524031 if close else 0)) >> 22  # floor(log10(2^e)), or of 3/4 of it
-    h = np.uint64(e + ((-k * 1741647) >> 19) + 1)
+    h = u64(e + ((-k * 1741647) >> 19) + 1)
     high, low = _POWERS[-k - _FIRST, 0], _POWERS[-k - _FIRST, 1]
     odd = c & ONE
     middle = _FOUR * c

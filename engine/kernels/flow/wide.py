@@ -12,13 +12,13 @@ from typing import Any, Final
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
+from oxiseq.engine.kernels.compiling.as_python import intrinsic_or
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 
 
-@intrinsic
+@intrinsic_or(lambda a, b: np.uint64(int(a) * int(b) >> 64))
 def _high_product(typing_context: Any, a: Any, b: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         double = ir.IntType(128)
@@ -28,7 +28,7 @@ def _high_product(typing_context: Any, a: Any, b: Any) -> tuple[Any, Callable[..
     return types.uint64(types.uint64, types.uint64), generate
 
 
-@intrinsic
+@intrinsic_or(lambda a: 64 - int(a).bit_length())
 def _leading_zeros(typing_context: Any, a: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctlz(args[0], ir.IntType(1)(0))
@@ -36,7 +36,7 @@ def _leading_zeros(typing_context: Any, a: Any) -> tuple[Any, Callable[..., Any]
     return types.int64(types.uint64), generate
 
 
-@intrinsic
+@intrinsic_or(lambda number: int(np.float64(number).view(np.int64)))
 def _bits(typing_context: Any, number: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], ir.IntType(64))
@@ -44,7 +44,7 @@ def _bits(typing_context: Any, number: Any) -> tuple[Any, Callable[..., Any]]:
     return types.int64(types.float64), generate
 
 
-@intrinsic
+@intrinsic_or(lambda bits: np.int64(bits).view(np.float64))
 def _from_bits(typing_context: Any, bits: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], ir.DoubleType())
@@ -72,7 +72,7 @@ _MANTISSA: Final = (1 << 52) - 1
 @inner
 def magnitude(number: int) -> np.uint64:
     """|number| of an i64."""
-    word = np.uint64(number)
+    word = u64(number)
     return ZERO - word if number < 0 else word
 
 
@@ -105,12 +105,12 @@ def rounded(window: np.uint64, rest: bool, top: int, digits: int, lowest: int) -
     kept = top - e + 1
     if kept < 0:
         return ZERO, e, False
-    c = ZERO if kept == 0 else window >> np.uint64(64 - kept)
-    below = window << np.uint64(kept)
-    half = ONE << np.uint64(63)
+    c = ZERO if kept == 0 else window >> u64(64 - kept)
+    below = window << u64(kept)
+    half = ONE << u64(63)
     if below > half or (below == half and (rest or c & ONE != ZERO)):
         c += ONE
-        if c == ONE << np.uint64(digits):
+        if c == ONE << u64(digits):
             c >>= ONE
             e += 1
     return c, e, below == ZERO and not rest
@@ -126,7 +126,7 @@ def made_double(negative: bool, c: np.uint64, e: int, highest: int) -> float:
         return -np.inf if negative else np.inf
     shift = min(leading_zeros(c) - 11, e - DOUBLE_LOWEST)
     if shift > 0:
-        c <<= np.uint64(shift)
+        c <<= u64(shift)
         e -= shift
     if leading_zeros(c) > 11:  # subnormal
         return from_bits(sign | i64(c))
@@ -140,5 +140,5 @@ def taken_apart(number: float) -> tuple[np.uint64, int]:
     exponent = (word >> 52) & 0x7FF
     mantissa = word & _MANTISSA
     if exponent == 0:
-        return np.uint64(mantissa), i64(DOUBLE_LOWEST)
-    return np.uint64(mantissa | 1 << 52), exponent + DOUBLE_LOWEST - 1
+        return u64(mantissa), i64(DOUBLE_LOWEST)
+    return u64(mantissa | 1 << 52), exponent + DOUBLE_LOWEST - 1

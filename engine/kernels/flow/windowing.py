@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from oxiseq.engine.arrays.declared import Arrays, array
+from oxiseq.engine.kernels.compiling.as_python import either
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, fused, truth
 from oxiseq.engine.kernels.flow import arrangement as v
@@ -31,7 +32,7 @@ from oxiseq.engine.kernels.matching.match import object_place
 from oxiseq.engine.kernels.matching.records import PREDICATE_OBJECT, SUBJECT_OBJECT, SUBJECT_PREDICATE
 from oxiseq.engine.kernels.memory.hashing import row_tag
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, address_of
 from oxiseq.engine.kernels.memory.raw import get
 from oxiseq.engine.kernels.memory.slots import put_slot
 from oxiseq.engine.kernels.terms import columns
@@ -154,6 +155,15 @@ _BATCH: Final = WORDS * Windowing._fields.index("batch")
 _LOW_HALF: Final = 0xFFFFFFFF
 
 
+@inner
+def _address_in(array: Any) -> int:
+    """The address of a kernel's argument."""
+    return i64(array.ctypes.data)
+
+
+_address: Final = either(_address_in, address_of)
+
+
 @kernel
 def advance(
     T: Ptr[Views],
@@ -170,14 +180,14 @@ def advance(
 ) -> int:
     """Work through a batch (Batch) from where the scalars say; DONE, or what is wanted before it is called again."""
     scalars, batch = _scalars(S), _batch(S)
-    _point(batch, 0, offset.ctypes.data, offset.shape[0], 1)
-    _point(batch, 1, subject.ctypes.data, subject.shape[0], 1)
-    _point(batch, 2, predicate.ctypes.data, predicate.shape[0], 1)
-    _point(batch, 3, object_.ctypes.data, object_.shape[0], 1)
-    _point(batch, 4, clock.ctypes.data, clock.shape[0], 1)
-    _point(batch, 5, source.ctypes.data, source.shape[0], 1)
-    _point(batch, 6, until.ctypes.data, until.shape[0], 1)
-    _point(batch, 7, low.ctypes.data, low.shape[0], low.shape[1])
+    _point(batch, 0, _address(offset), offset.shape[0], 1)
+    _point(batch, 1, _address(subject), subject.shape[0], 1)
+    _point(batch, 2, _address(predicate), predicate.shape[0], 1)
+    _point(batch, 3, _address(object_), object_.shape[0], 1)
+    _point(batch, 4, _address(clock), clock.shape[0], 1)
+    _point(batch, 5, _address(source), source.shape[0], 1)
+    _point(batch, 6, _address(until), until.shape[0], 1)
+    _point(batch, 7, _address(low), low.shape[0], low.shape[1])
     B: Ptr[Batch] = get(S, _BATCH)
     instants = low.shape[0]
     if scalars[PHASE] == _BEGIN:

@@ -36,7 +36,7 @@ from oxiseq.engine.kernels.matches.records import (
     THE_PARTITION,
 )
 from oxiseq.engine.kernels.matches.weights import add, add_held, add_product, present, put_one, reaches, width
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 PART = np.dtype(
@@ -211,7 +211,7 @@ def _report(A: Ptr[Automaton], S: Ptr[Composed], R: Ptr[Reports]) -> int:
     for p in range(due[FROM] if each else i64(0), count):
         if each or p == 0:
             for w in range(words):
-                work(S)[total, w] = np.uint64(0)
+                work(S)[total, w] = u64(0)
         need = _so_far(A, S, p, report_cut(R)[due[NEXT]])
         if need != DONE:
             due[FROM] = p
@@ -358,7 +358,7 @@ def _told_of(A: Ptr[Automaton], S: Ptr[Composed], p: int, row: int) -> bool:
             room[total, before + w] = totals(S)[1, w]
     else:
         for w in range(words):
-            room[total, before + w] = np.uint64(0)
+            room[total, before + w] = u64(0)
         if not _reached(A, S, p, settings(A)[SO_FAR], total, before):
             return False
     return add(form(S), room, total, 0, room, total, before)
@@ -378,7 +378,7 @@ def _total(A: Ptr[Automaton], S: Ptr[Composed], cut: int) -> int:
     if not _slides(A):
         if settings(A)[KIND] == TUMBLING and at[LATEST] < cut:
             for w in range(width(form(S))):
-                totals(S)[1, w] = np.uint64(0)
+                totals(S)[1, w] = u64(0)
         return DONE
     if at[DIRTY] >= 0 and not _add_up(A, S, at[DIRTY]):
         return NEED_LIMBS
@@ -402,7 +402,7 @@ def _add_up(A: Ptr[Automaton], S: Ptr[Composed], p: int) -> bool:
     room, total, words = work(S), 2 * states_of(S), width(form(S))
     second, node = words, totals(S).shape[0] // 2 + p
     for w in range(words):
-        room[total, second + w] = np.uint64(0)
+        room[total, second + w] = u64(0)
     fits = _reached(A, S, p, settings(A)[SO_FAR], total, second)
     for w in range(words):
         totals(S)[node, w] = room[total, second + w]
@@ -472,14 +472,14 @@ def _end(A: Ptr[Automaton], S: Ptr[Composed], V: Ptr[Values], at: int, p: int) -
     is none; or _NO_LIMBS."""
     room, found = work(S), terms(S)
     total, second = 2 * states_of(S), width(form(S))
-    room[total, 0] = np.uint64(0)
+    room[total, 0] = u64(0)
     fits, first, reached = True, i64(-1), i64(-1)
     for t in range(scalars(S)[TERMS]):
         if found[t, 1] != END:
             continue
         if found[t, 0] != reached:
             reached = found[t, 0]
-            room[total, second] = np.uint64(0)
+            room[total, second] = u64(0)
             fits = _reached(A, S, p, reached, total, second) and fits
         if not present(room, total, second):
             continue
@@ -550,7 +550,7 @@ def _move(
         if changed >> s & 1:
             stays = state[KEEP] >> s & 1
             for w in range(columns):
-                room[states + s, w] = maps(S)[here + s, w] if stays else np.uint64(0)
+                room[states + s, w] = maps(S)[here + s, w] if stays else u64(0)
     for t in range(state[TERMS]):
         if found[t, 1] == END:
             continue
@@ -654,7 +654,7 @@ def identity(S: Ptr[Composed], p: int) -> None:
     states, words = states_of(S), width(form(S))
     for s in range(states):
         for w in range(maps(S).shape[1]):
-            maps(S)[p * states + s, w] = np.uint64(0)
+            maps(S)[p * states + s, w] = u64(0)
         if s * words < maps(S).shape[1]:
             put_one(form(S), maps(S), p * states + s, s * words)
 
@@ -669,7 +669,7 @@ def _flip(A: Ptr[Automaton], S: Ptr[Composed], p: int, cut: int) -> int:
     words = width(form(S))
     for s in range(states):
         for w in range(states * words):
-            room[s, w] = np.uint64(0)
+            room[s, w] = u64(0)
         put_one(form(S), room, s, s * words)
     e = i64(part.back)
     while e >= 0 and entries(S)[e].clock >= cut:
@@ -715,7 +715,7 @@ def _before(A: Ptr[Automaton], S: Ptr[Composed]) -> bool:
         if changed >> s & 1:
             stays = state[KEEP] >> s & 1
             for w in range(columns):
-                room[states + s, w] = room[s, w] if stays else np.uint64(0)
+                room[states + s, w] = room[s, w] if stays else u64(0)
     for t in range(state[TERMS]):
         if found[t, 1] == END:
             continue
@@ -773,7 +773,7 @@ def wipe(S: Ptr[Composed]) -> None:
 @inner
 def _no_vector(S: Ptr[Composed], e: int) -> None:
     for x in range(vectors(S).shape[1]):
-        vectors(S)[e, x] = np.uint64(0)
+        vectors(S)[e, x] = u64(0)
 
 
 @kernel

@@ -9,13 +9,12 @@ Of a family (families.py) a node has one such number for each query, one after t
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import records as v
 from oxiseq.engine.kernels.matches.families import span, span_unions
 from oxiseq.engine.kernels.matches.nodes import meld, output
 from oxiseq.engine.kernels.matches.records import CARRIED, NODE_TOP, SATURATES, MatchMemory
+from oxiseq.engine.kernels.memory.numbers import u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 NO_ROW = 1 << 62
@@ -42,9 +41,9 @@ def extend(S: Ptr[MatchMemory], left: int, pos: int, maxs: int, low: int, high: 
     for q in range(each):
         holds = low <= q < high
         for i in range(weights.shape[1]):
-            weights[node * each + q, i] = weights[left * each + q, i] if holds and left >= 0 else np.uint64(0)
+            weights[node * each + q, i] = weights[left * each + q, i] if holds and left >= 0 else u64(0)
         if holds and left < 0:
-            weights[node * each + q, 0] = np.uint64(1)
+            weights[node * each + q, 0] = u64(1)
     return node
 
 
@@ -53,7 +52,7 @@ def take_member(S: Ptr[MatchMemory], node: int, member: int, M: Ptr[MatchMemory]
     """A node in the memory of one query, with the family's number for it, which is no larger there; -1: it is 0."""
     weights, at, some = v.weights(S), node * members(S) + member, False
     for i in range(weights.shape[1]):
-        some = some or weights[at, i] != np.uint64(0)
+        some = some or weights[at, i] != u64(0)
     if not some:
         return -1
     made = _bare(M, v.nodes(S)[node].maxs)
@@ -112,31 +111,31 @@ def carries(S: Ptr[MatchMemory], a: Array, i: int, b: Array, j: int) -> bool:
     """Whether the sum of row `i` of `a` and row `j` of `b` needs more limbs."""
     if v.scalars(S)[SATURATES] == 1:
         return False
-    carry = np.uint64(0)
+    carry = u64(0)
     for limb in range(a.shape[1]):
         total = a[i, limb] + b[j, limb]
-        over = np.uint64(1) if total < a[i, limb] else np.uint64(0)
+        over = u64(1) if total < a[i, limb] else u64(0)
         if total + carry < total:
-            over = np.uint64(1)
+            over = u64(1)
         carry = over
-    return carry != np.uint64(0)
+    return carry != u64(0)
 
 
 @inner
 def add(a: Array, i: int, b: Array, j: int) -> None:
     """Add row `j` of `b` to row `i` of `a`. Beyond what fits it is all ones, and stays so: too many."""
-    most = ~np.uint64(0)
-    carry, full_a, full_b = np.uint64(0), True, True
+    most = ~u64(0)
+    carry, full_a, full_b = u64(0), True, True
     for limb in range(a.shape[1]):
         x, y = a[i, limb], b[j, limb]
         full_a = full_a and x == most
         full_b = full_b and y == most
         total = x + y
-        over = np.uint64(1) if total < x else np.uint64(0)
+        over = u64(1) if total < x else u64(0)
         a[i, limb] = total + carry
         if total + carry < total:
-            over = np.uint64(1)
+            over = u64(1)
         carry = over
-    if carry != np.uint64(0) or ((full_a or full_b) and a.shape[1] > 1):
+    if carry != u64(0) or ((full_a or full_b) and a.shape[1] > 1):
         for limb in range(a.shape[1]):
             a[i, limb] = most

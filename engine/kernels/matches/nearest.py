@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array
 
 _WORD = 64
@@ -25,7 +25,7 @@ def nearest(weights: Array, first: Array, shift: Array, limbs: int, exponent: in
     (i64[c]) from 0 on. NaN where it is no normal number and not 0. `room`: u64[words that the sum has]."""
     for i in range(weights.shape[0]):
         for w in range(room.shape[0]):
-            room[w] = np.uint64(0)
+            room[w] = u64(0)
         for c in range(first.shape[0]):
             _add(room, weights, i, first[c], limbs, shift[c])
         found[i] = _rounded(room, exponent)
@@ -34,20 +34,20 @@ def nearest(weights: Array, first: Array, shift: Array, limbs: int, exponent: in
 @inner
 def _add(room: Array, weights: Array, i: int, first: int, limbs: int, shift: int) -> None:
     """Add a number times 2^shift."""
-    words, bits, carry = shift // _WORD, np.uint64(shift % _WORD), np.uint64(0)
-    fill = np.uint64(0) if weights[i, first + limbs - 1] >> np.uint64(_WORD - 1) == np.uint64(0) else ~np.uint64(0)
-    below = np.uint64(0)
+    words, bits, carry = shift // _WORD, u64(shift % _WORD), u64(0)
+    fill = u64(0) if weights[i, first + limbs - 1] >> u64(_WORD - 1) == u64(0) else ~u64(0)
+    below = u64(0)
     for w in range(words, room.shape[0]):
         here = weights[i, first + w - words] if w - words < limbs else fill
         more = here
         if bits:
-            more = here << bits | below >> (np.uint64(_WORD) - bits)
+            more = here << bits | below >> (u64(_WORD) - bits)
         below = here
         total = room[w] + more
-        over = np.uint64(1) if total < more else np.uint64(0)
+        over = u64(1) if total < more else u64(0)
         total += carry
         if total < carry:
-            over = np.uint64(1)
+            over = u64(1)
         room[w] = total
         carry = over
 
@@ -56,32 +56,32 @@ def _add(room: Array, weights: Array, i: int, first: int, limbs: int, shift: int
 def _rounded(room: Array, exponent: int) -> float:
     """The nearest double of a number times 2^exponent."""
     count = room.shape[0]
-    negative = room[count - 1] >> np.uint64(_WORD - 1) != np.uint64(0)
+    negative = room[count - 1] >> u64(_WORD - 1) != u64(0)
     if negative:
-        carry = np.uint64(1)
+        carry = u64(1)
         for w in range(count):
             room[w] = ~room[w] + carry
             if room[w]:
-                carry = np.uint64(0)
+                carry = u64(0)
     top = i64(count - 1)
-    while top >= 0 and room[top] == np.uint64(0):
+    while top >= 0 and room[top] == u64(0):
         top -= 1
     if top < 0:
         return 0.0
     high, up = room[top], i64(0)
-    while high >> np.uint64(_WORD - 1) == np.uint64(0):
-        high <<= np.uint64(1)
+    while high >> u64(_WORD - 1) == u64(0):
+        high <<= u64(1)
         up += 1
-    rest = np.uint64(0)
+    rest = u64(0)
     for w in range(top):
         rest |= room[w]
     if top > 0 and up > 0:
-        high |= room[top - 1] >> np.uint64(_WORD - up)
-        rest = room[top - 1] << np.uint64(up)
+        high |= room[top - 1] >> u64(_WORD - up)
+        rest = room[top - 1] << u64(up)
         for w in range(top - 1):
             rest |= room[w]
     if rest:
-        high |= np.uint64(1)  # what is further down decides only where the rest is half of the last bit
+        high |= u64(1)  # what is further down decides only where the rest is half of the last bit
     power = exponent + _WORD * top - up
     if power + _WORD > _HIGHEST or power + _WORD - 1 < _LOWEST:
         return np.nan

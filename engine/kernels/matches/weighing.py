@@ -13,7 +13,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches import records as v
 from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, MatchMemory
 from oxiseq.engine.kernels.matches.weights import add, add_held
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 
 KNOWN, FIRST_ROW, STATES = range(3)
@@ -44,12 +44,12 @@ def weigh(S: Ptr[MatchMemory], W: Ptr[Weighing]) -> bool:
     top = v.scalars(S)[NODE_TOP]
     for n in range(state(W)[KNOWN], top):
         state(W)[KNOWN] = n
-        weights(W)[n, 0] = np.uint64(0)
+        weights(W)[n, 0] = u64(0)
         if not _weigh_node(S, W, n):
             return False
     state(W)[KNOWN] = top
     for i in range(out(W).shape[0]):
-        out(W)[i, 0] = np.uint64(0)
+        out(W)[i, 0] = u64(0)
     for f in range(finals(W).shape[0]):  # noqa: SIM110  kernels have no generators
         if not add(form(W), out(W), line(W)[f], 0, weights(W), finals(W)[f], 0):
             return False

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array
 
 LIMBS, SUMS, LEASTS, SATURATES, FORM = range(5)
@@ -41,19 +41,19 @@ def width(form: Array) -> int:
 @inner
 def present(a: Array, i: int, x: int) -> bool:
     """Whether it is of any match."""
-    return a[i, x] & np.uint64(PRESENT) != np.uint64(0)
+    return a[i, x] & u64(PRESENT) != u64(0)
 
 
 @inner
 def put_one(form: Array, a: Array, i: int, x: int) -> None:
     """The weight of one match without events."""
     for w in range(width(form)):
-        a[i, x + w] = np.uint64(0)
-    a[i, x] = np.uint64(PRESENT)
-    a[i, x + 1] = np.uint64(1)
+        a[i, x + w] = u64(0)
+    a[i, x] = u64(PRESENT)
+    a[i, x + 1] = u64(1)
     first = 1 + (1 + form[SUMS]) * form[LIMBS]
     for w in range(form[LEASTS]):
-        a[i, x + first + w] = np.uint64(NO_VALUE)
+        a[i, x + first + w] = u64(NO_VALUE)
 
 
 @inner
@@ -105,7 +105,7 @@ def add_held(
     at += limbs
     for c in range(form[SUMS], form[SUMS] + form[LEASTS]):
         if held[place, c] and values[row, c] < i64(a[i, x + at]):
-            a[i, x + at] = np.uint64(values[row, c])
+            a[i, x + at] = u64(values[row, c])
         at += 1
     return _settled(form, a, i, x, fits)
 
@@ -117,7 +117,7 @@ def add_product(form: Array, a: Array, i: int, x: int, b: Array, j: int, y: int,
         return True
     if not present(a, i, x):
         put_one(form, a, i, x)
-        a[i, x + 1] = np.uint64(0)
+        a[i, x + 1] = u64(0)
     a[i, x] |= b[j, y] | c[k, z]
     limbs, at = form[LIMBS], i64(1)
     fits = _add_product(a, i, x + 1, b, j, y + 1, c, k, z + 1, limbs)
@@ -129,25 +129,25 @@ def add_product(form: Array, a: Array, i: int, x: int, b: Array, j: int, y: int,
     for w in range(at, at + form[LEASTS]):
         least = min(i64(b[j, y + w]), i64(c[k, z + w]))
         if least < i64(a[i, x + w]):
-            a[i, x + w] = np.uint64(least)
+            a[i, x + w] = u64(least)
     return _settled(form, a, i, x, fits)
 
 
 @inner
 def reaches(form: Array, a: Array, i: int, x: int, least: int) -> bool:
     """Whether there are so many matches, `least` < 2^63."""
-    if a[i, x] & np.uint64(HUGE):
+    if a[i, x] & u64(HUGE):
         return True
     for limb in range(1, form[LIMBS]):
         if a[i, x + 1 + limb]:
             return True
-    return a[i, x + 1] >= np.uint64(least)
+    return a[i, x + 1] >= u64(least)
 
 
 @inner
 def _settled(form: Array, a: Array, i: int, x: int, fits: bool) -> bool:
     if not fits and form[SATURATES]:
-        a[i, x] |= np.uint64(HUGE)
+        a[i, x] |= u64(HUGE)
         return True
     return fits
 
@@ -161,18 +161,18 @@ def _add(a: Array, i: int, x: int, b: Array, j: int, y: int, limbs: int) -> bool
     if limbs == 1:
         return _add_small(a, i, x, i64(b[j, y]))
     last = limbs - 1
-    before, other = a[i, x + last] >> np.uint64(_TOP), b[j, y + last] >> np.uint64(_TOP)
-    carry = np.uint64(0)
+    before, other = a[i, x + last] >> u64(_TOP), b[j, y + last] >> u64(_TOP)
+    carry = u64(0)
     for limb in range(limbs):
         old, more = a[i, x + limb], b[j, y + limb]
         total = old + more
-        over = np.uint64(1) if total < old else np.uint64(0)
+        over = u64(1) if total < old else u64(0)
         total += carry
         if total < carry:
-            over = np.uint64(1)
+            over = u64(1)
         a[i, x + limb] = total
         carry = over
-    return before != other or a[i, x + last] >> np.uint64(_TOP) == before
+    return before != other or a[i, x + last] >> u64(_TOP) == before
 
 
 @inner
@@ -185,8 +185,8 @@ def _is_half(value: int) -> bool:
 def _add_small(a: Array, i: int, x: int, value: int) -> bool:
     """The same for numbers of one limb."""
     before = i64(a[i, x])
-    total = before + value
-    a[i, x] = np.uint64(total)
+    total = i64(u64(before) + u64(value))  # signed ones are taken not to overflow
+    a[i, x] = u64(total)
     return (before ^ total) & (value ^ total) >= 0
 
 
@@ -200,33 +200,33 @@ def _add_multiple(a: Array, i: int, x: int, b: Array, j: int, y: int, limbs: int
         return True
     fits = _share(top, _lead(b, j, y, limbs, top) * abs(np.float64(value)), limbs) < _FITS
     last = limbs - 1
-    before, other = a[i, x + last] >> np.uint64(_TOP), np.uint64(1 if value < 0 else 0)
-    times = np.uint64(-value) if value < 0 else np.uint64(value)
-    carry, over = np.uint64(0), np.uint64(0)
+    before, other = a[i, x + last] >> u64(_TOP), u64(1 if value < 0 else 0)
+    times = u64(-value) if value < 0 else u64(value)
+    carry, over = u64(0), u64(0)
     for limb in range(limbs):
         low = b[j, y + limb] * times
-        high = np.uint64(0) if limb == last else _high(b[j, y + limb], times)
+        high = u64(0) if limb == last else _high(b[j, y + limb], times)
         low += carry
         if low < carry:
-            high += np.uint64(1)
+            high += u64(1)
         carry = high
         old = a[i, x + limb]
         if value < 0:
             total = old - low
-            borrow = np.uint64(1) if total > old else np.uint64(0)
+            borrow = u64(1) if total > old else u64(0)
             if total < over:
-                borrow = np.uint64(1)
+                borrow = u64(1)
             a[i, x + limb] = total - over
             over = borrow
         else:
             total = old + low
-            more = np.uint64(1) if total < old else np.uint64(0)
+            more = u64(1) if total < old else u64(0)
             total += over
             if total < over:
-                more = np.uint64(1)
+                more = u64(1)
             a[i, x + limb] = total
             over = more
-    return fits and (before != other or a[i, x + last] >> np.uint64(_TOP) == before)
+    return fits and (before != other or a[i, x + last] >> u64(_TOP) == before)
 
 
 @inner
@@ -240,31 +240,31 @@ def _add_product(a: Array, i: int, x: int, b: Array, j: int, y: int, c: Array, k
     lead = _lead(b, j, y, limbs, top_b) * _lead(c, k, z, limbs, top_c)
     fits = _share(top_b + top_c, lead, limbs) < _FITS
     last = limbs - 1
-    before = a[i, x + last] >> np.uint64(_TOP)
-    other = (b[j, y + last] ^ c[k, z + last]) >> np.uint64(_TOP)
+    before = a[i, x + last] >> u64(_TOP)
+    other = (b[j, y + last] ^ c[k, z + last]) >> u64(_TOP)
     for m in range(limbs):
         factor = b[j, y + m]
-        if factor == np.uint64(0):
+        if factor == u64(0):
             continue
-        carry = np.uint64(0)
+        carry = u64(0)
         for n in range(limbs - m):
             low = factor * c[k, z + n]
-            high = np.uint64(0) if m + n == last else _high(factor, c[k, z + n])
+            high = u64(0) if m + n == last else _high(factor, c[k, z + n])
             low += carry
             if low < carry:
-                high += np.uint64(1)
+                high += u64(1)
             total = a[i, x + m + n] + low
             if total < low:
-                high += np.uint64(1)
+                high += u64(1)
             a[i, x + m + n] = total
             carry = high
-    return fits and (before != other or a[i, x + last] >> np.uint64(_TOP) == before)
+    return fits and (before != other or a[i, x + last] >> u64(_TOP) == before)
 
 
 @inner
 def _top(a: Array, i: int, x: int, limbs: int) -> int:
     """The last limb that a number's magnitude needs; -1: it is 0."""
-    fill = np.uint64(0) if a[i, x + limbs - 1] >> np.uint64(_TOP) == np.uint64(0) else ~np.uint64(0)
+    fill = u64(0) if a[i, x + limbs - 1] >> u64(_TOP) == u64(0) else ~u64(0)
     top = i64(limbs - 1)
     while top >= 0 and a[i, x + top] == fill:
         top -= 1
@@ -275,7 +275,7 @@ def _top(a: Array, i: int, x: int, limbs: int) -> int:
 def _lead(a: Array, i: int, x: int, limbs: int, top: int) -> float:
     """At least the magnitude, divided by 2^(64 · top)."""
     lead = a[i, x + top]
-    if a[i, x + limbs - 1] >> np.uint64(_TOP):
+    if a[i, x + limbs - 1] >> u64(_TOP):
         lead = ~lead
     return np.float64(lead) + 1.0
 
@@ -294,7 +294,7 @@ def _share(top: int, lead: float, limbs: int) -> float:
 @inner
 def _high(a: Any, b: Any) -> Any:
     """The upper 64 bits of a product."""
-    low, half = np.uint64(_LOW), np.uint64(_HALF)
+    low, half = u64(_LOW), u64(_HALF)
     a0, a1, b0, b1 = a & low, a >> half, b & low, b >> half
     middle = a1 * b0 + ((a0 * b0) >> half)
     other = a0 * b1 + (middle & low)

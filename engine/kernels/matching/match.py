@@ -14,16 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
 from numba import types
-from numba.extending import intrinsic
 
 from oxiseq.engine import kinds
+from oxiseq.engine.kernels.compiling.as_python import intrinsic_or
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth
 from oxiseq.engine.kernels.matching import records as r
 from oxiseq.engine.kernels.memory.hashing import SPREAD
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.terms import columns as worth
 from oxiseq.engine.kernels.terms.columns import Columns
@@ -46,20 +45,20 @@ _LINEAR: Final = 8
 @inner
 def _mix(a: int, b: int, c: int) -> int:
     """A hash of three ids, not negative."""
-    h = np.uint64(a) * SPREAD
-    h = (h ^ (h >> np.uint64(29)) ^ np.uint64(b)) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(32)) ^ np.uint64(c)) * np.uint64(0x94D049BB133111EB)
-    return i64((h ^ (h >> np.uint64(31))) & np.uint64(0x7FFFFFFFFFFFFFFF))
+    h = u64(a) * SPREAD
+    h = (h ^ (h >> u64(29)) ^ u64(b)) * u64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> u64(32)) ^ u64(c)) * u64(0x94D049BB133111EB)
+    return i64((h ^ (h >> u64(31))) & u64(0x7FFFFFFFFFFFFFFF))
 
 
 @inner
 def object_place(key: int, size: int) -> int:
     """Where the search for a (predicate number << 32 | object id) begins; size: a power of two."""
-    h = np.uint64(key) * SPREAD
-    return i64((h ^ (h >> np.uint64(32))) & np.uint64(size - 1))
+    h = u64(key) * SPREAD
+    return i64((h ^ (h >> u64(32))) & u64(size - 1))
 
 
-@intrinsic
+@intrinsic_or(lambda mask: (mask & -mask).bit_length() - 1 if mask else 64)
 def _trailing_zeros(typing_context: Any, mask: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], context.get_constant(types.boolean, 0))
@@ -137,7 +136,7 @@ def match_events(
         stamp += 1
         n_touched, hits = 0, 0
         for t in range(offset[event], offset[event + 1]):
-            place = np.uint64(t)  # surely not negative: else Numba tests each index for counting from the end
+            place = u64(t)  # surely not negative: else Numba tests each index for counting from the end
             p = i64(predicate[place])
             c = i64(predicate_number[p]) if p < n_predicates else i64(0)
             if c == 0 and any0 == any1:

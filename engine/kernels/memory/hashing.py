@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array
 
 SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -29,7 +29,7 @@ SEED: Final = 0x51ED270B
 def times(h: int, factor: int) -> int:
     """h * factor modulo 2^64. Signed products are taken not to overflow: where LLVM sees that one does, it puts
     anything in its place, the same hash for all rows for instance."""
-    return i64(np.uint64(h) * np.uint64(factor))
+    return i64(u64(h) * u64(factor))
 
 
 @inner
@@ -83,6 +83,6 @@ def tag_of(h: int) -> int:
 @inner
 def mix(h: np.uint64, value: Any) -> np.uint64:
     """The hash of some values of 64 bits and one more."""
-    x = h ^ np.uint64(value)
-    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    return x ^ (x >> np.uint64(29))
+    x = h ^ u64(value)
+    x = (x ^ (x >> u64(33))) * u64(0xFF51AFD7ED558CCD)
+    return x ^ (x >> u64(29))

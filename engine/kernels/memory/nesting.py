@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.compiling.options import unlocked
+from oxiseq.engine.kernels.memory.numbers import i64
 
 MODE: Final = 0
 """What the next byte is within; 0: between values, or text of XML."""
@@ -100,7 +101,7 @@ def xml_depth(text: NDArray[np.uint8], state: NDArray[np.int64]) -> None:
     """Read a piece of XML."""
     mode, depth, deepest, before = state[MODE], state[DEPTH], state[DEEPEST], state[BEFORE]
     for at in range(len(text)):
-        c = np.int64(text[at])
+        c = i64(text[at])
         if mode == 0:
             if c == _LESS:
                 mode = _OPENED

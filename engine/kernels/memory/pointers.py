@@ -20,9 +20,10 @@ import numpy as np
 from llvmlite import ir
 from numba import from_dtype, types
 from numba.core import cgutils
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from oxiseq.engine.kernels.compiling.as_python import intrinsic_or, then
+from oxiseq.engine.kernels.memory.lent import array_in, lend_array, lend_table
 from oxiseq.engine.kernels.memory.view import View, view_at
 
 Array: TypeAlias = NDArray[Any]
@@ -54,14 +55,14 @@ class Pointers(Addressed[Group], Generic[Group]):
     def __init__(self, arrays: Group) -> None:
         self.arrays = arrays
         self._table = _table(arrays)
-        self.address = _pointer(self._table, arrays)
+        self.address = _pointer(self._table, self, arrays)
         """What the kernels take."""
 
     def of(self, arrays: Group) -> Pointers[Group]:
         """The table of these arrays. Those that this one has in the same places are not looked at again."""
         made = copy(self)
         made.arrays, made._table = arrays, self._table.copy()
-        made.address = _pointer(made._table, arrays)
+        made.address = _pointer(made._table, made, arrays)
         _replace(made._table, self.arrays, arrays)
         return made
 
@@ -111,7 +112,7 @@ class Replaceable(Addressed[Group], Generic[Group]):
 
     def __init__(self, arrays: Group) -> None:
         self._table, self.arrays = _table(arrays), arrays
-        self.address = _pointer(self._table, arrays)
+        self.address = _pointer(self._table, self, arrays)
         """What the kernels take."""
 
     def set(self, arrays: Group) -> None:
@@ -120,6 +121,7 @@ class Replaceable(Addressed[Group], Generic[Group]):
         self.arrays = arrays
 
 
+@then(lend_array)
 def address_of(array: Array) -> int:
     """The address of an array's first element, for kernels; the caller keeps the array alive."""
     try:
@@ -128,8 +130,9 @@ def address_of(array: Array) -> int:
         return array.ctypes.data
 
 
-def _pointer(table: I64, arrays: Group) -> Ptr[Group]:
-    """Of the table of these arrays."""
+@then(lend_table)
+def _pointer(table: I64, owner: Addressed[Group], arrays: Group) -> Ptr[Group]:
+    """Of the owner's table of these arrays."""
     return cast(Ptr[Group], address_of(table))
 
 
@@ -152,7 +155,7 @@ def view_of(group: type[G], name: str, dtype: Any, ndim: int = 1) -> Callable[[P
         return view(types.int64), generate
 
     typed.__name__ = name
-    return cast(Callable[[Ptr[G]], Array], intrinsic(typed))
+    return cast(Callable[[Ptr[G]], Array], intrinsic_or(array_in(np.dtype(dtype), ndim, first))(typed))
 
 
 def view_of_columns(group: type[G], name: str, dtype: Any, columns: int) -> Callable[[Ptr[G]], Array]:
@@ -170,4 +173,4 @@ def view_of_columns(group: type[G], name: str, dtype: Any, columns: int) -> Call
         return view(types.int64), generate
 
     typed.__name__ = name
-    return cast(Callable[[Ptr[G]], Array], intrinsic(typed))
+    return cast(Callable[[Ptr[G]], Array], intrinsic_or(array_in(np.dtype(dtype), 2, first, columns))(typed))

@@ -12,12 +12,13 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
+from oxiseq.engine.kernels.compiling.as_python import intrinsic_or
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.lent import copy_bytes, reader, writer
 
 
-@intrinsic
+@intrinsic_or(reader("B", int))
 def _load_byte(typing_context: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
@@ -26,7 +27,7 @@ def _load_byte(typing_context: Any, address: Any) -> tuple[Any, Callable[..., An
     return types.int64(types.int64), generate
 
 
-@intrinsic
+@intrinsic_or(reader("Q", np.uint64))
 def _load_word(typing_context: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         loaded = builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()))
@@ -36,7 +37,7 @@ def _load_word(typing_context: Any, address: Any) -> tuple[Any, Callable[..., An
     return types.uint64(types.int64), generate
 
 
-@intrinsic
+@intrinsic_or(writer("B", lambda value: value & 0xFF))
 def _store_byte(typing_context: Any, address: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
@@ -46,7 +47,7 @@ def _store_byte(typing_context: Any, address: Any, value: Any) -> tuple[Any, Cal
     return types.none(types.int64, types.int64), generate
 
 
-@intrinsic
+@intrinsic_or(copy_bytes)
 def _move(typing_context: Any, target: Any, source: Any, count: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         target, source = (builder.inttoptr(arg, cgutils.voidptr_t) for arg in args[:2])
@@ -56,7 +57,7 @@ def _move(typing_context: Any, target: Any, source: Any, count: Any) -> tuple[An
     return types.none(types.int64, types.int64, types.int64), generate
 
 
-@intrinsic
+@intrinsic_or(reader("q", int))
 def _load_cell(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         base = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
@@ -65,7 +66,7 @@ def _load_cell(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callab
     return types.int64(types.int64, types.int64), generate
 
 
-@intrinsic
+@intrinsic_or(writer("q", int))
 def _store_cell(typing_context: Any, table: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         base = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
@@ -75,7 +76,7 @@ def _store_cell(typing_context: Any, table: Any, index: Any, value: Any) -> tupl
     return types.none(types.int64, types.int64, types.int64), generate
 
 
-@intrinsic
+@intrinsic_or(reader("I", int))
 def _load_half(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         base = builder.inttoptr(args[0], ir.IntType(32).as_pointer())
@@ -84,7 +85,7 @@ def _load_half(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callab
     return types.int64(types.int64, types.int64), generate
 
 
-@intrinsic
+@intrinsic_or(writer("I", lambda value: value & 0xFFFFFFFF))
 def _store_half(typing_context: Any, table: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         base = builder.inttoptr(args[0], ir.IntType(32).as_pointer())
@@ -94,7 +95,7 @@ def _store_half(typing_context: Any, table: Any, index: Any, value: Any) -> tupl
     return types.none(types.int64, types.int64, types.int64), generate
 
 
-@intrinsic
+@intrinsic_or(writer("Q", int))
 def _store_unaligned(typing_context: Any, address: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         made = builder.store(args[1], builder.inttoptr(args[0], cgutils.intp_t.as_pointer()))
@@ -104,7 +105,7 @@ def _store_unaligned(typing_context: Any, address: Any, value: Any) -> tuple[Any
     return types.none(types.int64, types.uint64), generate
 
 
-@intrinsic
+@intrinsic_or(writer("d", float))
 def _store_number(typing_context: Any, table: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         base = builder.inttoptr(args[0], ir.DoubleType().as_pointer())
@@ -114,7 +115,7 @@ def _store_number(typing_context: Any, table: Any, index: Any, value: Any) -> tu
     return types.none(types.int64, types.int64, types.float64), generate
 
 
-@intrinsic
+@intrinsic_or(lambda address: None)
 def _fetch(typing_context: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         flag, pointer = ir.IntType(32), cgutils.voidptr_t
@@ -143,7 +144,9 @@ def _elements(bits: int, *, signed: bool = False, real: bool = False) -> Any:
             return builder.fpext(loaded, ir.DoubleType())
         return (builder.sext if signed else builder.zext)(loaded, ir.IntType(64))
 
-    return intrinsic(typed)
+    format_ = ("f" if bits == 32 else "d") if real else {8: "B", 16: "H", 32: "I"}[bits]
+    in_python = reader(format_.lower() if signed else format_, np.float64 if real else int)
+    return intrinsic_or(in_python)(typed)
 
 
 byte: Callable[[int], int] = _load_byte

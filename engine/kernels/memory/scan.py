@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
+from oxiseq.engine.kernels.compiling.as_python import intrinsic_or
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.memory.raw import word
 
@@ -29,7 +29,7 @@ def every(byte: int) -> np.uint64:
     return np.uint64(byte * 0x0101010101010101)
 
 
-@intrinsic
+@intrinsic_or(lambda value: (int(value) & -int(value)).bit_length() - 1)
 def _trailing_zeros(typing_context: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.hashing import drop, put, same_key
@@ -29,7 +29,7 @@ from oxiseq.engine.kernels.sequence.records import (
 def find_bucket(S: Ptr[Memory], probe: int, h: np.uint64, key: Array, width: int) -> int:
     """The bucket of `probe` with these equality values, or -1."""
     table, buckets, keys = v.bucket_table(S), v.buckets(S), v.bucket_keys(S)
-    mask = np.uint64(table.shape[0] - 1)
+    mask = u64(table.shape[0] - 1)
     i = h & mask
     while True:
         b = i64(table[i])
@@ -37,7 +37,7 @@ def find_bucket(S: Ptr[Memory], probe: int, h: np.uint64, key: Array, width: int
             return -1
         if buckets[b].hash == h and buckets[b].probe == probe and same_key(keys, b, 0, key, width):
             return b
-        i = (i + np.uint64(1)) & mask
+        i = (i + u64(1)) & mask
 
 
 @inner

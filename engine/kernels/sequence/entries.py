@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.records import DONE
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.hashing import hash_key
@@ -114,7 +112,7 @@ def chain_entries(T: Ptr[Tables], S: Ptr[Memory]) -> None:
 
 @inner
 def _chain(S: Ptr[Memory], edge: int, key: Array, chained: int) -> int:
-    return i64(hash_key(edge, key, chained) & np.uint64(v.chains(S).shape[0] - 1))
+    return i64(hash_key(edge, key, chained) & u64(v.chains(S).shape[0] - 1))
 
 
 @inner

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.buckets import unlink
@@ -36,7 +36,7 @@ from oxiseq.engine.kernels.sequence.records import (
 def find_group(S: Ptr[Memory], edge: int, h: np.uint64, key: Array, width: int) -> int:
     """The group of `edge` with this key, or -1."""
     table, groups, keys = v.table(S), v.groups(S), v.keys(S)
-    mask = np.uint64(table.shape[0] - 1)
+    mask = u64(table.shape[0] - 1)
     i = h & mask
     while True:
         g = i64(table[i])
@@ -44,7 +44,7 @@ def find_group(S: Ptr[Memory], edge: int, h: np.uint64, key: Array, width: int) 
             return -1
         if groups[g].hash == h and groups[g].edge == edge and same_key(keys, g, 0, key, width):
             return g
-        i = (i + np.uint64(1)) & mask
+        i = (i + u64(1)) & mask
 
 
 @inner

@@ -9,7 +9,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.records import BUCKET_TOP, GROUP_TOP, Memory, Tables
@@ -18,7 +18,7 @@ from oxiseq.engine.kernels.sequence.records import BUCKET_TOP, GROUP_TOP, Memory
 @inner
 def hash_key(number: int, key: Array, width: int) -> np.uint64:
     """Hash of the first `width` values of `key` for edge or probe `number`."""
-    h = np.uint64(number) * SPREAD + np.uint64(1)
+    h = u64(number) * SPREAD + u64(1)
     for i in range(width):
         h = mix(h, key[i])
     return h
@@ -27,7 +27,7 @@ def hash_key(number: int, key: Array, width: int) -> np.uint64:
 @inner
 def hash_row(number: int, keys: Array, at: int, width: int) -> np.uint64:
     """`hash_key` of row `at` of a table of keys."""
-    h = np.uint64(number) * SPREAD + np.uint64(1)
+    h = u64(number) * SPREAD + u64(1)
     for i in range(width):
         h = mix(h, keys[at, i])
     return h
@@ -45,23 +45,23 @@ def same_key(keys: Array, at: int, first: int, key: Array, width: int) -> bool:
 @inner
 def put(table: Array, h: np.uint64, value: int) -> None:
     """Enter record `value`, whose hash is `h`."""
-    mask = np.uint64(table.shape[0] - 1)
+    mask = u64(table.shape[0] - 1)
     i = h & mask
     while table[i] >= 0:
-        i = (i + np.uint64(1)) & mask
+        i = (i + u64(1)) & mask
     table[i] = value
 
 
 @inner
 def drop(table: Array, records: Array, h: np.uint64, value: int) -> None:
     """Take `value` out. Backward-shift deletion: no tombstones, so that tables never fill up with them."""
-    mask = np.uint64(table.shape[0] - 1)
+    mask = u64(table.shape[0] - 1)
     i = h & mask
     while table[i] != value:
-        i = (i + np.uint64(1)) & mask
+        i = (i + u64(1)) & mask
     j = i
     while True:
-        j = (j + np.uint64(1)) & mask
+        j = (j + u64(1)) & mask
         other = table[j]
         if other < 0:
             break

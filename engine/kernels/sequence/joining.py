@@ -11,7 +11,7 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import VARIABLE, truth, value
 from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.records import (
@@ -132,10 +132,10 @@ def _decided(T: Ptr[Tables], S: Ptr[Memory], f: int) -> int:
 def _memo_place(T: Ptr[Tables], S: Ptr[Memory], f: int) -> int:
     memo, vector = v.memo(S), v.vector(S)
     first, last = v.filters(T)[f].uses0, v.filters(T)[f].uses1
-    h = np.uint64(f + 1) * SPREAD
+    h = u64(f + 1) * SPREAD
     for u in range(first, last):
         h = mix(h, vector[v.uses(T)[u]])
-    mask = np.uint64(memo.shape[0] - 1)
+    mask = u64(memo.shape[0] - 1)
     i = h & mask
     while True:
         if memo[i, 0] == 0:
@@ -148,7 +148,7 @@ def _memo_place(T: Ptr[Tables], S: Ptr[Memory], f: int) -> int:
                     break
             if same:
                 return i64(i)
-        i = (i + np.uint64(1)) & mask
+        i = (i + u64(1)) & mask
 
 
 @kernel

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.hashing import hash_key, same_key
@@ -22,7 +22,7 @@ NEVER_SEEN = -(1 << 62)
 @inner
 def _lead_place(S: Ptr[Memory], number: int, width: int, h: np.uint64) -> int:
     """Where the lead's values (in `v.key(S)`) are or belong in the lead table."""
-    mask = np.uint64(v.lead_table(S).shape[0] - 1)
+    mask = u64(v.lead_table(S).shape[0] - 1)
     i = h & mask
     while True:
         at = i64(v.lead_table(S)[i])
@@ -30,7 +30,7 @@ def _lead_place(S: Ptr[Memory], number: int, width: int, h: np.uint64) -> int:
             return i64(i)
         if v.lead_keys(S)[at, 0] == number and same_key(v.lead_keys(S), at, 2, v.key(S), width):
             return i64(i)
-        i = (i + np.uint64(1)) & mask
+        i = (i + u64(1)) & mask
 
 
 @inner

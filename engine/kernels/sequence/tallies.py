@@ -5,13 +5,11 @@ A tally is a record by (bucket, edge, key), found by hash. Python takes all of t
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import add, carries, members
 from oxiseq.engine.kernels.matches.records import DONE, NEED_LIMBS
 from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.records import BUCKET_ORIGIN, BUCKET_WIDTH, NEED_TALLIES, TALLIES, Memory, Tables
@@ -26,10 +24,10 @@ def tally(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, clock: int) -> int:
         bucket = (clock - scalars[BUCKET_ORIGIN]) // scalars[BUCKET_WIDTH]
     width = v.edges(T)[edge].width
     pending = v.pending_keys(S)
-    h = mix(np.uint64(bucket) * SPREAD, edge)
+    h = mix(u64(bucket) * SPREAD, edge)
     for c in range(width):
         h = mix(h, pending[i, c])
-    mask = np.uint64(table.shape[0] - 1)
+    mask = u64(table.shape[0] - 1)
     slot = h & mask
     while table[slot] >= 0:
         at = i64(table[slot])
@@ -39,7 +37,7 @@ def tally(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, clock: int) -> int:
                 c += 1
             if c == width:
                 return _add(S, at, i64(v.pending(S)[i, 1]))
-        slot = (slot + np.uint64(1)) & mask
+        slot = (slot + u64(1)) & mask
     at = scalars[TALLIES]
     if at == keys.shape[0]:
         return NEED_TALLIES

@@ -14,10 +14,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from oxiseq.engine import kinds
 from oxiseq.engine.arrays.declared import Arrays, array
+from oxiseq.engine.kernels.compiling.as_python import intrinsic_or
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
@@ -68,7 +68,7 @@ _QUOTE, _BACKSLASH, _AT = 0x22, 0x5C, 0x40
 _PREFIX_BYTES: Final = 7
 
 
-@intrinsic
+@intrinsic_or(lambda number: int(np.float64(number).view(np.int64)))
 def _bits_of(typing_context: Any, number: Any) -> tuple[Any, Any]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], ir.IntType(64))

@@ -18,7 +18,7 @@ import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.raw import byte, move, set_byte, set_word, word
 from oxiseq.engine.kernels.memory.scan import every, find_byte, find_special
 from oxiseq.engine.kernels.terms.numerals import (
@@ -85,7 +85,7 @@ _QUOTES: Final = every(_QUOTE)
 @inner
 def has_class(c: int, classes: int) -> bool:
     """Whether a byte is in one of the classes."""
-    return (_CLASSES[np.uint64(c)] & classes) != 0
+    return (_CLASSES[u64(c)] & classes) != 0
 
 
 # --- IRIs and blank nodes ---------------------------------------------------------------------------
@@ -236,10 +236,10 @@ def _datatype(at: int, end: int) -> np.uint64:
             size = end - 1 - at
             name = word(at)
             if size < 8:
-                return name & ((np.uint64(1) << np.uint64(8 * size)) - np.uint64(1))
+                return name & ((u64(1) << u64(8 * size)) - u64(1))
             if size == 8:
                 return name
-            if size == 13 and name == _N_STAMP and word(at + 8) & np.uint64(0xFFFFFFFFFF) == _N_STAMP_END:
+            if size == 13 and name == _N_STAMP and word(at + 8) & u64(0xFFFFFFFFFF) == _N_STAMP_END:
                 return _STAMP
             return _RESERVED
     if size > 19 and word(at) == _XSD_0 and word(at + 11) == _W3C_END:
@@ -337,9 +337,9 @@ def _other_literal(
     if name == _N_BOOLEAN:
         size = quote - (at + 1)
         text = word(at + 1)
-        if size == 4 and text & np.uint64(0xFFFFFFFF) == _N_TRUE:
+        if size == 4 and text & u64(0xFFFFFFFF) == _N_TRUE:
             return PLAIN, kinds.BOOLEAN, 1.0, 1, ALL_EXACT, 0
-        if size == 5 and text & np.uint64(0xFFFFFFFFFF) == _N_FALSE:
+        if size == 5 and text & u64(0xFFFFFFFFFF) == _N_FALSE:
             return PLAIN, kinds.BOOLEAN, 0.0, 0, ALL_EXACT, 0
         return UNUSUAL, 0, 0.0, 0, 0, 0
     if name == _N_STRING and plain_text(at + 1, quote):

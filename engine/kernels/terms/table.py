@@ -16,7 +16,7 @@ from oxiseq.engine import kinds
 from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.hashing import SPREAD
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.raw import byte, get, half, move, put, put_half, put_number, same, set_byte, word
 
@@ -73,22 +73,22 @@ def _entry(D: Terms, e: int) -> int:
 @inner
 def hashed(data: int, start: int, stop: int) -> np.uint64:
     """A hash of data[start:stop], u64; `data` is an address."""
-    h = np.uint64(stop - start) * SPREAD
+    h = u64(stop - start) * SPREAD
     at = data + start
     last = data + stop - 8
     while at < last:
-        h = (h ^ word(at)) * np.uint64(0xFF51AFD7ED558CCD)
-        h ^= h >> np.uint64(32)
+        h = (h ^ word(at)) * u64(0xFF51AFD7ED558CCD)
+        h ^= h >> u64(32)
         at += 8
     if stop - start >= 8:
         h ^= word(last)  # it overlaps the word before
     else:
         while at < data + stop:
-            h = (h << np.uint64(8)) ^ np.uint64(byte(at))
+            h = (h << u64(8)) ^ u64(byte(at))
             at += 1
-    h ^= h >> np.uint64(32)  # the last bytes of a text are the highest of a word: bring them down to the slots
-    h *= np.uint64(0xC4CEB9FE1A85EC53)
-    return h ^ (h >> np.uint64(29))
+    h ^= h >> u64(32)  # the last bytes of a text are the highest of a word: bring them down to the slots
+    h *= u64(0xC4CEB9FE1A85EC53)
+    return h ^ (h >> u64(29))
 
 
 @inner

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.choice import memory as m
 from oxiseq.engine.kernels.memory.hashing import mix
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
@@ -23,15 +21,15 @@ def with_row(M: Ptr[m.ChoiceMemory], parent: int, node: int) -> int:
 def _class_of(M: Ptr[m.ChoiceMemory], parent: int, position: int) -> int:
     """The class of `parent`'s positions and a larger one; -1: there is no room for it."""
     state, classes, table = m.state(M), m.classes(M), m.table(M)
-    mask = np.uint64(table.shape[0] - 1)
-    i = mix(mix(np.uint64(1), parent), position) & mask
+    mask = u64(table.shape[0] - 1)
+    i = mix(mix(u64(1), parent), position) & mask
     while True:
         c = i64(table[i])
         if c < 0:
             break
         if classes[c].parent == parent and classes[c].position == position:
             return c
-        i = (i + np.uint64(1)) & mask
+        i = (i + u64(1)) & mask
     c = state[m.CLASSES]
     if c == classes.shape[0]:
         return -1

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.frozen import memory as f
-from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
@@ -108,11 +106,11 @@ def count_ways(M: Ptr[f.FrozenMemory]) -> int:
     limbs = ways.shape[1]
     for n in range(f.state(M)[f.FROZEN]):
         for limb in range(limbs):
-            ways[n, limb] = np.uint64(0)
+            ways[n, limb] = u64(0)
         if blocked[n] != 0:
             continue
         if f.pos(M)[n] >= 0 and kids[n, 0] < 0:
-            ways[n, 0] = np.uint64(1)
+            ways[n, 0] = u64(1)
             continue
         for j in range(3):
             if kids[n, j] >= 0 and _adds_too_much(ways, n, i64(kids[n, j])):
@@ -126,10 +124,10 @@ def count_above(M: Ptr[f.FrozenMemory]) -> None:
     kids, above, root = f.kids(M), f.above(M), f.state(M)[f.ROOT]
     for n in range(f.state(M)[f.FROZEN]):
         for limb in range(above.shape[1]):
-            above[n, limb] = np.uint64(0)
+            above[n, limb] = u64(0)
     if root < 0:
         return
-    above[root, 0] = np.uint64(1)
+    above[root, 0] = u64(1)
     for n in range(root, -1, -1):
         for j in range(3):
             if f.blocked(M)[n] == 0 and kids[n, j] >= 0:
@@ -139,13 +137,13 @@ def count_above(M: Ptr[f.FrozenMemory]) -> None:
 @inner
 def _adds_too_much(sums: Array, n: int, other: int) -> bool:
     """Add row `other` to row `n`; whether the sum needs more limbs."""
-    carry = np.uint64(0)
+    carry = u64(0)
     for limb in range(sums.shape[1]):
         part = sums[n, limb] + sums[other, limb]
-        over = np.uint64(1) if part < sums[n, limb] else np.uint64(0)
+        over = u64(1) if part < sums[n, limb] else u64(0)
         total = part + carry
         if total < part:
-            over = np.uint64(1)
+            over = u64(1)
         sums[n, limb] = total
         carry = over
-    return carry != np.uint64(0)
+    return carry != u64(0)
