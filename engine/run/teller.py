@@ -6,12 +6,13 @@ In the flow: finder → **answers**. Queries with the same output for the same m
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.extras import needed
 from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.omissions import InstantError, LeftOut, Streak
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.counted import CountedEntries
 from oxiseq.engine.output.entries import InstantNumbers, instants_of
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
 else:
     composing = needed("oxiseq.engine.output.composing")
     counted_rows = needed("oxiseq.engine.output.counted_rows")
+
+
+class Told(NamedTuple):
+    """What has been found, and the instants that are left out."""
+
+    batches: Sequence[MatchBatch]
+    omitted: Sequence[InstantError]
 
 
 class Teller:
@@ -55,7 +63,8 @@ class Teller:
         window = plan.window
         self._ranks = self._writer.ranks
         self._numbers = InstantNumbers(2 * window.size) if window is not None and window.events else None
-        self._told: tuple[Findings, list[MatchBatch] | Exception] | None = None
+        self._streak = Streak(terms.bounds)
+        self._told: tuple[Findings, Told | Exception] | None = None
         terms.register(self)
 
     def held_ids(self) -> Iterator[AnyIds]:
@@ -64,18 +73,29 @@ class Teller:
         if self._summaries is not None:
             yield from self._summaries.held_ids()
 
-    def tell(self, part: Part, findings: Findings, finder: Finder) -> list[MatchBatch]:
-        """The answers that a part of the instants gives; the same for every caller. Raises
-        LimitError, also to everyone."""
+    def tell(self, part: Part, findings: Findings, finder: Finder) -> Told:
+        """The answers that a part of the instants gives; the same for every caller. Raises its error to everyone,
+        too."""
         if self._told is None or self._told[0] is not findings:
             try:
-                self._told = findings, self._answers(part, findings, finder)
+                batches = self._answers(part, findings, finder)
+                self._streak.note((time for batch in batches for time in batch.at.tolist()), self._left_out())
+                self._told = findings, Told(batches, self._streak.take())
             except Exception as error:
                 self._told = findings, error
         told = self._told[1]
         if isinstance(told, Exception):
             raise told
-        return list(told)
+        return told
+
+    def _left_out(self) -> LeftOut:
+        """The instants of the part that it leaves out."""
+        left_out = dict(self._writer.take_left_out())
+        if self._ranks is not None:
+            left_out |= self._ranks.take_left_out()
+        if self._summaries is not None:
+            left_out |= self._summaries.due.take_left_out()
+        return left_out
 
     @property
     def paged(self) -> int:
@@ -186,6 +206,7 @@ class Teller:
         """Its state between batches, and the KB's answers for the rows held."""
         return {
             "answers": self._writer.save(rows, terms),
+            "left_out": self._streak.running,
             "summaries": None if self._summaries is None else self._summaries.save(terms),
             "numbers": None if self._numbers is None else self._numbers.save(),
         }
@@ -205,6 +226,7 @@ class Teller:
 
     def restore(self, state: State, terms: KnownTerms) -> list[dict[str, KbAnswer]]:
         """Continue from a saved state, with one that has not emitted anything; the KB's answers for rows, by epoch."""
+        self._streak.running = int(state.get("left_out", 0))
         if self._summaries is not None:
             self._summaries.restore(state["summaries"], terms)
         if self._numbers is not None:
