@@ -205,6 +205,14 @@ ALTER TABLE stream ADD COLUMN checksum TEXT NOT NULL DEFAULT ''; -- '': it has n
 )
 
 
+_READ_ALIKE: Final = 7
+"""An earlier version that is read as it is."""
+_AS_NOW: Final = """
+CREATE TEMP VIEW query AS SELECT *, '' AS omitted, '' AS checksum FROM main.query;
+CREATE TEMP VIEW sink AS SELECT *, '' AS checksum FROM main.sink;
+CREATE TEMP VIEW stream AS SELECT *, '' AS checksum FROM main.stream;
+"""
+"""What its tables lack, for who reads them."""
 RECEIVED: Final = (("entry", "received"), ("match_batch", "received"), ("receipt", "received"), ("session", "changed"))
 """Tables of which retention deletes what is old, and the column that says since when it is there."""
 
@@ -290,7 +298,9 @@ def open_reader(path: Path) -> Writing:
         version = _check(connection, path)
         if not version:
             raise JournalError(f"{path}: there is no journal: the file is empty")
-        if version < VERSION:
+        if version == _READ_ALIKE:
+            connection.executescript(f"PRAGMA query_only = 0; {_AS_NOW} PRAGMA query_only = 1;")
+        elif version < VERSION:
             raise VersionError(f"{path}: is of version {version}; opened for writing it becomes one of {VERSION}")
     except sqlite3.Error as error:
         connection.close()

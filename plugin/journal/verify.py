@@ -25,14 +25,17 @@ def faults(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _settings(connection: sqlite3.Connection) -> Iterator[str]:
-    """Of texts that are not what was stored."""
-    found = f"SELECT name FROM query WHERE state <> ? AND checksum <> {CHECKSUMS['query']}"
+    """Of texts that are not what was stored; of those that an earlier version stored nothing is known."""
+    found = f"SELECT name FROM query WHERE state <> ? AND checksum NOT IN ('', {CHECKSUMS['query']})"
     for (name,) in connection.execute(found, (DELETED,)):
         yield f"query {name!r}: its text, its language or its options are not what was registered"
-    found = f"SELECT q.name, s.name FROM sink s JOIN query q ON q.id = s.query WHERE s.checksum <> {CHECKSUMS['sink']}"
+    found = (
+        "SELECT q.name, s.name FROM sink s JOIN query q ON q.id = s.query"
+        f" WHERE s.checksum NOT IN ('', {CHECKSUMS['sink']})"
+    )
     for query, name in connection.execute(found):
         yield f"sink {name!r} of query {query!r}: its settings are not what was stored"
-    found = f"SELECT iri FROM stream WHERE mapping || checksum <> '' AND checksum <> {CHECKSUMS['stream']}"
+    found = f"SELECT iri FROM stream WHERE checksum NOT IN ('', {CHECKSUMS['stream']})"
     for (iri,) in connection.execute(found):
         yield f"stream <{iri}>: its mapping is not what was stored"
 

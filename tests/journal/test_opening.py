@@ -130,9 +130,11 @@ def test_what_version_7_holds_gets_its_checksums(path: Path) -> None:
         for table in ("query", "sink", "stream"):
             other.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
         other.executescript("ALTER TABLE query DROP COLUMN omitted; PRAGMA user_version = 7;")
-    with Journal(path) as journal:
-        assert journal.verify() == []
-        assert journal.queries.get("q").omitted is None
+    for read_only in (True, False):
+        with Journal(path, read_only=read_only) as journal:
+            assert journal.verify() == []
+            assert journal.queries.get("q").omitted is None and journal.streams.get(STREAM).mapping == "{}"
+            assert [(row.query, row.name) for row in journal.sinks.all()] == [("q", "s")]
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("UPDATE query SET text = 'Text' WHERE name = 'q'")
         other.execute("UPDATE sink SET config = '{}'")
