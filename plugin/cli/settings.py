@@ -193,7 +193,7 @@ class ServeSettings:
         SERVED.matches,
         "The most matches or rows of a query at one instant; beyond it the instant is left out.",
         "N",
-        type=click.IntRange(min=1),
+        type=click.IntRange(min=1, max=1 << 31),
     )
     event_triples: int = _setting(
         4_000_000, "The most triples of events held in memory for SPARQL queries.", "N", type=click.IntRange(min=1)
