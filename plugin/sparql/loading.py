@@ -14,7 +14,7 @@ cannot be loaded refuses the whole update, unless LOAD says SILENT: then nothing
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +22,7 @@ from pyoxigraph import NamedNode, RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.changes.tokens import Token, tokens
-from oxiseq.engine.attended import check
+from oxiseq.engine.attended import check, looking
 from oxiseq.engine.bodies import whole_body
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
@@ -238,18 +238,11 @@ def _body(response: httpx.Response, room: int, deadline: float) -> bytes:
         raise Problem(502, "cannot be read", f"it is packed by {response.headers['content-encoding']}, unasked")
     _format_of(response)
     try:
-        return whole_body(_attended(response.iter_raw()), room, deadline)
+        return whole_body(iter(looking(response.iter_raw().__next__), None), room, deadline)
     except LimitError:
         raise _too_big(room) from None
     except TimeoutError:
         raise Problem(504, "no answer in time") from None
-
-
-def _attended(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """As long as somebody waits for them."""
-    for piece in pieces:
-        check()
-        yield piece
 
 
 def _format_of(response: httpx.Response) -> RdfFormat:
