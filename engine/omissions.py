@@ -8,7 +8,7 @@ Nothing of such an instant is emitted, the state goes on as documented in docs/e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from oxiseq.engine.bounds import InstantBound, InstantBounds
 from oxiseq.engine.errors import LimitError
@@ -120,7 +120,7 @@ class Omissions:
         return (*more, *(f"left out: {each}" for each in self.last))
 
     @classmethod
-    def restored(cls, state: State | None) -> Omissions:
+    def restored(cls, state: Mapping[str, Any] | None) -> Omissions:
         """Saved ones; None: of a version that left out none."""
         return NO_OMISSIONS if state is None else cls(int(state["count"]), tuple(state["last"]), bool(state["over"]))
 

@@ -67,6 +67,8 @@ class Buffer(Addressed[Flowing]):
         self.width = width
         self.raw: tuple[int, ...] = ()
         """Which columns hold numbers, not ids."""
+        self.most = MOST_ROWS
+        """Rows past which it does not grow: a query over the store may have fewer."""
         self.bound = MOST_ROWS
         """Rows of one tick, past which LimitError is raised."""
         self._count = np.zeros(1, np.int64)
@@ -149,12 +151,12 @@ class Buffer(Addressed[Flowing]):
             raise LimitError(bound + 1, bound, MADE.what)
 
     def grow(self) -> None:
-        """Twice the room, its rows kept. Raises LimitError past MOST_ROWS, and past `bound`."""
+        """Twice the room, its rows kept. Raises LimitError past `most`, and past `bound`."""
         self.check()
         at, weight, rows, _ = self._arrays
-        if len(at) >= MOST_ROWS:
+        if len(at) >= self.most:
             what = "rows that an operator makes of one batch of changes; push smaller batches, or ask for less"
-            raise LimitError(len(at), MOST_ROWS, what)
-        room = min(max(2 * len(at), 16), MOST_ROWS)
+            raise LimitError(len(at), self.most, what)
+        room = min(max(2 * len(at), 16), self.most)
         self._own = True
         self._point(longer(at, room), longer(weight, room), longer(rows, room))

@@ -43,7 +43,7 @@ class MatchSieve:
         for low in range(0, found.count, _AT_ONCE):
             matches = [found.at(i) for i in range(low, min(low + _AT_ONCE, found.count))]
             kept += [matches[i] for i in self._writer.passing(Found.of(matches), self._rows).tolist()]
-        for bound, given in self.take_left_out().values():
+        for bound, given in self._writer.take_left_out().values():
             raise LimitError(given, self._most, bound.what)
         return put_matches(S, kept)
 

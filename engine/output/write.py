@@ -21,7 +21,6 @@ from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.omissions import LeftOut
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns
 from oxiseq.engine.output.parts import MatchRows
@@ -329,7 +328,7 @@ class AnswerWriter:
             self._left_out[time] = MATCHES, int(min(count, NO_LIMIT))
         return np.flatnonzero(~beyond[place])
 
-    def take_left_out(self) -> LeftOut:
+    def take_left_out(self) -> dict[int, tuple[InstantBound, int]]:
         """The instants since the last call of which the knowledge base makes more matches than are listed."""
         left_out, self._left_out = self._left_out, {}
         return left_out

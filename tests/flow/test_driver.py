@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from profiles import drawn
 from pyoxigraph import Literal, NamedNode
 
-from oxiseq.engine.flow import delta
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import KEPT_ROOM, Buffer, Delta
 from oxiseq.engine.flow.flow import Flow
@@ -132,11 +131,12 @@ def test_room_that_one_batch_needed_is_given_back() -> None:
     assert len(made._arrays.at) <= KEPT_ROOM
 
 
-def test_an_operator_that_fails_fails_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operator_that_fails_fails_for_good() -> None:
     terms, ids = terms_of(2)
     flow = Flow(PLAN, terms)
     flow.step(0)
-    monkeypatch.setattr(delta, "MOST_ROWS", 16)
+    for node in flow.nodes:
+        node.out.most = 16
     flow.feed(A, delta_of([(1, 1, (n % 2, 1)) for n in range(40)], ids))
     with pytest.raises(Exception, match="rows that an operator makes") as first:
         flow.step(1)
