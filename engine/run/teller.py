@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from oxiseq.engine.bounds import InstantBound
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, LeftOut, Streak
@@ -90,7 +92,7 @@ class Teller:
 
     def _left_out(self) -> LeftOut:
         """The instants of the part that it leaves out."""
-        left_out = dict(self._writer.take_left_out())
+        left_out: dict[int, tuple[InstantBound, int | LimitError]] = {**self._writer.take_left_out()}
         if self._ranks is not None:
             left_out |= self._ranks.take_left_out()
         if self._summaries is not None:
