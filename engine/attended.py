@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 from oxiseq.engine.errors import OxiseqError
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _GONE: Final[ContextVar[Callable[[], bool] | None]] = ContextVar("oxiseq_gone", default=None)
 
 
@@ -32,6 +34,20 @@ def attended(gone: Callable[[], bool]) -> Iterator[None]:
 def is_attended() -> bool:
     """Whether somebody may go."""
     return _GONE.get() is not None
+
+
+def looking(step: Callable[P, T], every: int = 1) -> Callable[P, T]:
+    """The function as it is, but at each `every`-th call it is looked whether somebody waits: else AbandonedError."""
+    calls = 0
+
+    def looked(*given: P.args, **named: P.kwargs) -> T:
+        nonlocal calls
+        calls += 1
+        if not calls % every:
+            check()
+        return step(*given, **named)
+
+    return looked
 
 
 def check() -> None:

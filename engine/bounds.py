@@ -23,12 +23,16 @@ MAPPINGS: Final = InstantBound("mappings", "mappings of a graph pattern on one e
 MADE: Final = InstantBound(
     "made", "rows that an operator makes at one instant; join by a variable, or shorten the window"
 )
+KEPT: Final = InstantBound("matches", "matches of one window that are kept until it closes (write a smaller LIMIT)")
+REPORTS: Final = InstantBound("reports", "moments of REPORT EVERY between two instants (write a longer EVERY)")
+STEPS: Final = InstantBound("steps", "steps of the automaton that one event takes")
 TRIPLES: Final = InstantBound("triples", "triples that rules derive at one instant; do they make new terms for ever?")
 
 
 @dataclass(frozen=True, slots=True)
 class InstantBounds:
-    """Most of each at one instant; `choices` and `mappings` have limits of their own. `running`: instants left out one
+    """Most of each at one instant; `choices`, `mappings`, `reports` and `steps` have limits
+    of their own. `running`: instants left out one
     after the other until the query is set aside."""
 
     matches: int = 1 << 20

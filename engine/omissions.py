@@ -7,8 +7,8 @@ Nothing of such an instant is emitted, the state goes on as documented in docs/e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from oxiseq.engine.bounds import InstantBound, InstantBounds
 from oxiseq.engine.errors import LimitError
@@ -16,18 +16,10 @@ from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.saved import Stateful, value
 from oxiseq.grammar.records import dataclass
 
+LeftOut: TypeAlias = Mapping[int, tuple[InstantBound, int | LimitError]]
+"""Instants (µs) that are beyond a bound: how many there are of what, or the limit that has been exceeded."""
 _NAMED: Final = 10
 """Instants that are named; all are counted."""
-
-
-def exceeded(bounds: InstantBounds, bound: InstantBound, given: int, instant: int, running: int) -> InstantError:
-    """The error of an instant (µs) that has `given`; it is the one of this number running."""
-    return beyond(bounds, bound, LimitError(given, getattr(bounds, bound.name), bound.what), instant, running)
-
-
-def beyond(bounds: InstantBounds, bound: InstantBound, error: LimitError, instant: int, running: int) -> InstantError:
-    """A limit that has been exceeded at an instant (µs)."""
-    return InstantError(error.given, error.limit, error.what, bound.name, instant, running >= bounds.running)
 
 
 class Streak(Stateful):
@@ -47,13 +39,33 @@ class Streak(Stateful):
     def leave_out(self, bound: InstantBound, given: int | LimitError, instant: int) -> None:
         """An instant (µs) has so many, or is beyond a limit."""
         self.running += 1
-        told = exceeded if isinstance(given, int) else beyond
-        self._omitted.append(told(self.bounds, bound, given, instant, self.running))  # type: ignore[arg-type]  # as told
+        error = given
+        if isinstance(error, int):
+            error = LimitError(error, getattr(self.bounds, bound.name), bound.what)
+        self._omitted.append(InstantError(error.given, error.limit, error.what, bound.name, instant, self.over))
 
     def give_up(self, bound: InstantBound, error: LimitError, instant: int) -> None:
         """An instant (µs) is beyond a limit, and the state that it has left cannot be mended: it is the last one."""
         self.running = max(self.running, self.bounds.running - 1)
         self.leave_out(bound, error, instant)
+
+    def note(self, answered: Iterable[int], left_out: LeftOut, *, final: bool = False) -> int | None:
+        """Instants that are answered and instants that are left out, in order of time, up to the one that sets the
+        query aside, which is returned. `final`: the state that a limit has left cannot be mended."""
+        if not left_out and not self.running:
+            return None
+        for time in sorted({*left_out, *answered}):
+            if time not in left_out:
+                self.answered()
+                continue
+            bound, given = left_out[time]
+            if final and isinstance(given, LimitError):
+                self.give_up(bound, given, time)
+            else:
+                self.leave_out(bound, given, time)
+            if self.over:
+                return time
+        return None
 
     @property
     def over(self) -> bool:

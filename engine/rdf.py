@@ -25,7 +25,7 @@ import numpy as np
 import pyoxigraph
 from pyoxigraph import Quad, RdfFormat
 
-from oxiseq.engine.attended import check, is_attended
+from oxiseq.engine.attended import is_attended, looking
 from oxiseq.engine.jsonld import FewContexts, check_contexts
 from oxiseq.engine.kernels.memory import nesting
 from oxiseq.engine.kernels.memory.nesting import json_depth, xml_depth
@@ -75,7 +75,7 @@ class RefusedTextError(SyntaxError):
 def parse(content: Content, format: RdfFormat, **options: Any) -> Iterator[Quad]:
     """As `pyoxigraph.parse`; reading continues after a bad statement, as there. Raises SyntaxError, ValueError,
     OSError."""
-    return _Quads(pyoxigraph.parse(guarded(content, format), format, **options))
+    return _quads(pyoxigraph.parse(guarded(content, format), format, **options))
 
 
 def rewritten(content: bytes | str, format: RdfFormat, into: RdfFormat) -> bytes:
@@ -83,7 +83,7 @@ def rewritten(content: bytes | str, format: RdfFormat, into: RdfFormat) -> bytes
     Raises SyntaxError, and ValueError for named graphs that `into` cannot have."""
     try:
         quads = pyoxigraph.parse(guarded(content, format), format)
-        text = pyoxigraph.serialize(_Quads(quads) if is_attended() else quads, format=into)
+        text = pyoxigraph.serialize(_quads(quads) if is_attended() else quads, format=into)
     except MemoryError as error:
         raise as_syntax_error(error) from error
     assert text is not None  # it is only when a file is given
@@ -155,12 +155,7 @@ class Attended:
     """Long bytes as a file whose `read` raises AbandonedError once nobody waits for them."""
 
     def __init__(self, content: bytes) -> None:
-        self.content, self._file = content, io.BytesIO(content)
-
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes, as many as the parser asks for."""
-        check()
-        return self._file.read(size)
+        self.content, self.read = content, looking(io.BytesIO(content).read)
 
 
 def _in_memory(content: IO[bytes]) -> bytes | IO[bytes]:
@@ -204,23 +199,16 @@ def _by_ending(path: str | Path) -> RdfFormat | None:
     return RdfFormat.from_extension(Path(path).suffix.removeprefix("."))
 
 
-class _Quads:
-    """A parser's quads, as long as somebody waits for them."""
+def _quads(parser: Iterator[Quad]) -> Iterator[Quad]:
+    """A parser's quads, as long as somebody waits for them, also those behind a bad statement."""
 
-    def __init__(self, parser: Iterator[Quad]) -> None:
-        self._parser, self._read = parser, 0
-
-    def __iter__(self) -> Iterator[Quad]:
-        return self
-
-    def __next__(self) -> Quad:
-        self._read += 1
-        if not self._read % _FEW:
-            check()
+    def following() -> Quad:
         try:
-            return next(self._parser)
+            return next(parser)
         except MemoryError as error:
             raise as_syntax_error(error) from error
+
+    return iter(looking(following, _FEW), None)
 
 
 class Guarded:

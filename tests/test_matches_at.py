@@ -15,10 +15,10 @@ from strategies import Situation, situations
 from test_differential import WITHOUT_SHRINKING, fail_small
 
 import oxiseq
+from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.matches import paging
-from oxiseq.engine.output import ranked
-from oxiseq.engine.plan import query as planning
+from oxiseq.engine.terms import dictionary
 from oxiseq.grammar import load, render
 from oxiseq.grammar.render_ceql import render_ceql
 from oxiseq.languages.ceql.language import Ceql
@@ -138,11 +138,10 @@ def test_the_matches_behind_a_count() -> None:
 
 
 def test_what_has_to_be_listed_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (planning, ranked):
-        monkeypatch.setattr(each, "MOST_LISTED", 100)
+    monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(matches=100))
     filtered = oxiseq.Query(LOOP.replace("B:+ : C)", "B:+ : C) FILTER(SUM(?b) > 3)"))
     assert filtered.matches_at({S: loop(3)}, 4, 1, 1).total == 3
-    with pytest.raises(LimitError, match="listed for ORDER BY"):
+    with pytest.raises(LimitError, match="matches that end at one instant"):
         filtered.matches_at({S: loop(12)}, 13)
 
 

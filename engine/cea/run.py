@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.bounds import STEPS
 from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.events import MarkedEvents, sizes_of
 from oxiseq.engine.cea.held import Holders
@@ -28,6 +29,7 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import Placed, plain
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
@@ -187,7 +189,10 @@ class CeaRun(MatchRunner[k.Memory]):
             elif need == matches.NEED_CHOICE:
                 self._choose(partial(self._chosen, int(time[at])), int(time[at]))
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
-                self._learn(need)
+                try:
+                    self._learn(need)
+                except LimitError as error:
+                    self._pass_over(E.arrays.symbol, at, int(time[at]), error)
             else:
                 self._memory = grow(self._memory, need)
         self._drain()
@@ -358,6 +363,12 @@ class CeaRun(MatchRunner[k.Memory]):
         numbers[0] = 1
         call(renumber, Pointers(self._memory), numbers)
         cache.rebuild(numbers)
+
+    def _pass_over(self, symbols: NDArray[np.uint64], at: int, instant: int, error: LimitError) -> None:
+        """The event at an instant (µs) takes too many steps: no letter reads it. If it has none already, the query is
+        set aside."""
+        self._note(STEPS, error, instant, final=not symbols[at].any())
+        symbols[at] = 0
 
     def _tell_counts(self, ends: Ends) -> None:
         """What the kernel has counted since the last time."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from pyoxigraph import Literal, Variable
@@ -26,29 +27,25 @@ def with_shared_blank_nodes(algebra: T) -> T:
     QueryError where the first of them has no name."""
     if sum(map(_labelled, parts(algebra, Call))) < 2:
         return algebra
-    try:
-        return changed(algebra, _sharing)
-    except QueryError as error:
-        text: str = getattr(algebra, "text", "")
-        raise QueryError(error.message, error.span, text, hint=error.hint, code=error.code) from None
+    return changed(algebra, partial(_sharing, getattr(algebra, "text", "")))
 
 
 def _labelled(expression: object) -> bool:
     return isinstance(expression, Call) and expression.name == "BNODE" and bool(expression.args)
 
 
-def _sharing(part: Any) -> Any:
+def _sharing(text: str, part: Any) -> Any:
     match part:
         case SubSelect(projection=[*_] as columns):
-            return replace(part, projection=_shared(columns))
+            return replace(part, projection=_shared(text, columns))
         case Group(elements):
-            return replace(part, elements=_shared(elements))
+            return replace(part, elements=_shared(text, elements))
         case Select(columns=[*_] as columns) | Construct(columns=[*_] as columns):
-            return replace(part, columns=_shared(columns))
+            return replace(part, columns=_shared(text, columns))
     return part
 
 
-def _shared(columns: Iterable[Any]) -> tuple[Any, ...]:
+def _shared(text: str, columns: Iterable[Any]) -> tuple[Any, ...]:
     """Columns, or elements of a group, in the order in which later ones see earlier ones."""
     made: list[tuple[Expression, Variable]] = []
     nameless: list[Call] = []
@@ -65,7 +62,7 @@ def _shared(columns: Iterable[Any]) -> tuple[Any, ...]:
         shared.append(column)
         for call in filter(_labelled, parts(expression, Call)):
             if not any(call.args == (label,) for label, _ in made):
-                _check(call, nameless)
+                _check(text, call, nameless)
             if call is not expression:
                 nameless.append(call)
         if isinstance(expression, Call) and _labelled(expression):
@@ -73,7 +70,7 @@ def _shared(columns: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(shared)
 
 
-def _check(call: Call, nameless: Iterable[Call]) -> None:
+def _check(text: str, call: Call, nameless: Iterable[Call]) -> None:
     """Raise QueryError if its label may be that of an earlier one whose node has no name."""
     for earlier in nameless:
         labels = earlier.args[0], call.args[0]
@@ -81,6 +78,7 @@ def _check(call: Call, nameless: Iterable[Call]) -> None:
             raise QueryError(
                 "BNODE with this label may stand twice in one solution, the first time within another expression",
                 call.span,
+                text,
                 hint="write BIND(BNODE(...) AS ?node) before both, and ?node in their places",
                 code="bnode",
             )

@@ -68,7 +68,7 @@ class Buffer(Addressed[Flowing]):
         self.raw: tuple[int, ...] = ()
         """Which columns hold numbers, not ids."""
         self.most = MOST_ROWS
-        """Rows past which it does not grow."""
+        """Rows past which it does not grow: a query over the store may have fewer."""
         self.bound = MOST_ROWS
         """Rows of one tick, past which LimitError is raised."""
         self._count = np.zeros(1, np.int64)

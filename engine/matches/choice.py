@@ -61,7 +61,9 @@ class Chooser:
             outcome = call(choose, Pointers(self._memory._replace(nodes=nodes, **given)))
             if outcome == c.CHOSEN:
                 picked = self._memory.picked[: self._memory.state[c.PICKED]]
-                return put_finals(S if nodes is S.nodes else S._replace(nodes=nodes), picked)
+                if nodes is not S.nodes:  # whatever has rows for each node grows with them
+                    S = S.grow("nodes", len(nodes))._replace(nodes=nodes)
+                return put_finals(S, picked)
             if outcome == c.MORE_NODES:
                 nodes = longer(nodes, 2 * len(nodes))
             else:

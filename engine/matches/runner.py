@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic
 
 import numpy as np
 
-from oxiseq.engine.bounds import BOUNDS, CHOICES, MATCHES, InstantBounds
+from oxiseq.engine.bounds import BOUNDS, CHOICES, MATCHES, InstantBound, InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.kernels.memory.pointers import PointerTables
 from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.memory import M, begin_choice, more_out
-from oxiseq.engine.omissions import InstantError, beyond, exceeded
+from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.terms.saved import Stateful
 from oxiseq.grammar.algebra import Strategy
 
@@ -56,15 +56,16 @@ class MatchRunner(Stateful, Generic[M]):
         """Whether the query is to be set aside."""
         return bool(self._omitted) and self._omitted[-1].final
 
-    def _note(self, error: LimitError | None, instant: int, given: int = 0) -> None:
-        """An instant (µs) is left out, since a choice has raised an error, or since so many matches end there."""
+    def _note(self, bound: InstantBound, given: int | LimitError, instant: int, *, final: bool = False) -> None:
+        """An instant (µs) is left out: it has so many, or is beyond a limit. `final`: its state cannot be mended."""
         scalars = self._memory.scalars
-        scalars[k.OMITTED] += 1
-        running = scalars.item(k.OMITTED)
-        if error is None:
-            self._omitted.append(exceeded(self.bounds, MATCHES, given, instant, running))
+        streak = Streak(self.bounds, scalars.item(k.OMITTED))
+        if final and isinstance(given, LimitError):
+            streak.give_up(bound, given, instant)
         else:
-            self._omitted.append(beyond(self.bounds, CHOICES, error, instant, running))
+            streak.leave_out(bound, given, instant)
+        scalars[k.OMITTED] = streak.running
+        self._omitted += streak.take()
 
     def _begin_counting(self) -> None:
         """Before a batch: how many matches of an instant may be listed without knowing how many there are."""
@@ -77,7 +78,7 @@ class MatchRunner(Stateful, Generic[M]):
         try:
             self._memory = chosen()
         except LimitError as error:
-            self._note(error, instant)
+            self._note(CHOICES, error, instant)
             self._pass_by()
 
     def _pass_by(self) -> None:
@@ -100,7 +101,7 @@ class MatchRunner(Stateful, Generic[M]):
             return
         self._drain()
         self._parts = without_last(self._parts, scalars.item(k.EMITTED))
-        self._note(None, instant, given)
+        self._note(MATCHES, given, instant)
         if waited:  # the kernel has not come to the instant yet
             scalars[k.PROGRESS] = scalars[k.FINALS]
             scalars[[k.EMITTED, k.STACK]] = 0

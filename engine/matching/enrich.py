@@ -28,7 +28,7 @@ from oxiseq.grammar.render_sparql import base_clause
 from oxiseq.grammar.scope import certain_variables, visible_variables
 
 MAX_JOINED: Final = 50_000_000
-"""Rows of one join, past which LimitError is raised."""
+"""Rows of one join for all instants of a batch together, past which LimitError is raised: none of them is to blame."""
 
 Ids = NDArray[np.uint32]
 Places = NDArray[np.int64]
@@ -137,12 +137,12 @@ class KbAnswer:
             return {"rows": terms.ids(self.columns)}
         return {"rows": terms.ids(self.columns[np.unique(kb_row)])}
 
-    def semi_join(self, shared_values: Ids) -> NDArray[np.bool_]:
-        """bool[k]: which rows have a partner."""
-        keep = np.zeros(len(shared_values), np.bool_)
+    def partners(self, shared_values: Ids) -> Places:
+        """How many pairs each row is in."""
+        counts = np.zeros(len(shared_values), np.int64)
         for index, values, rows in self._parts(shared_values):
-            keep[rows] |= index.counts(values) > 0
-        return keep
+            counts[rows] += index.counts(values)
+        return counts
 
     def _shared(self) -> Ids:
         shared: Ids = self.columns[:, list(self.shared_places)]
@@ -216,7 +216,9 @@ class _Index:
         sizes = high - low
         total = int(sizes.sum())
         if total > MAX_JOINED:
-            raise LimitError(total, MAX_JOINED, "rows of a join with the knowledge base")
+            raise LimitError(
+                total, MAX_JOINED, "rows of a join with the knowledge base for one batch; push smaller batches"
+            )
         row = np.repeat(rows, sizes)
         ends = np.cumsum(sizes)
         within = np.arange(total) - np.repeat(ends - sizes, sizes)

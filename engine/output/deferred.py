@@ -15,18 +15,20 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.bounds import CHOICES, MATCHES, InstantBound
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.memory.growing import flat
 from oxiseq.engine.matches.found import Found
+from oxiseq.engine.omissions import LeftOut
 from oxiseq.engine.output.deadlines import UNKNOWN, Deadlines, NumberedInstants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful
 from oxiseq.grammar.algebra import Strategy
 from oxiseq.grammar.records import dataclass
 
-MOST_HELD: Final = 1_000_000
-"""Matches held at a time."""
+MOST_COMPARED: Final = 1 << 25
+"""Pairs of an end's matches that SELECT MAX compares, past which the end is left out: some seconds."""
 _NO_ROW: Final = 1 << 62
 NOTHING_WAITS: Final = -(1 << 61)
 """Instead of the latest start, where no sequence of an end waits for time: `SEQ(A; (B; N!)?)` has such ends."""
@@ -52,6 +54,8 @@ class _End:
     due: int = UNKNOWN
     closes: bool = False
     matches: list[_Held] = field(default_factory=list)
+    given: int = 0
+    """How many matches have come; if that is too many, none is held."""
 
 
 class Decided(NamedTuple):
@@ -80,6 +84,8 @@ class DeferredMatches(Stateful):
         self._strategy, self._deadlines = strategy, deadlines
         self._partition, self._together, self._in_order = partition, together, in_order
         self._ends: dict[tuple[int, int], _End] = {}
+        self._left_out: dict[int, tuple[InstantBound, int | LimitError]] = {}
+        """When ends were decided that are left out; none between batches."""
         self._count = 0
 
     @property
@@ -110,6 +116,7 @@ class DeferredMatches(Stateful):
         ends = [(*key, e.clock, e.latest, e.due, e.closes, len(e.matches)) for key, e in self._ends.items()]
         return {
             "undecided": np.array(ends, np.int64),
+            "given": np.array([end.given for end in self._ends.values()], np.int64),
             "rows": flat([match.rows for match in held], np.int64),
             "row_counts": _lengths([match.rows for match in held]),
             "times": flat(times, np.int64),
@@ -122,8 +129,12 @@ class DeferredMatches(Stateful):
         times = np.split(state["times"], np.cumsum(state["time_counts"]))
         held = [_Held(own, frozenset(when.tolist())) for own, when in zip(rows, times, strict=True)][:-1]
         at = 0
-        for time, partition, clock, latest, due, closes, count in state["undecided"].reshape(-1, 7).tolist():
-            self._ends[time, partition] = _End(clock, latest, due, bool(closes), held[at : at + count])
+        undecided = state["undecided"].reshape(-1, 7)
+        every = state["given"] if "given" in state else undecided[:, 6]  # earlier versions held all
+        for (time, partition, clock, latest, due, closes, count), given in zip(
+            undecided.tolist(), every.tolist(), strict=True
+        ):
+            self._ends[time, partition] = _End(clock, latest, due, bool(closes), held[at : at + count], given)
             at += count
         self._count = at
 
@@ -146,18 +157,21 @@ class DeferredMatches(Stateful):
                 partition = last.stored[:, self._partition].astype(np.int64)
             self.reach(last.time, partition, last.clock, rows.clocks(first >> PLACE_BITS))
 
-    def hold(self, found: Found, rows: RowStore) -> None:
-        """Take a run's matches. Raises LimitError."""
+    def hold(self, found: Found, rows: RowStore, most: int) -> None:
+        """Take a run's matches; of an end that has more than `most` none is held."""
         block = rows.take(found.rows >> PLACE_BITS)
         for low, high in zip(found.ends[:-1].tolist(), found.ends[1:].tolist(), strict=True):
             last = high - 1
             partition = 0 if self._partition is None else int(block.stored[last, self._partition])
             key = int(block.time[last]), partition
             end = self._ends.setdefault(key, _End(int(block.clock[last]), NOTHING_WAITS))
-            end.matches.append(_Held(found.rows[low:high], frozenset(block.time[low:high].tolist())))
-        self._count += len(found)
-        if self._count > MOST_HELD:
-            raise LimitError(self._count, MOST_HELD, "matches whose trailing negation or strategy is undecided")
+            end.given += 1
+            if end.given <= most:
+                end.matches.append(_Held(found.rows[low:high], frozenset(block.time[low:high].tolist())))
+                self._count += 1
+            elif end.matches:
+                self._count -= len(end.matches)
+                end.matches = []
 
     # --- what is decided ----------------------------------------------------------------------------
 
@@ -188,13 +202,24 @@ class DeferredMatches(Stateful):
         kept: list[_Held] = []
         at: list[int] = []
         for due, key in known:
-            matches = self._ends.pop(key).matches
+            end = self._ends.pop(key)
+            matches = end.matches
             self._count -= len(matches)
-            chosen = matches if self._strategy is None or not matches else _CHOICES[self._strategy](matches)
+            if end.given and not matches:
+                self._left_out[due] = MATCHES, end.given
+            try:
+                chosen = matches if self._strategy is None or not matches else _CHOICES[self._strategy](matches)
+            except LimitError as error:
+                self._left_out[due], chosen = (CHOICES, error), []
             kept += chosen
             at += [due] * len(chosen)
         found = Found.of([held.rows for held in kept], np.array(at, np.int64))
         return found, [Decided(key[0], due) for due, key in known]
+
+    def take_left_out(self) -> LeftOut:
+        """When ends were decided, since the last call, that had too many matches."""
+        left_out, self._left_out = self._left_out, {}
+        return left_out
 
     def _look(self, start: int, instants: NumberedInstants) -> None:
         """Learn deadlines."""
@@ -237,7 +262,11 @@ def _best(matches: list[_Held], decisive: Callable[[frozenset[int]], int]) -> li
 def _maximal(matches: list[_Held]) -> list[_Held]:
     known = sorted({held.times for held in matches}, key=len, reverse=True)
     kept: list[frozenset[int]] = []
+    compared = 0
     for times in known:
+        compared += len(kept)
+        if compared > MOST_COMPARED:
+            raise LimitError(compared, MOST_COMPARED, "comparisons for SELECT MAX at one instant")
         if not any(times < other for other in kept):
             kept.append(times)
     chosen = set(kept)

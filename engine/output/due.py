@@ -12,14 +12,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.bounds import REPORTS, InstantBound
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.omissions import LeftOut
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, value
 from oxiseq.engine.window import closed_at, end_of, number_of
 from oxiseq.grammar.algebra import Every, OnClose, When, Window
 
 I64 = NDArray[np.int64]
 MOST_TICKS: Final = 1_000_000
-"""Moments of REPORT EVERY between two instants, past which LimitError is raised."""
+"""Moments of REPORT EVERY between two instants, past which they are left out."""
 _NEVER: Final = 1 << 62
 _NONE: Final = np.zeros(0, np.int64)
 
@@ -50,8 +52,10 @@ class DueReports(Stateful):
         """The greatest time that a stream has come to, when the streams have ended."""
         self._tick = _NEVER
         """The next moment of REPORT EVERY."""
-        self._skipped = 0
-        """Moments of REPORT EVERY that were too many; 0 between batches."""
+        self._seen = _NONE
+        """The times of the instants seen last."""
+        self._left_out: dict[int, tuple[InstantBound, LimitError]] = {}
+        """The last one of moments of REPORT EVERY that were too many; none between batches."""
 
     @property
     def waits(self) -> bool:
@@ -70,7 +74,7 @@ class DueReports(Stateful):
         """Instants of the query's streams, with matches or not, in order. `start`: the window's t."""
         if not len(times):
             return
-        self._last = int(times[-1])
+        self._last, self._seen = int(times[-1]), times
         if self._period and self._tick == _NEVER:
             self._tick = start + max(1, -(-(int(times[0]) - start) // self._period)) * self._period
         if self._closes and self._window is not None:
@@ -100,29 +104,22 @@ class DueReports(Stateful):
             self._closing.popleft()
             found.append(Report(last if window.events else end - 1, end, number))
         if self._tick != _NEVER and self._tick < time:
-            self._skip(time, start)
-            end = self._end_of_ticks(time, start, over)
-            ticks = range(self._tick, end, self._period)
-            found += [Report(tick, tick, -1) for tick in ticks]
-            self._tick += len(ticks) * self._period
+            far = (time - self._tick) // self._period >= MOST_TICKS
+            between = self._seen[(self._seen > self._tick) & (self._seen < time)].tolist() if far else []
+            for each in (*between, time):  # however instants come in batches, moments between two are counted
+                self._skip(each, start)
+                end = self._end_of_ticks(each, start, over)
+                ticks = range(self._tick, end, self._period)
+                found += [Report(tick, tick, -1) for tick in ticks]
+                self._tick += len(ticks) * self._period
             if end < time:
                 self._tick = _NEVER
         return found
 
-    def due_among(self, times: I64, until: int, start: int) -> Sequence[Report]:
-        """What is due among these instants, which have been seen, and before `until`, the smallest clock that may
-        still come."""
-        last = until if until < _NEVER else self._last_tick(start)
-        if self._tick == _NEVER or (last - self._tick) // self._period < MOST_TICKS:
-            return self.due(until, until, start, over=True)
-        between = [report for time in times.tolist() for report in self.due(time, time, start)]
-        return [*between, *self.due(until, until, start, over=True)]
-
-    def take_error(self) -> LimitError | None:
-        """If there were too many moments between two instants, since the last call."""
-        count, self._skipped = self._skipped, 0
-        what = "moments of REPORT EVERY between two instants (write a longer EVERY)"
-        return LimitError(count, MOST_TICKS, what) if count else None
+    def take_left_out(self) -> LeftOut:
+        """Where there were too many moments between two instants, since the last call."""
+        left_out, self._left_out = self._left_out, {}
+        return left_out
 
     def _skip(self, time: int, start: int) -> None:
         """Where an instant is very far from the one before, the moments between are left out, and reported."""
@@ -130,7 +127,7 @@ class DueReports(Stateful):
         count = -((self._tick - end) // self._period)
         if count > MOST_TICKS:
             self._tick += count * self._period
-            self._skipped = max(self._skipped, count)
+            self._left_out[self._tick - self._period] = REPORTS, LimitError(count, MOST_TICKS, REPORTS.what)
 
     def _end_of_ticks(self, time: int, start: int, over: bool) -> int:
         """Before which moments are still due."""

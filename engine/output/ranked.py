@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.errors import LimitError
 from oxiseq.engine.matches.sampling import sample
-from oxiseq.engine.plan.ranking import LISTED, MOST_LISTED, Ranking
+from oxiseq.engine.plan.ranking import Ranking
 from oxiseq.engine.terms.order import sort_by
 
 Keys = Callable[[int], Sequence[Any]]
@@ -36,25 +35,21 @@ def told(
     keys: Keys,
 ) -> list[OfEnd]:
     """Which matches are emitted, of each end (of each partition), where they are adjacent, in the order of enumeration;
-    `rows`: of each match its row ids. Raises LimitError."""
+    `rows`: of each match its row ids."""
     return [
         OfEnd(_of_one_end(ranking, int(time[low]), range(low, high), rows, keys), high - low)
-        for low, high in listed_ends(time, partition)
+        for low, high in _ends_of(time, partition)
     ]
 
 
-def listed_ends(time: NDArray[np.int64], partition: NDArray[np.uint32] | None) -> list[tuple[int, int]]:
-    """The matches of each end (of each partition): from which one to before which one. Raises LimitError where they are
-    more than are listed: then some of them may be missing."""
+def _ends_of(time: NDArray[np.int64], partition: NDArray[np.uint32] | None) -> list[tuple[int, int]]:
+    """The matches of each end (of each partition): from which one to before which one."""
     if not len(time):
         return []
     changes = time[1:] != time[:-1]
     if partition is not None:
         changes |= partition[1:] != partition[:-1]
     begins = np.flatnonzero(np.concatenate([[True], changes]))
-    most = int(np.diff(begins, append=len(time)).max())
-    if most > MOST_LISTED:
-        raise LimitError(most, MOST_LISTED, LISTED)
     return list(zip(begins.tolist(), [*begins[1:].tolist(), len(time)], strict=True))
 
 

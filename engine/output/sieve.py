@@ -28,6 +28,9 @@ class MatchSieve:
 
     def __init__(self, plan: QueryPlan, rows: RowStore, terms: TermDictionary) -> None:
         self._writer = AnswerWriter(plan, terms)
+        self._most = terms.bounds.matches
+        self.take_left_out = self._writer.take_left_out
+        """Where `keep` has been given what the knowledge base makes too many matches of."""
         self._rows = rows
 
     def pick(self, S: Memory) -> Memory:
@@ -40,6 +43,8 @@ class MatchSieve:
         for low in range(0, found.count, _AT_ONCE):
             matches = [found.at(i) for i in range(low, min(low + _AT_ONCE, found.count))]
             kept += [matches[i] for i in self._writer.passing(Found.of(matches), self._rows).tolist()]
+        for bound, given in self._writer.take_left_out().values():
+            raise LimitError(given, self._most, bound.what)
         return put_matches(S, kept)
 
     def keep(self, found: Found) -> Found:

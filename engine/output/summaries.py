@@ -84,7 +84,7 @@ class Summaries(Stateful):
         """The rows of new matches, by the instant of their end, in order. `until`: the smallest clock that
         may still come; all matches that end before it are known. `decided`: where time decides matches, the ends that
         it has decided, in the same order. `ended`: of streams that have ended, how many instants there were, and the
-        greatest time (µs) that one had come to. Raises LimitError, with all that has come in its groups."""
+        greatest time (µs) that one had come to."""
         self._coming.extend(decided)
         if ended is not None:
             self.due.end(ended[1])
@@ -93,11 +93,7 @@ class Summaries(Stateful):
             self._at(instant, start)
         self._reach(until, until, start, over=True, ended=ended)
         self._decided_by(_AFTER_ALL)
-        batch = self._batch()
-        error = self.due.take_error()
-        if error is not None:
-            raise error
-        return batch
+        return self._batch()
 
     # --- moments --------------------------------------------------------------------------------------
 

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.errors import LimitError
+from oxiseq.engine.bounds import KEPT, InstantBound
 from oxiseq.engine.kernels.memory.growing import flat
 from oxiseq.engine.matches.sampling import sample, share_of
+from oxiseq.engine.omissions import LeftOut
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
+from oxiseq.engine.plan.ranking import Ranking
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.order import Key, order_key, sort_by
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.window import end_of, number_of
 from oxiseq.grammar.algebra import Expression, Window
-
-KEPT: Final = "matches of one window that are kept until it closes (write a smaller LIMIT)"
-"""What there are too many of, past MOST_LISTED."""
 
 
 class End(NamedTuple):
@@ -63,6 +61,7 @@ class _Window:
     def __init__(self) -> None:
         self.matches: list[_Match] = []
         self.count = 0
+        """How many have come, also of those that are not kept."""
 
 
 class WindowRanks:
@@ -71,9 +70,8 @@ class WindowRanks:
     def __init__(self, ranking: Ranking, window: Window, terms: TermDictionary) -> None:
         self._ranking, self._window, self._terms = ranking, window, terms
         self._windows: dict[int, _Window] = {}
-        wanted = None if ranking.limit is None else ranking.offset + ranking.limit
-        self._wanted = wanted if wanted is not None and wanted <= MOST_LISTED else None
-        """The best matches of a window that are kept; None: all, up to a limit of ours."""
+        self._left_out: dict[int, tuple[InstantBound, int]] = {}
+        """The closes of windows that had too many matches; none between batches."""
 
     @property
     def order_by(self) -> tuple[Expression, ...]:
@@ -94,9 +92,16 @@ class WindowRanks:
         """The last time (µs) of the oldest window that has matches; `start`: the window's t."""
         return min([end_of(self._window, number, start) - 1 for number in self._windows], default=None)
 
+    @property
+    def _wanted(self) -> int | None:
+        """The best matches of a window that are kept; None: all, as many as may be reported at an instant."""
+        ranking, most = self._ranking, self._terms.bounds.matches
+        wanted = most + 1 if ranking.limit is None else ranking.offset + ranking.limit
+        return wanted if wanted <= most else None
+
     def hold(self, found: Candidates, ends: Sequence[End], start: int) -> None:
-        """Take matches, those of one end together, in order of their ends. `start`: the window's t. Raises
-        LimitError, with all of the end before."""
+        """Take matches, those of one end together, in order of their ends. `start`: the window's t."""
+        wanted = self._wanted
         for end in ends:
             number = number_of(self._window, int(found.clock[end.low]), start)
             window = self._windows.setdefault(number, _Window())
@@ -106,12 +111,11 @@ class WindowRanks:
                 self._draw(window, matches, end.total, seed)
                 continue
             window.matches += matches
-            given = len(window.matches)
-            if self._wanted is None and given > MOST_LISTED:
-                del window.matches[MOST_LISTED:]
-                raise LimitError(given, MOST_LISTED, KEPT)
-            if self._wanted is not None and given > 2 * self._wanted:
-                window.matches = self._ordered(window.matches)[: self._wanted]
+            window.count += len(matches)
+            if wanted is None and window.count > self._terms.bounds.matches:
+                window.matches = []  # nothing is reported when it closes
+            elif wanted is not None and len(window.matches) > 2 * wanted:
+                window.matches = self._ordered(window.matches)[:wanted]
 
     def _draw(self, window: _Window, matches: list[_Match], count: int, seed: str) -> None:
         """`matches` is a sample of `count`, those of the window one of all before: have one of both together."""
@@ -158,10 +162,19 @@ class WindowRanks:
         batches = []
         for number in closed:
             time = end_of(self._window, number, start) - 1 if lasts is None else lasts[number]
-            ordered = self._ordered(self._windows.pop(number).matches)[self._ranking.offset :][: self._ranking.limit]
-            if ordered:
+            window = self._windows.pop(number)
+            ordered = self._ordered(window.matches)[self._ranking.offset :][: self._ranking.limit]
+            given = len(ordered) if self._ranking.sample is not None or self._wanted is not None else window.count
+            if given > self._terms.bounds.matches:
+                self._left_out[time] = KEPT, given
+            elif ordered:
                 batches.append(self._batch(ordered, time, ended.get(number)))
         return batches
+
+    def take_left_out(self) -> LeftOut:
+        """The closes of windows since the last call that had more matches than are reported at an instant."""
+        left_out, self._left_out = self._left_out, {}
+        return left_out
 
     def closing(self, until: int, start: int) -> list[int]:
         """The numbers of the windows that `take` would report."""
@@ -212,7 +225,7 @@ class WindowRanks:
         self._windows, at = {}, 0
         for (number, size), count in zip(state["windows"].tolist(), state["counts"], strict=True):
             window = self._windows[number] = _Window()
-            window.matches, window.count = matches[at : at + size], int(count)
+            window.matches, window.count = matches[at : at + size], max(int(count), size)
             at += size
 
 

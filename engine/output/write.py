@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.kernels.matches.records import PLACE_BITS
+from oxiseq.engine.bounds import MATCHES, InstantBound
+from oxiseq.engine.kernels.matches.records import NO_LIMIT, PLACE_BITS
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
 from oxiseq.engine.kernels.output.paths import choose, count_products, resolve, visible
@@ -23,7 +24,7 @@ from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns
 from oxiseq.engine.output.parts import MatchRows
-from oxiseq.engine.output.ranked import OfEnd, listed_ends, told
+from oxiseq.engine.output.ranked import OfEnd, told
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.window_ranks import Candidates, End, WindowRanks
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
@@ -81,6 +82,8 @@ class AnswerWriter:
             self.ranks = WindowRanks(ranking, ranking.window, terms)
         self.paged = 0
         """Of how many listed matches a page was taken."""
+        self._left_out: dict[int, tuple[InstantBound, int]] = {}
+        """Instants of which the knowledge base makes too many matches; none between batches."""
         self._decided_late = any(edge.waits for edge in plan.runner.sequence.graph.edges)
         self._seen: dict[tuple[int, int], set[bytes]] = {}
         """By end, and when it is decided."""
@@ -101,7 +104,7 @@ class AnswerWriter:
     def write(self, found: Found, rows: RowStore, start: int = 0, drawn_from: Sequence[int] = ()) -> list[MatchBatch]:
         """The answers for a run's matches; rows of the store are read now, ids mean nothing later. Those that windows
         report when they close are kept in `ranks`: `start` is the window's t; `drawn_from`, where matches are samples:
-        of how many, end by end. Raises LimitError."""
+        of how many, end by end. For what is left out see `take_left_out`."""
         batch = self._write_plain(found, rows) if self._plain else self._write_any(found, rows, start, drawn_from)
         self._expressions.forget()
         self._terms.hold(batch.values)
@@ -121,8 +124,6 @@ class AnswerWriter:
             found = _without_repeats(found)
         flat = self._gather(found, rows)
         ranking = self._plan.ranking
-        if ranking is not None and ranking.listed is not None:
-            listed_ends(*self._ends(flat))  # before a FILTER drops some of those that the kernel has left
         for gpm in self._late:
             flat = self._enrich(gpm, flat, rows)
         if self._plan.runner.written.filters:
@@ -279,16 +280,22 @@ class AnswerWriter:
         mine = np.flatnonzero(letters[flat.block.letter])
         counts = np.ones((len(flat.places), 1), np.int64)
         shared = [self._index[v] for v in gpm.kb.shared]
-        per_row: dict[int, list[NDArray[np.int64]]] = {}
-        for epoch in np.unique(flat.block.epoch[mine]):
+        asked: list[tuple[int, NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]] = []
+        for epoch in np.unique(flat.block.epoch[mine]).tolist():
             at = mine[flat.block.epoch[mine] == epoch]
             keys, inverse = np.unique(flat.values[at][:, shared], axis=0, return_inverse=True)
-            row, kb_row = rows.answers(int(epoch))[gpm.name].join(np.ascontiguousarray(keys))
-            sizes = np.bincount(row, minlength=len(keys))
-            starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-            inverse = inverse.reshape(-1)
+            keys, inverse = np.ascontiguousarray(keys), inverse.reshape(-1)
+            sizes = rows.answers(epoch)[gpm.name].partners(keys)
             counts[at, 0] = sizes[inverse]
-            per_row[int(epoch)] = [at, starts[inverse], kb_row]
+            asked.append((epoch, at, keys, inverse, sizes))
+        kept = self._within(flat, counts[:, 0])
+        if len(kept) < len(flat.ends) - 1:
+            return self._enrich(gpm, _taken(flat, kept), rows)
+        per_row: dict[int, list[NDArray[np.int64]]] = {}
+        for epoch, at, keys, inverse, sizes in asked:
+            _, kb_row = rows.answers(epoch)[gpm.name].join(keys)
+            starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+            per_row[epoch] = [at, starts[inverse], kb_row]
         source, choice, ends = _expand(counts, flat.ends)
         block = flat.block
         values = flat.values[source]
@@ -307,6 +314,24 @@ class AnswerWriter:
         taken = RowBlock(*[column[source] for column in block])
         origin = flat.origin[np.searchsorted(flat.ends, source[ends[:-1]], "right") - 1]
         return _Flat(taken, flat.ids[source], flat.places[source], ends, values, origin, flat.at)
+
+    def _within(self, flat: _Flat, counts: NDArray[np.int64]) -> NDArray[np.intp]:
+        """The matches of instants at which, with so many answers of the knowledge base for each row, no more end than
+        are listed; notes the others."""
+        if not len(counts):
+            return np.arange(len(flat.ends) - 1)
+        ways = np.multiply.reduceat(counts.astype(np.float64), flat.ends[:-1])
+        times, place = np.unique(flat.time, return_inverse=True)
+        given = np.bincount(place, ways)
+        beyond = given > self._terms.bounds.matches
+        for time, count in zip(times[beyond].tolist(), given[beyond].tolist(), strict=True):
+            self._left_out[time] = MATCHES, int(min(count, NO_LIMIT))
+        return np.flatnonzero(~beyond[place])
+
+    def take_left_out(self) -> dict[int, tuple[InstantBound, int]]:
+        """The instants since the last call of which the knowledge base makes more matches than are listed."""
+        left_out, self._left_out = self._left_out, {}
+        return left_out
 
     @staticmethod
     def _answer_variables(

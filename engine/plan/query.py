@@ -25,7 +25,7 @@ from oxiseq.engine.plan.answer import Answer, answer_of
 from oxiseq.engine.plan.counting import carried, each_because, listed_because
 from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.folding import Folding, folding_of
-from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking, ranking_of, variables_of
+from oxiseq.engine.plan.ranking import Ranking, ranking_of, variables_of
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
 from oxiseq.engine.sequence.asked import Asked, asked_by, gpm_of_time
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
@@ -375,7 +375,7 @@ def _clauses(query: Query, automaton: Automaton, summarised: bool, ranking: Rank
     counted = query.limit is not None and not automaton.ambiguous and not summarised and not query.filters
     limit = query.limit.count if query.limit is not None and counted else NO_LIMIT
     if ranking is not None:
-        limit = NO_LIMIT if ranking.listed is None else MOST_LISTED + 1
+        limit = NO_LIMIT
     return Clauses(
         limit,
         query.selection.strategy if query.selection is not None else None,

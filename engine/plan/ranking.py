@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from pyoxigraph import Variable
 
+from oxiseq.engine.bounds import BOUNDS
 from oxiseq.engine.expressions.amounts import summands
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.matches.paging import Page
@@ -27,7 +28,7 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render import render
 from oxiseq.grammar.render_sparql import SparqlWriter
 
-MOST_LISTED: Final = 1_000_000
+MOST_LISTED: Final = BOUNDS.matches
 """Matches of one end that are listed for ORDER BY or SAMPLE; a larger LIMIT is not looked for on the compact set."""
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.bounds import MAPPINGS
-from oxiseq.engine.errors import LimitError, MappingsError
+from oxiseq.engine.errors import MappingsError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
@@ -73,15 +73,13 @@ class Part(NamedTuple):
 @dataclass(slots=True, eq=False)  # frozen would make it four times as slow
 class Findings:
     """The result of a part of the instants. `until`: the smallest clock that may still come, in the window's unit;
-    `start`: the first clock of the first tumbling window; `error`: why reports are missing; `omitted`:
-    the instants that are left out."""
+    `start`: the first clock of the first tumbling window; `omitted`: the instants that are left out."""
 
     found: Found | None
     counted: CountedPart | None
     folded: Sequence[folding.Folded]
     until: int
     start: int
-    error: LimitError | None = None
     omitted: Sequence[InstantError] = ()
     drawn_from: Sequence[int] = ()
     """Of how many matches the samples of `found` were drawn, end by end, where a window's matches are sampled."""
@@ -184,9 +182,9 @@ class Finder(Stateful):
         if plan.query.partition is not None:
             self.partitions = Partitions(plan, self.sequence, self.capacities.groups, self._terms)
         self._kept_rows = 0
-        self._unmatched = Streak(terms.bounds)
+        self._unmatched, self._undecided = Streak(terms.bounds), Streak(terms.bounds)
         """Of instants with an event that has too many mappings: running are those with no other event matched in
-        between."""
+        between; and of those at which time decides too many matches, or lets too many reports become due."""
 
     def reserve(self) -> None:
         """Have the memory that the first row needs."""
@@ -234,33 +232,27 @@ class Finder(Stateful):
             self._forget_unnamed()
         columns = [self.plan.runner.stored.index(variable) for variable in plan.runner.stored]
         rows = self.rows.save(columns, _are_terms(plan), terms)
-        unmatched = self._unmatched.running
-        return {**self.save(terms), "unmatched": unmatched, "sequence": sequence, "rows": rows}
+        running = {"unmatched": self._unmatched.running, "undecided": self._undecided.running}
+        return {**self.save(terms), **running, "sequence": sequence, "rows": rows}
 
     def restore_with(self, state: State, epochs: list[dict[str, KbAnswer]], terms: KnownTerms) -> None:
         """Continue from a saved state, of this plan; for one that has not seen any event. `epochs`: the KB's
         answers."""
         self.restore(state, terms)
         self._unmatched.running = int(state.get("unmatched", 0))
+        self._undecided.running = int(state.get("undecided", 0))
         self.sequence.restore(state["sequence"], terms)
         self.rows.restore(state["rows"], epochs, _are_terms(self.plan), terms)
 
     # --- instants → matches -------------------------------------------------------------------------
 
-    def rows_of(self, instants: Instants, found: Sequence[list[Rows]] | None = None) -> list[list[Rows]]:
-        """Per stream the rows of each request. `found`: rows matched elsewhere, as far as the kernel matches."""
-        if found is not None and not self._partly_native:
-            every, beyond = list(found), dict[int, MappingsError]()
-        else:
-            every, beyond = self._matched(instants, found)
-        if beyond or self._unmatched.running:
-            self._note(instants, every, beyond)
-        return every
-
-    def _matched(
-        self, instants: Instants, found: Sequence[list[Rows]] | None
+    def rows_of(
+        self, instants: Instants, found: Sequence[list[Rows]] | None = None
     ) -> tuple[list[list[Rows]], dict[int, MappingsError]]:
-        """The rows, and the instants, by number, with an event on which a GPM is beyond a limit: it has no rows."""
+        """Per stream the rows of each request, and the instants, by number, with an event on which a GPM is beyond a
+        limit: it has no rows. `found`: rows matched elsewhere, as far as the kernel matches."""
+        if found is not None and not self._partly_native:
+            return list(found), {}
         every, beyond = list[list[Rows]](), dict[int, MappingsError]()
         for number, (matcher, batch) in enumerate(zip(self.answers.matchers, instants.batches, strict=True)):
             if matcher is None:
@@ -271,19 +263,21 @@ class Finder(Stateful):
             beyond |= {int(instants.where[number][event]): error for event, error in errors.items()}
         return every, beyond
 
-    def _note(self, instants: Instants, every: Sequence[list[Rows]], beyond: Mapping[int, MappingsError]) -> None:
+    def _note_unmatched(
+        self, instants: Instants, every: Sequence[Sequence[Rows]], beyond: Mapping[int, MappingsError]
+    ) -> None:
         """Instants that are left out since an event there is beyond a limit; those with rows are answered."""
+        if not beyond and not self._unmatched.running:
+            return
         with_rows = {
             number
             for where, requests in zip(instants.where, every, strict=True)
             for rows in requests
             for number in where[rows.event[rows.low : rows.high]].tolist()
         }
-        for number in sorted(with_rows | beyond.keys()):
-            if number not in beyond:
-                self._unmatched.answered()
-            elif not self._unmatched.over:
-                self._unmatched.leave_out(MAPPINGS, beyond[number], int(instants.clocks[number]))
+        clocks = instants.clocks
+        left_out = {int(clocks[number]): (MAPPINGS, error) for number, error in beyond.items()}
+        self._unmatched.note([int(clocks[number]) for number in with_rows], left_out)
 
     def native(self, instants: Instants) -> list[list[Rows]] | None:
         """Per stream the rows of each request, as far as the kernel matches; None: there are none."""
@@ -355,20 +349,27 @@ class Finder(Stateful):
     def _work(self, part: Part, found: Sequence[list[Rows]] | None, answers: dict[str, KbAnswer] | None) -> Findings:
         if answers is None:
             answers, _ = self.answers.at(part.instants, 0)
-        rows = self.rows_of(part.instants, found)
-        exists, unmatched = self.answers.exists, self._unmatched.take()
+        rows, beyond = self.rows_of(part.instants, found)
+        exists = self.answers.exists
         if exists is not None:
             exists.begin(part.instants.batches)
         try:
-            findings = self._find(part, rows, answers)
+            findings = self._find(part, rows, answers, beyond)
         finally:
             if exists is not None:
                 exists.end()
-        if unmatched:
-            findings.omitted = sorted([*unmatched, *findings.omitted], key=lambda error: error.instant)
+        omitted = [*self._unmatched.take(), *self._undecided.take()]
+        if omitted:
+            findings.omitted = sorted([*omitted, *findings.omitted], key=lambda error: error.instant)
         return findings
 
-    def _find(self, part: Part, rows: Sequence[Sequence[Rows]], answers: dict[str, KbAnswer]) -> Findings:
+    def _find(
+        self,
+        part: Part,
+        rows: Sequence[Sequence[Rows]],
+        answers: dict[str, KbAnswer],
+        beyond: Mapping[int, MappingsError],
+    ) -> Findings:
         plan, instants, number, last = self.plan, part.instants, part.number, part.last
         clocks, count = instants.clocks, len(instants.time)
         if count and self.start is None:
@@ -381,6 +382,7 @@ class Finder(Stateful):
             split = self.partitions.split(rows, instants.where, clocks, self.window_start)
             if split is not None:
                 sources = self._letters.sources(rows, instants.where, instants.time, answers, split)
+        self._note_unmatched(instants, rows, {**beyond, **self._letters.take_beyond()})
         newest = clocks.item(-1) if count else None
         if newest is not None and instants.clock is not None:
             newest -= 1  # the next position may be at the same time
@@ -413,6 +415,11 @@ class Finder(Stateful):
                     found = self._stamped(found, self._deadlines, seen, ended)
                 else:
                     found, decided = self._released(found, self._deferred, seen, passed, ended, written=written)
+                    left_out = dict(self._deferred.take_left_out())
+                    if self._sieve is not None:
+                        left_out |= self._sieve.take_left_out()
+                    assert found.at is not None
+                    self._undecided.note(found.at.tolist(), left_out)
                     if plan.summary is not None:
                         until = min(until, self._deferred.horizon)
         if not isinstance(self.sequence, SequenceRun):
@@ -422,15 +429,12 @@ class Finder(Stateful):
         if self._folder is not None:
             return Findings(None, counted, self._folder.take(), until, self.window_start, omitted=omitted, ended=ended)
         drawn_from = () if self._picker is None else self._picker.take_counts()
-        return Findings(
-            found, counted, (), until, self.window_start, None, omitted, drawn_from, decided=decided, ended=ended
-        )
+        return Findings(found, counted, (), until, self.window_start, omitted, drawn_from, decided=decided, ended=ended)
 
     def _composed(self, composer: composing.MatchComposer, part: Part, until: int, *, written: bool) -> Findings:
         """What ends in the rows, if some have been `written`, and what reports tell; no later match needs them."""
         buffer, due, start = self._letters.buffer if written else None, composer.due, self.window_start
         values = _no_values if self.partitions is None else self.partitions.table.values
-        error: LimitError | None = None
         if due is None:
             ends = [] if buffer is None else composer.feed(buffer, values)
         else:
@@ -438,10 +442,10 @@ class Finder(Stateful):
             due.see(times, np.arange(number, number + len(times)) if self.by_number else times, start)
             if part.last and part.instants.passed >= AFTER_ALL:
                 due.end(part.instants.reached)
-            ends = composer.report(buffer, values, due.due_among(times, until, start), start)
-            error = due.take_error()
+            ends = composer.report(buffer, values, due.due(until, until, start, over=True), start)
+            self._undecided.note([time for each in ends for time in each.time.tolist()], due.take_left_out())
         self.rows.forget(BEFORE_ALL, self.rows.end)
-        return Findings(None, None, (), until, start, error, ends=ends)
+        return Findings(None, None, (), until, start, ends=ends)
 
     def _of_end(self, found: Found, at: int) -> Found:
         """Those that end at a time (µs)."""
@@ -516,7 +520,7 @@ class Finder(Stateful):
             deferred.reach_all(self._sieve.keep(found.take(np.flatnonzero(begins))), self.rows)
             found = self._sieve.keep(found.take(np.flatnonzero(~begins)))
         if len(found):
-            deferred.hold(found, self.rows)
+            deferred.hold(found, self.rows, self._terms.bounds.matches)
         return deferred.release(passed, self.window_start, seen, ended)
 
     def _waits(self, found: Found) -> NDArray[np.bool_]:

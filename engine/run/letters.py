@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.errors import MappingsError
 from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.expressions.column import holding
 from oxiseq.engine.expressions.exists import Ask, graph_of
@@ -64,9 +65,12 @@ def gpm_frame(
     terms: TermDictionary,
     first: int | None = None,
     times: NDArray[np.int64] | None = None,
+    *,
+    beyond: dict[int, MappingsError],
 ) -> Frame:
     """The mappings of one GPM: its occurrences joined with the KB's answer, `where`: instant per event; `first`: the
-    number of the first event's graph, where the graphs are queried again; `times`: by instant, for rows with times."""
+    number of the first event's graph, where the graphs are queried again; `times`: by instant, for rows with times.
+    Instants at which there are too many have none, and are put into `beyond`."""
     rows = slice(found.low, found.high)
     frame = Frame(where[found.event[rows]], {v: found.values[rows, i] for i, v in enumerate(plan.keep)})
     if plan.timed and times is not None:
@@ -80,7 +84,11 @@ def gpm_frame(
         return frame
     shared = frame.table(plan.kb.shared)
     if plan.late:
-        return frame.take(answer.semi_join(shared))
+        return frame.take(answer.partners(shared) > 0)
+    most = terms.bounds.made
+    if len(frame) * len(answer) > most:
+        keep = _within(frame.where, answer.partners(shared), most, f"mappings of {plan.name} with the KB", beyond)
+        frame, shared = frame.take(keep), shared[keep]
     row, kb_row = answer.join(shared)
     columns = {v: c[row] for v, c in frame.columns.items()}
     for i, variable in enumerate(answer.variables):
@@ -91,11 +99,43 @@ def gpm_frame(
     return joined.take(holding(plan.parts.kb_filters, joined.columns, len(joined), terms))
 
 
-def letter_frame(plan: LetterPlan, frames: Mapping[str, Frame], terms: TermDictionary, ask: Ask | None = None) -> Frame:
-    """The rows of a letter: its GPMs' mappings joined at each instant, then the filters among them."""
+def _within(
+    where: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    most: int,
+    what: str,
+    beyond: dict[int, MappingsError],
+    instants: NDArray[np.int64] | None = None,
+) -> NDArray[np.bool_]:
+    """Of rows at some instants, each of which makes so many: those of instants with `most` at most; the others are put
+    into `beyond`, by the number that they have in `instants`."""
+    if int(counts.sum()) <= most:
+        return np.ones(len(counts), np.bool_)
+    made = np.bincount(where, counts)
+    for place in np.flatnonzero(made > most).tolist():
+        number = place if instants is None else instants.item(place)
+        beyond[number] = MappingsError(int(made[place]), most, f"{what} at one instant")
+    return made[where] <= most
+
+
+def letter_frame(
+    plan: LetterPlan,
+    frames: Mapping[str, Frame],
+    terms: TermDictionary,
+    ask: Ask | None = None,
+    *,
+    beyond: dict[int, MappingsError],
+    instants: NDArray[np.int64] | None = None,
+) -> Frame:
+    """The rows of a letter: its GPMs' mappings joined at each instant, then the filters among them. `beyond`: as of
+    `gpm_frame`; `instants`: those of the batch that `where` means, if they are others."""
     frame = frames[plan.letter[0]]
     for name in plan.letter[1:]:
-        frame = _join(frame, frames[name])
+        other = frames[name]
+        counts = np.searchsorted(other.where, frame.where, "right") - np.searchsorted(other.where, frame.where, "left")
+        what = f"pairs of mappings of {' & '.join(plan.letter)}"
+        frame = frame.take(_within(frame.where, counts, terms.bounds.made, what, beyond, instants))
+        frame = _join(frame, other)
     if plan.filters:
         frame = frame.take(holding(plan.filters, frame.columns, len(frame), terms, ask))
     return frame
@@ -122,7 +162,10 @@ def _join(a: Frame, b: Frame) -> Frame:
 
 
 class Parted(Protocol):
-    """Instants, split by PARTITION BY."""
+    """Instants, split by PARTITION BY. `instant`: which one of the batch each is part of."""
+
+    @property
+    def instant(self) -> NDArray[np.int64]: ...
 
     def instants_of(self, plan: GpmPlan, where: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
         """By event the instant of partitions in which all mappings of a GPM are, -1: none; None: it takes `frame`.
@@ -161,6 +204,12 @@ class LetterRows:
             )
         )
         self.buffer = RowBuffer(plan.runner.sequence)
+        self._beyond: dict[int, MappingsError] = {}
+
+    def take_beyond(self) -> dict[int, MappingsError]:
+        """Instants of the batch, by number, at which a letter has no rows, since they would be too many."""
+        beyond, self._beyond = self._beyond, {}
+        return beyond
 
     def sources(
         self,
@@ -193,12 +242,13 @@ class LetterRows:
                 if name not in frames:
                     plan = self._gpms[name]
                     first = self._exists.first(plan.stream) if self._exists is not None and plan.asks_again else None
-                    rows, at_instant = found[plan.stream][plan.order], where[plan.stream]
-                    frames[name] = gpm_frame(plan, rows, at_instant, answers.get(name), self._terms, first, times)
+                    given = found[plan.stream][plan.order], where[plan.stream], answers.get(name), self._terms
+                    frames[name] = gpm_frame(plan, *given, first, times, beyond=self._beyond)
                     if split is not None:
                         frames[name] = split.frame(plan, frames[name])
             ask = None if self._exists is None else self._exists.ask
-            frame = letter_frame(letter, frames, self._terms, ask)
+            numbers = None if split is None else split.instant
+            frame = letter_frame(letter, frames, self._terms, ask, beyond=self._beyond, instants=numbers)
             if len(frame):
                 sources.append(self._of_frame(number, frame))
         return sources

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oxiseq.engine.errors import LimitError, MappingsError
+from oxiseq.engine.errors import MappingsError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, raised
@@ -65,7 +65,7 @@ class QueryRun(Run):
         self.teller = Teller(plan, terms)
         self._joined = _Counters(0, 0, 0)
         self._terms = terms
-        self._too_much: LimitError | None = None
+        self._too_much: InstantError | None = None
         self._left: list[MatchBatch] = []
         """What `advance` had found when it raised an error."""
         terms.register(self)
@@ -97,7 +97,7 @@ class QueryRun(Run):
         found, self._left = self._left, []
         return found
 
-    def take_error(self) -> LimitError | None:
+    def take_error(self) -> InstantError | None:
         """Why the matches of some instant since the last call are missing; the others are there."""
         error, self._too_much = self._too_much, None
         return error
@@ -287,11 +287,10 @@ class QueryRun(Run):
             return []
         part = Part(instants, instants.first - self._joined.instants, last)
         findings = self.finder.of(self.finder.find(part, found, answers), self.plan)
-        batches = self.teller.tell(part, findings, self.finder)
-        if findings.omitted:
-            batches = self._note_omitted(findings.omitted, batches)
-        elif findings.error is not None:
-            self._too_much = self._too_much or findings.error
+        told, omitted = self.teller.tell(part, findings, self.finder)
+        batches, omitted = [*told], [*findings.omitted, *omitted]
+        if omitted:
+            batches = self._note_omitted(sorted(omitted, key=lambda error: error.instant), batches)
         self.matches += sum(map(len, batches))
         if not self.others:
             self.finder.forget_due()
@@ -307,7 +306,7 @@ class QueryRun(Run):
             self._too_much = raised(errors)
         if errors[-1].final:
             last = errors[-1].instant
-            batches = [batch.take(np.flatnonzero(batch.time <= last)) for batch in batches]
+            batches = [batch.take(np.flatnonzero(batch.at <= last)) for batch in batches]
         return batches
 
     @property

@@ -12,20 +12,20 @@ but a `Share` in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.bounds import MADE, MAPPINGS, ROWS, InstantBound
+from oxiseq.engine.bounds import MADE, MAPPINGS, ROWS
 from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import MOST_ROWS
 from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.omissions import raised
+from oxiseq.engine.omissions import LeftOut, raised
 from oxiseq.engine.order.arrivals import Arrivals
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
@@ -93,7 +93,7 @@ class _Emitted(NamedTuple):
 
     at: NDArray[np.int64]
     rows: FullRows
-    left_out: Mapping[int, tuple[InstantBound, int | LimitError]]
+    left_out: LeftOut
     final: bool = False
     until: int | None = None
 
@@ -342,23 +342,13 @@ class RspRun(KbRun):
         if unmatched := self._unmatched(until):
             kept = np.flatnonzero(~np.isin(at, [*unmatched]))
             at, rows, left_out = at[kept], rows.take(kept), {**left_out, **unmatched}
-        if not left_out and not streak.running:
+        last = streak.note(at.tolist(), left_out, final=final)
+        if last is None:
             return at, rows
-        for time in sorted({*left_out, *at.tolist()}):
-            if time not in left_out:
-                streak.answered()
-                continue
-            bound, given = left_out[time]
-            if final and isinstance(given, LimitError):
-                streak.give_up(bound, given, time)
-            else:
-                streak.leave_out(bound, given, time)
-            if streak.over:
-                kept = np.flatnonzero(at < time)
-                return at[kept], rows.take(kept)
-        return at, rows
+        kept = np.flatnonzero(at < last)
+        return at[kept], rows.take(kept)
 
-    def _unmatched(self, until: int | None) -> dict[int, tuple[InstantBound, int | LimitError]]:
+    def _unmatched(self, until: int | None) -> LeftOut:
         """Instants up to a time with an event that has too many mappings."""
         beyond = None if self._kept is not None else self._of_events.mappings.beyond
         if not beyond or until is None:

@@ -6,12 +6,15 @@ In the flow: finder → **answers**. Queries with the same output for the same m
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from oxiseq.engine.bounds import InstantBound
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.omissions import InstantError, LeftOut, Streak
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.counted import CountedEntries
 from oxiseq.engine.output.entries import InstantNumbers, instants_of
@@ -32,6 +35,13 @@ if TYPE_CHECKING:
 else:
     composing = needed("oxiseq.engine.output.composing")
     counted_rows = needed("oxiseq.engine.output.counted_rows")
+
+
+class Told(NamedTuple):
+    """What has been found, and the instants that are left out."""
+
+    batches: Sequence[MatchBatch]
+    omitted: Sequence[InstantError]
 
 
 class Teller(Stateful):
@@ -57,7 +67,8 @@ class Teller(Stateful):
         window = plan.window
         self._ranks = self._writer.ranks
         self._numbers = InstantNumbers(2 * window.size) if window is not None and window.events else None
-        self._told: tuple[Findings, list[MatchBatch] | Exception] | None = None
+        self._streak = Streak(terms.bounds)
+        self._told: tuple[Findings, Told | Exception] | None = None
         terms.register(self)
 
     def held_ids(self) -> Iterator[AnyIds]:
@@ -65,18 +76,29 @@ class Teller(Stateful):
         yield from self._writer.held_ids()
         yield from super().held_ids()
 
-    def tell(self, part: Part, findings: Findings, finder: Finder) -> list[MatchBatch]:
-        """The answers that a part of the instants gives; the same for every caller. Raises
-        LimitError, also to everyone."""
+    def tell(self, part: Part, findings: Findings, finder: Finder) -> Told:
+        """The answers that a part of the instants gives; the same for every caller. Raises its error to everyone,
+        too."""
         if self._told is None or self._told[0] is not findings:
             try:
-                self._told = findings, self._answers(part, findings, finder)
+                batches = self._answers(part, findings, finder)
+                self._streak.note((time for batch in batches for time in batch.at.tolist()), self._left_out())
+                self._told = findings, Told(batches, self._streak.take())
             except Exception as error:
                 self._told = findings, error
         told = self._told[1]
         if isinstance(told, Exception):
             raise told
-        return list(told)
+        return told
+
+    def _left_out(self) -> LeftOut:
+        """The instants of the part that it leaves out."""
+        left_out: dict[int, tuple[InstantBound, int | LimitError]] = {**self._writer.take_left_out()}
+        if self._ranks is not None:
+            left_out |= self._ranks.take_left_out()
+        if self._summaries is not None:
+            left_out |= self._summaries.due.take_left_out()
+        return left_out
 
     @property
     def paged(self) -> int:
@@ -185,7 +207,8 @@ class Teller(Stateful):
 
     def save_with(self, rows: RowStore, terms: SavedTerms) -> State:
         """Its state between batches, and the KB's answers for the rows held."""
-        return {**self.save(terms), "answers": self._writer.save(rows, terms)}
+        running = self._streak.running
+        return {**self.save(terms), "left_out": running, "answers": self._writer.save(rows, terms)}
 
     def anew(self, plan: QueryPlan) -> Teller:
         """One that has not emitted anything, for a query that continues among the same instants."""
@@ -202,5 +225,6 @@ class Teller(Stateful):
 
     def restore_rows(self, state: State, terms: KnownTerms) -> list[dict[str, KbAnswer]]:
         """Continue from a saved state, with one that has not emitted anything; the KB's answers for rows, by epoch."""
+        self._streak.running = int(state.get("left_out", 0))
         self.restore(state, terms)
         return self._writer.restore(state["answers"], terms)

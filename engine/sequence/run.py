@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.bounds import CHOICES
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.matches import records as matches
@@ -211,7 +212,7 @@ class SequenceRun(MatchRunner[k.Memory]):
             try:
                 self._weigher.weigh(self._memory, found, rows.arrays.clock[at], rows.arrays.time[at])
             except LimitError as error:
-                self._note(error, int(rows.arrays.time[at[-1]]))
+                self._note(CHOICES, error, int(rows.arrays.time[at[-1]]))
 
     def count_by(self, origin: int, width: int) -> None:
         """Count matches together if they end at one clock, or, if `width` is not 0, if (clock - origin) // width is the

@@ -36,6 +36,7 @@ try:
     from oxiseq.live.budgets import Budget
     from oxiseq.live.remote import RemoteKnowledge
     from oxiseq.options import room
+    from oxiseq.options.addresses import networks_of
     from oxiseq.options.paths import overlap
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
     from oxiseq.server.allocation import share_arenas
@@ -221,7 +222,12 @@ def limits_of(request: ServeSettings) -> Limits:
 def endpoint_of(request: ServeSettings, opened: ExitStack) -> Answers:
     """What answers: a store, or another endpoint; its processes end with `opened`. Raises OxiseqError."""
     settings = SparqlSettings(
-        request.read_only, request.union_default_graph, request.allow_service, request.allow_load, limits_of(request)
+        request.read_only,
+        request.union_default_graph,
+        request.allow_service,
+        request.allow_load,
+        limits_of(request),
+        networks_of(request.load_network),
     )
     if request.upstream is not None:
         return Upstream(request.upstream, settings, token=request.upstream_token)

@@ -193,7 +193,7 @@ class ServeSettings:
         SERVED.matches,
         "The most matches or rows of a query at one instant; beyond it the instant is left out.",
         "N",
-        type=click.IntRange(min=1),
+        type=click.IntRange(min=1, max=1 << 31),
     )
     event_triples: int = _setting(
         4_000_000, "The most triples of events held in memory for SPARQL queries.", "N", type=click.IntRange(min=1)
@@ -208,6 +208,13 @@ class ServeSettings:
     )
     allow_service: bool = _setting(False, "Allow SERVICE in queries: requests to other servers.", is_flag=True)
     allow_load: bool = _setting(False, "Allow LOAD in updates: fetching from the web.", is_flag=True)
+    load_network: tuple[str, ...] = _setting(
+        None,
+        "LOAD may also reach addresses of this network, such as 10.0.0.0/8 or 127.0.0.1/32; without it only public "
+        "addresses. May be repeated.",
+        "NETWORK",
+        multiple=True,
+    )
     sink_host: tuple[str, ...] = _setting(
         None,
         "Sinks may reach this host: NAME, NAME:PORT, *.DOMAIN, or * for any. May be repeated.",

@@ -24,7 +24,7 @@ from oxiseq.journal import archive
 from oxiseq.journal.archive import is_archive, manifest_of, write_archive
 from oxiseq.journal.errors import ConflictError, DamagedError, journal_error
 from oxiseq.journal.journal import Journal
-from oxiseq.journal.schema import APPLICATION, VERSION, connect, open_reader
+from oxiseq.journal.schema import APPLICATION, FILL_CHECKSUMS, VERSION, connect, open_reader
 
 _OF_INCREMENT: Final = 0x6F787369
 """SQLite's application_id of an increment: "oxsi"."""
@@ -253,12 +253,15 @@ def _apply(connection: sqlite3.Connection) -> None:
         if owner not in mark_from(until).checkpoints:
             connection.execute("DELETE FROM main.checkpoint WHERE owner = ?", (owner,))
     connection.execute("INSERT OR REPLACE INTO main.checkpoint SELECT * FROM more.checkpoint")
+    for step in FILL_CHECKSUMS.split(";"):
+        connection.execute(step)
     _replace(connection, _SEQUENCE)  # behind all that gives ids
 
 
 def _replace(connection: sqlite3.Connection, table: str) -> None:
     connection.execute(f"DELETE FROM main.{table}")
-    connection.execute(f"INSERT INTO main.{table} SELECT * FROM more.{_copied(table)}")
+    names = ", ".join(row[1] for row in connection.execute(f"PRAGMA more.table_info({_copied(table)})"))
+    connection.execute(f"INSERT INTO main.{table} ({names}) SELECT {names} FROM more.{_copied(table)}")
 
 
 def _insert_without_id(connection: sqlite3.Connection, table: str) -> None:
@@ -300,3 +303,5 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise journal_error(error, path) from error
+    except UnicodeDecodeError as error:  # SQLite's message cites what is damaged
+        raise DamagedError(f"{path}: is damaged: {error}") from error

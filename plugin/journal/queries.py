@@ -17,10 +17,12 @@ from oxiseq.journal.names import DELETED, last_position, query_id, stream_id
 from oxiseq.journal.positions import begin, begin_anew, drop
 from oxiseq.journal.reader import Reader, Row
 from oxiseq.journal.retention import Retention
+from oxiseq.journal.schema import CHECKSUMS
 from oxiseq.journal.writer import Need, Writer
 
 _COLUMNS: Final = (
-    "name, text, language, options, state, first, next, keep_time, keep_count, created, changed, error, begun, rebuilt"
+    "name, text, language, options, state, first, next, keep_time, keep_count, created, changed, error, begun,"
+    " rebuilt, omitted"
 )
 
 
@@ -47,6 +49,8 @@ class QueryRecord:
     """The log's entry after which it was registered; None: by an earlier version, which did not note it."""
     rebuilt: str = ""
     """How its state was rebuilt from the log, empty where that was not needed."""
+    omitted: Mapping[str, Any] | None = None
+    """The instants that were left out for it when it failed, as they were given with the state."""
     passed: Mapping[str, Passed] = field(default_factory=dict)
     """How far each of its streams had come when it was registered."""
 
@@ -117,15 +121,19 @@ class Queries:
             if answer is not None:
                 begin_anew(connection, name, answer, now)
             connection.execute(
-                "UPDATE query SET begun = ?, rebuilt = '' WHERE name = ?", (last_position(connection), name)
+                f"UPDATE query SET begun = ?, rebuilt = '', omitted = '', checksum = {CHECKSUMS['query']}"
+                " WHERE name = ?",
+                (last_position(connection), name),
             )
             connection.execute("DELETE FROM set_aside WHERE query = (SELECT id FROM query WHERE name = ?)", (name,))
             return _record(_row(connection, name))
 
         return self._writer.run(work)
 
-    def set_state(self, name: str, state: str, error: str = "") -> QueryRecord:
-        """`running`, `paused`..., and why. Raises UnknownError.
+    def set_state(
+        self, name: str, state: str, error: str = "", omitted: Mapping[str, Any] | None = None
+    ) -> QueryRecord:
+        """`running`, `paused`..., and why; the instants that were left out for it by then. Raises UnknownError.
 
         A paused query's checkpoint continues to hold the log back; `checkpoints.drop` gives it up.
         """
@@ -135,7 +143,8 @@ class Queries:
         def work(connection: sqlite3.Connection) -> QueryRecord:
             query_id(connection, name)
             connection.execute(
-                "UPDATE query SET state = ?, error = ?, changed = ? WHERE name = ?", (state, error, self._clock(), name)
+                "UPDATE query SET state = ?, error = ?, omitted = ?, changed = ? WHERE name = ?",
+                (state, error, "" if omitted is None else json.dumps(omitted), self._clock(), name),
             )
             return _record(_row(connection, name))
 
@@ -189,7 +198,7 @@ def _row(connection: sqlite3.Connection, name: str) -> Row:
 
 def _record(row: Row) -> QueryRecord:
     name, text, language, options, state, first, following, keep_time, keep_count, *rest = row
-    created, changed, error, begun, rebuilt = rest
+    created, changed, error, begun, rebuilt, omitted = rest
     keep = Retention(keep_time, keep_count)
     given = json.loads(options)
     passed = {
@@ -210,6 +219,7 @@ def _record(row: Row) -> QueryRecord:
         error,
         begun,
         rebuilt,
+        json.loads(omitted) if omitted else None,
         passed,
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -20,7 +21,7 @@ Durability: TypeAlias = Literal["full", "normal"]
 """`full`: what is acknowledged is on the disk. `normal`: it outlives the process, however that dies; the last moments
 may be lost when the machine itself dies. Either way the file stays whole."""
 
-VERSION: Final = 7
+VERSION: Final = 8
 APPLICATION: Final = 0x6F78736A
 """SQLite's application_id of a journal: "oxsj"."""
 WAIT_SECONDS: Final = 5.0
@@ -29,6 +30,19 @@ _HEAD: Final = 100
 """Bytes of the head of an SQLite file."""
 _WAL_PAGES: Final = 2000
 """Pages in the WAL after which they are brought into the file: 8 MB."""
+
+CHECKSUMS: Final = {
+    "query": "checksum(CAST(text AS BLOB), CAST(language AS BLOB), CAST(options AS BLOB))",
+    "sink": "checksum(CAST(config AS BLOB))",
+    "stream": "checksum(CAST(mapping AS BLOB))",
+}
+"""By table what its column `checksum` is of: texts that nothing else tells from damaged ones."""
+FILL_CHECKSUMS: Final = f"""
+UPDATE query SET checksum = {CHECKSUMS["query"]} WHERE checksum = '';
+UPDATE sink SET checksum = {CHECKSUMS["sink"]} WHERE checksum = '';
+UPDATE stream SET checksum = {CHECKSUMS["stream"]} WHERE checksum = '' AND mapping <> '';
+"""
+"""Of what earlier versions have stored, which knew none."""
 
 _TABLES: Final = """
 CREATE TABLE stream (
@@ -181,9 +195,24 @@ CREATE TABLE session (           -- clients that number what they push
 ) WITHOUT ROWID;
 CREATE INDEX session_changed ON session (changed);
 """,
+    f"""
+ALTER TABLE query ADD COLUMN omitted TEXT NOT NULL DEFAULT ''; -- instants left out for it when it failed, JSON
+ALTER TABLE query ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
+ALTER TABLE sink ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
+ALTER TABLE stream ADD COLUMN checksum TEXT NOT NULL DEFAULT ''; -- '': it has no mapping
+{FILL_CHECKSUMS}
+""",
 )
 
 
+_READ_ALIKE: Final = 7
+"""An earlier version that is read as it is."""
+_AS_NOW: Final = """
+CREATE TEMP VIEW query AS SELECT *, '' AS omitted, '' AS checksum FROM main.query;
+CREATE TEMP VIEW sink AS SELECT *, '' AS checksum FROM main.sink;
+CREATE TEMP VIEW stream AS SELECT *, '' AS checksum FROM main.stream;
+"""
+"""What its tables lack, for who reads them."""
 RECEIVED: Final = (("entry", "received"), ("match_batch", "received"), ("receipt", "received"), ("session", "changed"))
 """Tables of which retention deletes what is old, and the column that says since when it is there."""
 
@@ -215,9 +244,15 @@ def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) ->
         )
     except sqlite3.Error as error:
         raise JournalError(f"{path}: cannot be opened: {error}") from error
+    connection.create_function("checksum", -1, _checksum, deterministic=True)
     if reading:
         connection.execute("PRAGMA query_only = 1")
     return connection
+
+
+def _checksum(*texts: bytes) -> str:
+    """The function of this name in SQL: SHA-256 of all together."""
+    return sha256(b"".join(len(text).to_bytes(8) + text for text in texts)).hexdigest()
 
 
 def _check_size(path: Path) -> None:
@@ -263,7 +298,9 @@ def open_reader(path: Path) -> Writing:
         version = _check(connection, path)
         if not version:
             raise JournalError(f"{path}: there is no journal: the file is empty")
-        if version < VERSION:
+        if version == _READ_ALIKE:
+            connection.executescript(f"PRAGMA query_only = 0; {_AS_NOW} PRAGMA query_only = 1;")
+        elif version < VERSION:
             raise VersionError(f"{path}: is of version {version}; opened for writing it becomes one of {VERSION}")
     except sqlite3.Error as error:
         connection.close()

@@ -16,6 +16,7 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.journal.errors import UnknownError
 from oxiseq.journal.names import DELETED, query_id
 from oxiseq.journal.reader import Reader, Row
+from oxiseq.journal.schema import CHECKSUMS
 from oxiseq.journal.writer import Need, Writer
 
 _COLUMNS: Final = (
@@ -66,6 +67,9 @@ class SinkRows:
                 " place = CASE WHEN json_extract(config, '$.kind') = ? THEN place ELSE '' END,"
                 " changed = ?, failing = NULL, error = ''",
                 (number, name, given, start, now, now, given, config.get("kind"), now),
+            )
+            connection.execute(
+                f"UPDATE sink SET checksum = {CHECKSUMS['sink']} WHERE query = ? AND name = ?", (number, name)
             )
             if since is not None:
                 connection.execute(

@@ -10,7 +10,7 @@ from oxiseq.journal.errors import ConflictError
 from oxiseq.journal.names import stream_id, unknown_stream
 from oxiseq.journal.reader import Reader, Row
 from oxiseq.journal.retention import Retention
-from oxiseq.journal.schema import Writing
+from oxiseq.journal.schema import CHECKSUMS, Writing
 from oxiseq.journal.writer import Need, Writer
 
 _COLUMNS = "iri, first, next, keep_time, keep_count, created, mapping, punctuated"
@@ -56,6 +56,7 @@ class Streams:
                 )
             if mapping is not None:
                 connection.execute("UPDATE stream SET mapping = ? WHERE iri = ?", (mapping, iri))
+                connection.execute(f"UPDATE stream SET checksum = {CHECKSUMS['stream']} WHERE iri = ?", (iri,))
             return _record(connection.execute(f"SELECT {_COLUMNS} FROM stream WHERE iri = ?", (iri,)).fetchone())
 
         return self._writer.run(work, Need.DELETING)  # retention must be settable on a full disk

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from oxiseq.journal.envelope import Summary
 from oxiseq.journal.errors import JournalError
 from oxiseq.journal.events import check_events
+from oxiseq.journal.names import DELETED
 from oxiseq.journal.rows import unpack_matches
+from oxiseq.journal.schema import CHECKSUMS
 
 
 def faults(connection: sqlite3.Connection) -> Iterator[str]:
@@ -19,6 +21,23 @@ def faults(connection: sqlite3.Connection) -> Iterator[str]:
     yield from _log(connection)
     yield from _matches(connection)
     yield from _checkpoints(connection)
+    yield from _settings(connection)
+
+
+def _settings(connection: sqlite3.Connection) -> Iterator[str]:
+    """Of texts that are not what was stored; of those that an earlier version stored nothing is known."""
+    found = f"SELECT name FROM query WHERE state <> ? AND checksum NOT IN ('', {CHECKSUMS['query']})"
+    for (name,) in connection.execute(found, (DELETED,)):
+        yield f"query {name!r}: its text, its language or its options are not what was registered"
+    found = (
+        "SELECT q.name, s.name FROM sink s JOIN query q ON q.id = s.query"
+        f" WHERE s.checksum NOT IN ('', {CHECKSUMS['sink']})"
+    )
+    for query, name in connection.execute(found):
+        yield f"sink {name!r} of query {query!r}: its settings are not what was stored"
+    found = f"SELECT iri FROM stream WHERE checksum NOT IN ('', {CHECKSUMS['stream']})"
+    for (iri,) in connection.execute(found):
+        yield f"stream <{iri}>: its mapping is not what was stored"
 
 
 def _log(connection: sqlite3.Connection) -> Iterator[str]:

@@ -487,7 +487,7 @@ class Queries:
                 budget=budget,
                 stalled=stalled,
                 set_aside=aside_count,
-                omitted=self._worker.omitted.get(record.name, NO_OMISSIONS),
+                omitted=Omissions.restored(record.omitted),
                 options=options,
             )
         seen = self._looked_at((query,))[query] if looked is None else looked.get(query, query.seen)

@@ -125,7 +125,7 @@ def _journal(path: Path, kb: Kb, *, in_use: bool) -> Iterator[str | Fault]:
             yield from _checkpoints(journal, kb)
     except VersionError as error:
         yield Fault("journal", str(error), "nothing is damaged: open it with the version of oxiseq that it needs")
-    except (JournalError, OSError) as error:
+    except (JournalError, OSError, UnicodeDecodeError) as error:  # SQLite's message may cite what is damaged
         yield Fault("journal", str(error), anew)
     except sqlite3.Error as error:
         yield Fault("journal", str(journal_error(error, path)), anew)
@@ -145,6 +145,12 @@ def _whole(journal: Journal, anew: str) -> Iterator[str | Fault]:
 
 def _then(fault: str) -> str:
     """What a server does about a fault, as verify.py words it; empty: nothing."""
+    if fault.endswith(" is not what was stored"):
+        return "look at it and store it again"
+    if fault.endswith(" are not what was stored"):
+        return "look at them and store them again"
+    if fault.endswith(" are not what was registered"):
+        return "look at them and register it again"
     if fault.startswith("stream <"):
         return "these events are lost: queries skip them and report it; push them again under another key"
     if fault.startswith("query "):

@@ -25,7 +25,6 @@ from typing import Final
 
 from oxiseq.engine.background import Background
 from oxiseq.engine.errors import SnapshotError
-from oxiseq.engine.omissions import Omissions
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Aside, Checkpoint, Entry, Found, FullError, Journal, JournalError, UnknownError
@@ -108,8 +107,6 @@ class Worker:
         """What has stopped it; None as soon as it is at work again."""
         self.stops = 0
         """How often it has been stopped by an error."""
-        self.omitted: dict[str, Omissions] = {}
-        """Of queries that these have set aside: the instants that were left out."""
         self.full = False
         """Whether matches cannot be stored now: there is no room."""
         self.bring_back: Callable[[str], None] = lambda name: None
@@ -459,8 +456,7 @@ class Worker:
         with suppress(UnknownError):  # it has been deleted
             if query.run.omitted.over:
                 self._journal.checkpoints.commit(self._checkpoint(query, b"", self.position, self._offsets))
-                self.omitted[query.name] = query.run.omitted
-            self._journal.queries.set_state(query.name, "failed", query.error)
+            self._journal.queries.set_state(query.name, "failed", query.error, query.run.omitted.save())
         self._metrics.failures.labels(query.name).inc()
 
     def _tell(self, emission: Emission) -> None:
@@ -514,7 +510,7 @@ class Worker:
                 query.error = decision.error
                 with self.names, suppress(UnknownError):
                     if not query.retired:
-                        self._journal.queries.set_state(query.name, "failed", query.error)
+                        self._journal.queries.set_state(query.name, "failed", query.error, query.run.omitted.save())
             self._save_at((query,), decision.position, decision.offsets)
             self._decisions.pop(0)
             if decision.error:
@@ -588,7 +584,6 @@ class Worker:
 
         Raises FullError, UnworkableError: then it is not at work."""
         self._named[query.name] = query
-        self.omitted.pop(query.name, None)
         until = max(query.passed_over, default=0)
         if self._thread.alive:
             until = max(until, self.position)
@@ -631,7 +626,6 @@ class Worker:
 
     def found_again(self, name: str) -> None:
         """A query need not be restored any more: it is at work, or is not to be."""
-        self.omitted.pop(name, None)
         self._lost = [each for each in self._lost if each != name]
 
     def forget(self, stream: str) -> None:

@@ -1,8 +1,7 @@
 """What sinks may reach: hosts, a folder, and secrets that the operator of the server names.
 
-Who may register a query must not make the server ask its own neighbours (server-side request forgery). So a host must
-be on the operator's list, its name is resolved here, each address must be a public one unless the operator allows its
-network, and the connection goes to the address that was checked: a name cannot be resolved again to another one.
+A host must be on the operator's list, and its addresses public or of a network that the operator allows
+(options/addresses.py).
 """
 
 from __future__ import annotations
@@ -12,36 +11,17 @@ import re
 import socket
 import stat
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from oxiseq.grammar.records import dataclass
+from oxiseq.options.addresses import AddressError, Network, addresses_of, networks_of
 from oxiseq.sinks.errors import DeliveryError, SinkError
 
-Address: TypeAlias = IPv4Address | IPv6Address
-Network: TypeAlias = IPv4Network | IPv6Network
 ANY: Final = "*"
 _VARIABLE: Final = re.compile(r"OXISEQ_SECRET_[A-Za-z0-9_]{1,100}")
 _SECRET: Final = 1 << 16
 """Bytes of a secret's file."""
-_NAT64: Final = IPv6Network("64:ff9b::/96")
-"""IPv4 addresses by way of a translator, which are what names resolve to where there is IPv6 alone."""
-_GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
-"""All that is assigned of IPv6 to hosts of the internet."""
-_SPECIAL: Final = tuple(
-    ip_network(text)
-    for text in (
-        # IANA's registry of special-purpose IPv4 addresses, those of multicast behind it
-        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
-        *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
-        *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "224.0.0.0/4"),
-        # what the registry of IPv6 has within _GLOBAL_UNICAST; 2002::/16 (6to4) holds IPv4 addresses
-        *("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"),
-    )
-)
-"""Nothing here is plainly a host of the internet, though a few of these blocks are routed: to the next relay, or to a
-server that discards. Python's own `is_global` differs from release to release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +42,10 @@ class Allowed:
         folder: Path | None = None,
         secrets: Path | None = None,
     ) -> Allowed:
-        """From texts. Raises SinkError for what is no network."""
+        """From texts. Raises AddressError for what is no network."""
         return cls(
             tuple(host.strip().lower() for host in hosts),
-            tuple(map(_network, networks)),
+            networks_of(networks),
             None if folder is None else folder.resolve(),
             None if secrets is None else secrets.resolve(),
         )
@@ -89,13 +69,11 @@ class Allowed:
         """The addresses of a host on the list, each of them checked. Raises SinkError, DeliveryError."""
         self.check_host(host, port)
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            return addresses_of(host, port, self.networks, "--sink-network")
+        except AddressError as error:
+            raise SinkError(str(error)) from None
         except (OSError, UnicodeError) as error:
             raise DeliveryError(f"{host} cannot be resolved: {error}") from error
-        texts = list(dict.fromkeys(str(each[4][0]) for each in found))
-        for text in texts:
-            self._check_address(host, ip_address(text.partition("%")[0]))
-        return texts
 
     def connect(self, host: str, port: int, timeout: float) -> socket.socket:
         """A connection to one of its addresses. Raises SinkError, DeliveryError."""
@@ -140,29 +118,6 @@ class Allowed:
         except UnicodeDecodeError as error:
             raise SinkError(f"the secret {path[:200]!r} is no text in UTF-8") from error
 
-    def _check_address(self, host: str, address: Address) -> None:
-        real = _behind(address)
-        if any(
-            each.version == network.version and each in network for each in (address, real) for network in self.networks
-        ):
-            return
-        if not is_public(address):
-            raise SinkError(
-                f"{host} has the address {real}, which is not public: the server's operator allows "
-                "networks by --sink-network"
-            )
-
-
-def is_public(address: Address) -> bool:
-    """Whether it is plainly that of a host of the internet. An IPv4 address that is written as IPv6 counts as itself,
-    but not one within a tunnel (6to4, Teredo): who ends that tunnel nobody knows."""
-    if isinstance(address, IPv6Address):
-        if address.ipv4_mapped is not None or address in _NAT64:
-            return is_public(_behind(address))
-        if address not in _GLOBAL_UNICAST:
-            return False
-    return not any(address.version == network.version and address in network for network in _SPECIAL)
-
 
 def _below(folder: Path, path: str) -> Path:
     """A path relative to the folder, or below it, not over links either. Raises SinkError."""
@@ -178,26 +133,9 @@ def _below(folder: Path, path: str) -> Path:
     return target
 
 
-def _behind(address: Address) -> Address:
-    """The IPv4 address inside an IPv6 one, if there is one."""
-    if isinstance(address, IPv6Address):
-        if address in _NAT64:
-            return IPv4Address(int(address) & 0xFFFFFFFF)
-        teredo = address.teredo
-        return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else None) or address
-    return address
-
-
 def _covers(wanted: str, name: str) -> bool:
     if wanted == ANY:
         return True
     if wanted.startswith("*."):
         return name.endswith(wanted[1:])
     return name == wanted
-
-
-def _network(text: str) -> Network:
-    try:
-        return ip_network(text.strip())
-    except ValueError as error:
-        raise SinkError(f"{text!r} is no network: write ADDRESS/BITS, as 10.0.0.0/8") from error

@@ -176,13 +176,13 @@ class Evaluations:
         """The result of work without a time limit, an update. When the client is `gone` it does not begin, and ends
         where it looks (`attended.check`). Raises Problem."""
 
-        def waited_for() -> _Result:
+        def looked_after() -> _Result:
             with attended(gone):
                 check()
                 return work()
 
         done: list[_Result | Problem] = []
-        thread = self._start(lambda: done.append(_outcome(waited_for)), self.changes.enter())
+        thread = self._start(lambda: done.append(_outcome(looked_after)), self.changes.enter())
         thread.join()
         result = done[0]
         if isinstance(result, Problem):

@@ -14,22 +14,24 @@ cannot be loaded refuses the whole update, unless LOAD says SILENT: then nothing
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pyoxigraph import NamedNode, RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.changes.tokens import Token, tokens
-from oxiseq.engine.attended import check
+from oxiseq.engine.attended import check, looking
 from oxiseq.engine.bodies import whole_body
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.rdf import parse
 from oxiseq.grammar.records import dataclass
+from oxiseq.options.addresses import AddressError, Network, addresses_of
 from oxiseq.sparql.media import rdf_format
 from oxiseq.sparql.problems import Problem, syntax_problem
-from oxiseq.sparql.settings import Limits
+from oxiseq.sparql.settings import SparqlSettings
 
 if TYPE_CHECKING:
     import httpx
@@ -44,6 +46,7 @@ SECONDS: Final = 300.0
 _SILENCE: Final = 30.0
 """Seconds that a server may say nothing."""
 _REDIRECTS: Final = 5
+_PORTS: Final = {"http": 80, "https": 443}
 _HEADERS: Final = {
     "accept": "application/n-triples, text/turtle;q=0.9, application/rdf+xml;q=0.8",
     "accept-encoding": "identity",  # what is packed could grow
@@ -88,17 +91,17 @@ def replaced(text: str, found: Sequence[Loading], instead: Sequence[str]) -> str
     return "".join([*parts, text[done:]])
 
 
-def loaded(text: str, base: str, limits: Limits) -> str:
+def loaded(text: str, base: str, settings: SparqlSettings) -> str:
     """The update with what its LOADs name. All documents together have `limits.body` bytes, as they are sent and as
-    N-Triples, and the time of a request. Raises Problem: 400, 502, 504."""
-    found = loadings(text, base)
+    N-Triples, and the time of a request. Raises Problem: 400, 403, 502, 504."""
+    found, limits = loadings(text, base), settings.limits
     deadline = time.monotonic() + (SECONDS if limits.seconds is None else limits.seconds)
     room = limits.body
     instead: list[str] = []
     for loading in found:
         check()
         try:
-            data = _data(loading, room, deadline)
+            data = _data(loading, room, deadline, settings.load_networks)
         except Problem as problem:
             if not loading.silent:
                 told = f"<{loading.source}>: {problem.title}" + (f": {problem.detail}" if problem.detail else "")
@@ -153,9 +156,9 @@ def _resolved(names: Sequence[str], prologue: str, base: str) -> list[str]:
 # --- the documents ----------------------------------------------------------------------------------
 
 
-def _data(loading: Loading, room: int, deadline: float) -> str:
+def _data(loading: Loading, room: int, deadline: float, networks: Sequence[Network]) -> str:
     """A document as an operation. Raises Problem."""
-    content, format_ = _fetched(loading.source, room, deadline)
+    content, format_ = _fetched(loading.source, room, deadline, networks)
     lines: list[str] = []
     size = 0
     try:
@@ -175,15 +178,49 @@ def _data(loading: Loading, room: int, deadline: float) -> str:
     )
 
 
-def _fetched(source: str, room: int, deadline: float) -> tuple[bytes, RdfFormat]:
+def _sent(inner: httpx.HTTPTransport, networks: Sequence[Network], request: httpx.Request) -> httpx.Response:
+    """A request to an address that is public, or of these networks, also where a redirect leads. Raises Problem, and
+    what httpx raises."""
+    url, told = request.url, "it has no address"
+    if url.scheme not in _PORTS:
+        raise httpx.UnsupportedProtocol(f"a redirect to {url.scheme}: is not followed")
+    try:
+        found = addresses_of(url.host, url.port or _PORTS[url.scheme], networks, "--load-network")
+    except AddressError as error:
+        raise Problem(403, "not allowed", str(error)) from None
+    except (OSError, UnicodeError) as error:
+        raise httpx.ConnectError(f"{url.host} cannot be resolved: {error}") from None
+    for address in found:
+        more = {**request.extensions, "sni_hostname": url.host}
+        there = httpx.Request(
+            request.method,
+            url.copy_with(host=address),
+            headers=request.headers,
+            stream=request.stream,
+            extensions=more,
+        )
+        try:
+            return inner.handle_request(there)
+        except httpx.ConnectError as error:
+            told = str(error)
+    raise httpx.ConnectError(told)
+
+
+def _fetched(source: str, room: int, deadline: float, networks: Sequence[Network]) -> tuple[bytes, RdfFormat]:
     """What is there. Raises Problem."""
     if not source.lower().startswith(("http://", "https://")):
         raise Problem(400, "not an http address", "LOAD fetches by http and https only")
     timeout = httpx.Timeout(min(_SILENCE, max(0.1, deadline - time.monotonic())))
     try:
         with (
+            httpx.HTTPTransport(trust_env=False) as inner,
             httpx.Client(
-                headers=_HEADERS, timeout=timeout, trust_env=False, follow_redirects=True, max_redirects=_REDIRECTS
+                headers=_HEADERS,
+                timeout=timeout,
+                trust_env=False,
+                follow_redirects=True,
+                max_redirects=_REDIRECTS,
+                transport=httpx.MockTransport(partial(_sent, inner, networks)),  # which calls a function of ours
             ) as client,
             client.stream("GET", source) as response,
         ):
@@ -201,18 +238,11 @@ def _body(response: httpx.Response, room: int, deadline: float) -> bytes:
         raise Problem(502, "cannot be read", f"it is packed by {response.headers['content-encoding']}, unasked")
     _format_of(response)
     try:
-        return whole_body(_attended(response.iter_raw()), room, deadline)
+        return whole_body(iter(looking(response.iter_raw().__next__), None), room, deadline)
     except LimitError:
         raise _too_big(room) from None
     except TimeoutError:
         raise Problem(504, "no answer in time") from None
-
-
-def _attended(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """As long as somebody waits for them."""
-    for piece in pieces:
-        check()
-        yield piece
 
 
 def _format_of(response: httpx.Response) -> RdfFormat:

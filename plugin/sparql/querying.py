@@ -95,7 +95,7 @@ class Querying:
             try:
                 checked = self._checked_update(text, request.url)
                 if self.settings.allow_load:
-                    checked = loaded(checked, request.url, self.settings.limits)
+                    checked = loaded(checked, request.url, self.settings)
                 check()
                 self.store.update(checked, base_iri=request.url)
             except SyntaxError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from oxiseq.grammar.records import dataclass
+from oxiseq.options.addresses import Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,12 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class SparqlSettings:
     """`union_default_graph`: queries see all graphs as one; `allow_service`, `allow_load`: queries and
-    updates may fetch from other servers (LOAD: by http only, see `loading`)."""
+    updates may fetch from other servers (LOAD: by http only, see `loading`); `load_networks`: addresses that LOAD may
+    reach beside public ones."""
 
     read_only: bool = False
     union_default_graph: bool = False
     allow_service: bool = False
     allow_load: bool = False
     limits: Limits = field(default_factory=Limits)
+    load_networks: tuple[Network, ...] = ()

@@ -16,8 +16,10 @@ from test_bodies_of_rdf_xml import BOMB, PLAIN, SAYS
 sys.path.insert(0, str(Path(__file__).parent.parent / "server"))
 from asking import ask, column, endpoint, problem, update
 
+from oxiseq.options.addresses import networks_of
 from oxiseq.sparql import Limits, SparqlEndpoint, SparqlSettings
 
+HERE = networks_of(["127.0.0.1/32"])
 XML, TURTLE = "application/rdf+xml", "text/turtle"
 MISLED = "?a<?b#>'''\n)"
 """Of a FILTER: for tokens an IRI and the beginning of a string; for the parser less-than and a comment."""
@@ -88,7 +90,7 @@ def web() -> Iterator[Web]:
 
 
 def allowing(**limits: int) -> SparqlEndpoint:
-    settings = SparqlSettings(allow_load=True, limits=Limits(**limits))
+    settings = SparqlSettings(allow_load=True, limits=Limits(**limits), load_networks=HERE)
     return endpoint(settings, "INSERT DATA { <http://e/a> <http://e/p> 1 }")
 
 
@@ -106,6 +108,26 @@ def test_a_bomb_is_refused_and_nothing_of_the_update_is_done(web: Web) -> None:
     assert subjects(to) == ["http://e/a"]
     assert update(to, f"LOAD SILENT <{web.address}bomb> ; LOAD <{web.address}plain>").status == 204
     assert subjects(to) == ["http://e/a", "http://e/a"]
+
+
+def test_load_reaches_no_address_that_is_not_public(web: Web) -> None:
+    """Of no spelling, not by a redirect, and of an allowed network nothing beside it; SILENT does not ask either."""
+    plain = web.address + "plain"
+    closed = endpoint(SparqlSettings(allow_load=True))
+    before = subjects(closed)
+    port = plain.split(":")[2].split("/")[0]
+    for host in ("127.0.0.1", "localhost", "127.1", "[::ffff:127.0.0.1]", "169.254.169.254", "[::1]"):
+        refused = problem(update(closed, f"LOAD <http://{host}:{port}/plain>"))
+        assert (
+            refused["status"] == 403 and "is not public" in refused["detail"] and "--load-network" in refused["detail"]
+        )
+    assert update(closed, f"LOAD SILENT <{plain}>").status == 204
+    assert web.asked == [] and subjects(closed) == before
+    web.headers["/inside"] = {"Location": f"http://127.0.0.2:{port}/plain"}
+    refused = problem(update(allowing(), f"LOAD <{web.address}inside>"))
+    assert refused["status"] == 403 and "127.0.0.2" in refused["detail"]
+    assert web.asked == ["/inside"]
+    assert update(allowing(), f"LOAD <{web.address}to-a>").status == 204
 
 
 @pytest.mark.parametrize(

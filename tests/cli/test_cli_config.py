@@ -73,6 +73,10 @@ def test_tokens_are_not_printed() -> None:
         ("[serve]\nthread = 3\nfoo = 1\n", "[serve] knows no thread, foo; it takes location, bind,"),
         ("[serve]\nbind = ['a']\n", "bind is neither a text nor a number"),
         ("[serve]\nthreads = 0\n", "0 is not in the range"),
+        ("[serve]\ninstant_matches = 0\n", "0 is not in the range"),
+        ("[serve]\ninstant_matches = -1\n", "-1 is not in the range"),
+        (f"[serve]\ninstant_matches = {10**30}\n", "is not in the range"),  # the kernel counts in 64 bits
+        ("[serve]\ninstant_matches = 'many'\n", "'many' is not a valid integer"),
         ("[serve]\nconfig = 'x'\n", "knows no config"),
     ],
 )

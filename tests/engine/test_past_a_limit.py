@@ -13,6 +13,7 @@ from pyoxigraph import Store
 
 import oxiseq
 from oxiseq.engine.bounds import InstantBounds
+from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.delta import Buffer
@@ -353,3 +354,201 @@ def test_an_operator_without_windows_sets_the_query_aside(monkeypatch: pytest.Mo
     assert len(raised) == 1 and "set aside" in str(raised[0])
     assert pairs.failed and pairs.omitted == 1 and pairs.matches()
     assert not other.failed and other.omitted == 0
+
+
+def sequence(text: str, tail: str = "", select: str = "?n", within: str = "WITHIN 9 SECONDS SLIDING") -> str:
+    names = [name for name in "ABCNJKPQ" if name in text]
+    gpms = " ".join(f"DEFINE GPM {name} ON S {{ {PATTERNS[name]} }}" for name in names)
+    return f"PREFIX : <{E}> SELECT {select} {within} FROM STREAM S :s WHERE {{ SEQ({text}) {gpms} }} {tail}"
+
+
+PATTERNS = {
+    "A": "?x :a ?n",
+    "B": "?x :b ?v",
+    "C": "?x :c ?w",
+    "N": "?x :d ?m",
+    "K": "?x :b ?n GRAPH :g { ?p :friend ?f }",
+    "J": "?x :b ?n . ?y :b ?v GRAPH :g { ?p :friend ?f } FILTER(?f > ?n)",
+    "P": "?x :b ?n",
+    "Q": "?y :b ?v",
+}
+RULED: dict[str, tuple[str, InstantBounds, tuple[str, int] | None]] = {
+    "matches that wait": (
+        sequence("A ; B+ ; C; N! WITHIN 2 SECONDS", "ORDER BY ?n"),
+        InstantBounds(matches=6),
+        None,
+    ),
+    "MAX of those": (
+        sequence("A ; B+ ; C; N! WITHIN 2 SECONDS", "", "MAX ?n"),
+        InstantBounds(),
+        ("oxiseq.engine.output.deferred.MOST_COMPARED", 2),
+    ),
+    "a window's matches": (
+        sequence("B; C", "ORDER BY ?v REPORT ON WINDOW CLOSE", "?v ?w", "WITHIN 9 SECONDS"),
+        InstantBounds(matches=5),
+        None,
+    ),
+    "moments": (
+        sequence("A; B", "REPORT EVERY 1 SECONDS", "(COUNT(*) AS ?k)"),
+        InstantBounds(),
+        ("oxiseq.engine.output.due.MOST_TICKS", 20),
+    ),
+    "moments of listed matches": (
+        sequence("A; B+", "REPORT EVERY 1 SECONDS", "(MAX(SUM(?v)) AS ?k)"),
+        InstantBounds(),
+        ("oxiseq.engine.output.due.MOST_TICKS", 20),
+    ),
+    "what the knowledge base adds to a match": (sequence("K+ ; C", "", "?n ?f ?w"), InstantBounds(matches=100), None),
+    "that of FILTER": (
+        sequence("K+ ; C", "", "NEXT ?n ?f ?w").replace("C)", "C) FILTER(MAX(?f) > 0)", 1),
+        InstantBounds(matches=80),
+        None,
+    ),
+    "that of FILTER later": (
+        sequence("K+ ; C; N! WITHIN 2 SECONDS", "", "NEXT ?n ?f ?w").replace("S)", "S) FILTER(MAX(?f) > 0)", 1),
+        InstantBounds(matches=80),
+        None,
+    ),
+    "a join with the knowledge base": (sequence("J; C", "", "?n ?f ?v"), InstantBounds(made=6), None),
+    "patterns at one instant": (sequence("P & Q; C", "", "?n ?v"), InstantBounds(made=3), None),
+    "patterns at one instant of partitions": (
+        sequence("P & Q", "", "?n ?v", "WITHIN 9 SECONDS SLIDING PARTITION BY ?n").replace(
+            "?y :b ?v", "?x :b ?n ; :b ?v"
+        ),
+        InstantBounds(made=1),
+        None,
+    ),
+}
+FRIENDS = " ".join(f"GRAPH <{E}g> {{ <{E}p> <{E}friend> {n} }}" for n in range(3, 5))
+
+
+def blocks() -> list[tuple[int, str]]:
+    """Every fourth block has more of B than the others, and values of it."""
+    dice, events = random.Random(7), list[tuple[int, str]]()
+    for block in range(12):
+        many = block % 4 == 3
+        names = ["a", *"b" * (4 if many else dice.randint(1, 2)), "c", *("d" if block % 4 == 1 else "")]
+        for place, name in enumerate(names):
+            values = range(1, 3 if many and place <= 2 else 2) if name == "b" else (block,)
+            graph = " ".join(f"<{E}x> <{E}{name}> {value} ." for value in values)
+            events.append((1_000_000 * (40 * block + place), graph))
+    events.append((1_000_000 * 600, f"<{E}x> <{E}z> 1 ."))
+    return events
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("queries", [1, 2])
+@pytest.mark.parametrize("case", RULED)
+def test_beyond_a_bound_only_the_instant_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, case: str, queries: int, size: int
+) -> None:
+    """What is found is of what is found without the bound; of an instant all or nothing. Another query goes on."""
+    text, bounds, constant = RULED[case]
+    events = blocks()
+
+    def found(bounds: InstantBounds, constant: tuple[str, int] | None) -> list[tuple[int, bool, list[tuple[int, str]]]]:
+        with monkeypatch.context() as patch:
+            patch.setattr(dictionary, "BOUNDS", bounds)
+            if constant is not None:
+                patch.setattr(*constant)
+            store = oxiseq.Store()
+            store.update(f"INSERT DATA {{ {FRIENDS} }}")
+            registered = [store.register(text) for _ in range(queries)]
+            other = store.register(OTHER.replace(":v", ":c"), language="spectra")
+            for low in range(0, len(events), size):
+                with suppress(LimitError):
+                    store.stream(E + "s").extend(events[low : low + size])
+            assert other.omitted == 0 and len(other.matches()) == 12
+            return [(q.omitted, q.failed, [(match.at_us, str(match)) for match in q.matches()]) for q in registered]
+
+    (none, _, every), *_ = found(InstantBounds(), None)
+    bounded = found(bounds, constant)
+    assert none == 0 and all(each == bounded[0] for each in bounded)
+    omitted, failed, rows = bounded[0]
+    assert omitted >= 2 and not failed and rows
+    instants = {at for at, _ in rows}
+    if case in EVENTS:
+        events = [(at, graph if graph.count(f"<{E}b>") < 2 else f"<{E}x> <{E}z> 0 .") for at, graph in events]
+        assert rows == found(InstantBounds(), None)[0][2]
+    else:
+        assert rows == [row for row in every if row[0] in instants]
+        assert len({at for at, _ in every} - instants) == omitted or case in GAPS
+    assert (omitted, rows) == ALIKE_RULED.setdefault(case, (omitted, rows))
+
+
+GAPS = {"moments", "moments of listed matches"}
+"""Cases in which what is left out are many moments as one."""
+EVENTS = {"a join with the knowledge base", "patterns at one instant", "patterns at one instant of partitions"}
+"""Cases in which an event has no mappings, also for what ends later."""
+ALIKE_RULED: dict[str, tuple[int, list[tuple[int, str]]]] = {}
+
+
+@pytest.mark.parametrize("case", RULED)
+def test_what_is_left_out_is_the_same_after_restarts(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    """Saved after each event; twice as many blocks with too much, so that three come running."""
+    text, bounds, constant = RULED[case]
+    monkeypatch.setattr(dictionary, "BOUNDS", bounds)
+    if constant is not None:
+        monkeypatch.setattr(*constant)
+    friends = Store()
+    friends.update(f"INSERT DATA {{ {FRIENDS} }}")
+    kb, query = StoreKb(friends), load(text, "spaseq")
+    many = [event for event in blocks() if event[0] // 40_000_000 % 4 == 3]
+    events = [*blocks(), *((at + 600_000_000, graph) for at, graph in many), (2_000_000_000, f"<{E}x> <{E}z> 1 .")]
+    spoken, told = language_for(query), list[tuple[list[int], int, bool]]()
+    for restarts in (False, True):
+        terms, at = TermDictionary(), list[int]()
+        run, _ = spoken.compile(query, terms, kb, options_of(spoken.name, {}))
+        for event in sorted(events):
+            run.push(E + "s", encode_events([event], terms))
+            try:
+                batches = run.advance()
+            except LimitError:
+                batches = run.left()
+            at += [time for batch in batches for time in batch.time.tolist()]
+            if restarts and not run.omitted.over:
+                state, terms = save(run, terms), TermDictionary()
+                fresh, _ = spoken.compile(query, terms, kb, options_of(spoken.name, {}))
+                run = spoken.resume(state, fresh, terms, kb)
+        told.append((at, run.omitted.count, run.omitted.over))
+    assert told[0] == told[1]
+    assert told[0][1] >= 3 and told[0][2] == (case not in GAPS | EVENTS | {"a window's matches"})
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("formula", ["A ; B+ ; C", "A : B+ : C"])
+def test_an_event_that_takes_too_many_steps_is_read_by_no_letter(
+    monkeypatch: pytest.MonkeyPatch, formula: str, size: int
+) -> None:
+    """A step is made when an event needs it first. Here one of them cannot be made, or none from then on: the query
+    is set aside where even an event that no letter reads takes one, or with the third event."""
+    usual, calls = StepCache.add_step, [0]
+    kinds = "ABABCABBBCABCZZ"
+
+    def found(fails: range, kinds: str) -> tuple[tuple[str, ...], bool, list[str]]:
+        calls[0] = 0
+
+        def add_step(self: StepCache, state: int, symbol: int) -> bool:
+            calls[0] += 1
+            if calls[0] in fails:
+                raise LimitError(17, 16, "steps of the automaton that one event takes")
+            return usual(self, state, symbol)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(StepCache, "add_step", add_step)
+            store = oxiseq.Store()
+            query = store.register(f"VOCAB <{E}> SELECT * FROM s WHERE {formula} WITHIN 6 SECONDS", language="ceql")
+            events = [(1_000_000 * at, f"<{E}x> a <{E}{kind}> .") for at, kind in enumerate(kinds)]
+            for low in range(0, len(events), size):
+                with suppress(LimitError):
+                    store.stream(E + "s").extend(events[low : low + size])
+            return query.omitted_instants, query.failed, [str(match) for match in query.matches()]
+
+    omitted, failed, one = found(range(4, 5), kinds)
+    assert len(omitted) == 1 and not failed and "steps of the automaton" in omitted[0]
+    at = int(omitted[0].split("00:00:")[1][:2])
+    assert kinds[at] in "ABC"
+    assert ((), False, one) == found(range(0), f"{kinds[:at]}Z{kinds[at + 1 :]}")
+    assert one != found(range(0), kinds)[2]
+    omitted, failed, _ = found(range(4, 1000), kinds)
+    assert failed and "set aside" in omitted[-1]

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from engine_runs import STREAM, Driven, Reading, Row, query, random_readings, readings_batch
 from pyoxigraph import Store
 
+from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
@@ -21,12 +22,11 @@ from oxiseq.engine.kernels.sequence.records import Memory
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.memory import put_matches
 from oxiseq.engine.matches.sampling import sample
-from oxiseq.engine.output import ranked, window_ranks
-from oxiseq.engine.plan import query as planning
 from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.snapshot.saving import restore, save
+from oxiseq.engine.terms import dictionary
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.languages.sequences.explain import explain
@@ -93,21 +93,19 @@ def test_the_latest_first_in_a_sliding_window() -> None:
 
 
 def test_what_has_to_be_listed_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (planning, ranked):
-        monkeypatch.setattr(each, "MOST_LISTED", 1_000)
+    monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(matches=1_000))
     text = query("A : B:+ : C") + " ORDER BY MAX(?bv) LIMIT 1"
     assert len(answers(text, loop(9))) == 1
-    with pytest.raises(LimitError, match="listed for ORDER BY"):
+    with pytest.raises(LimitError, match="matches that end at one instant"):
         answers(text, loop(12))
 
 
 def test_what_a_filter_drops_of_too_many_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel stops behind so many matches: the best may be among those that it did not find."""
-    for each in (planning, ranked):
-        monkeypatch.setattr(each, "MOST_LISTED", 1_000)
+    monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(matches=1_000))
     text = query("A : B:+ : C").replace("C)", "C) FILTER(MAX(?bv) > 10)", 1) + " ORDER BY MAX(?bv) LIMIT 1"
     assert len(answers(text, loop(9))) == 1
-    with pytest.raises(LimitError, match="listed for ORDER BY"):
+    with pytest.raises(LimitError, match="matches that end at one instant"):
         answers(text, loop(12))
 
 
@@ -317,7 +315,7 @@ def test_a_window_closes_without_a_later_match() -> None:
 
 
 def test_all_matches_of_a_window_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_ranks, "MOST_LISTED", 10)
+    monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(matches=10))
     readings = [Reading(t, "ab"[t % 2]) for t in range(12)]
     for tail in ("", " LIMIT 11", " LIMIT 2 OFFSET 99999999999999999999"):
         with pytest.raises(LimitError, match="kept until it closes"):
@@ -385,9 +383,9 @@ def ends_and_events(run: QueryRun) -> list[tuple[int, tuple[int, ...]]]:
         ("ORDER BY ?bv LIMIT 3", "?bv is that of the last iteration"),
         ("ORDER BY AVG(?bv) LIMIT 3", "AVG(?bv) is no sum over the events of a match"),
         ("ORDER BY ?av", "there is no LIMIT"),
-        ("ORDER BY ?av LIMIT 2000000", "LIMIT and OFFSET are more than 1000000"),
+        ("ORDER BY ?av LIMIT 2000000", "LIMIT and OFFSET are more than 1048576"),
         ("ORDER BY ?av LIMIT 3 REPORT ON WINDOW CLOSE", "the best so far of each window kept until it closes"),
-        ("ORDER BY ?av REPORT ON WINDOW CLOSE", "all matches, 1000000 at most, of each window kept"),
+        ("ORDER BY ?av REPORT ON WINDOW CLOSE", "all matches, 1048576 at most, of each window kept"),
         ("SAMPLE 3 REPORT ON WINDOW CLOSE", "a sample of 3 of each window kept until it closes"),
     ],
 )

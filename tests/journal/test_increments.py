@@ -275,6 +275,17 @@ def test_older_backups_are_restored_and_those_that_can_be_seen_to_be_damaged_are
     full, increment = older(chain, tmp_path)
     restore([full, increment], tmp_path / "whole")
     restore([full, chain.files[1]], tmp_path / "mixed")  # a chain goes on after an update
+    with closing(sqlite3.connect(increment)) as other:  # of a version that knew no checksums
+        copied = [name for (name,) in other.execute("SELECT name FROM sqlite_master WHERE name LIKE '%query%'")]
+        for table in copied:
+            other.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+            other.execute(f"ALTER TABLE {table} DROP COLUMN omitted")
+        other.execute("UPDATE increment SET digest = ''")
+        other.commit()
+    restore([full, increment], tmp_path / "before")
+    for name in ("mixed", "before"):
+        with Journal(tmp_path / name / "journal.oxiseq", read_only=True) as restored:
+            assert restored.verify() == [] and restored.queries.get("q").text == "text"
     assert content(tmp_path / "whole" / "journal.oxiseq") == content(journal.path)
     assert content(tmp_path / "mixed" / "journal.oxiseq") == content(journal.path)
     raw = bytearray(full.read_bytes())

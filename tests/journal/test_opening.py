@@ -112,10 +112,35 @@ def test_options_of_version_3_have_their_new_names(path: Path) -> None:
             journal.queries.register(name, "text", options=options)
     with closing(sqlite3.connect(path)) as other:
         other.executescript("PRAGMA user_version = 3; DROP TABLE sink; ALTER TABLE stream DROP COLUMN mapping;")
-        other.executescript("DROP TABLE session;")
+        other.executescript("DROP TABLE session; ALTER TABLE stream DROP COLUMN checksum;")
+        other.executescript("ALTER TABLE query DROP COLUMN checksum; ALTER TABLE query DROP COLUMN omitted;")
     for _ in range(2):  # once: what is new stays
         with Journal(path) as journal:
             assert {record.name: dict(record.options) for record in journal.queries.all()} == new
+
+
+def test_what_version_7_holds_gets_its_checksums(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.streams.create(STREAM, mapping="{}")
+        journal.queries.register("q", "text", options={"rules": []})
+        journal.queries.register("gone", "text")
+        journal.queries.delete("gone")
+        journal.sinks.put("q", "s", {"kind": "file"})
+    with closing(sqlite3.connect(path)) as other:
+        for table in ("query", "sink", "stream"):
+            other.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+        other.executescript("ALTER TABLE query DROP COLUMN omitted; PRAGMA user_version = 7;")
+    for read_only in (True, False):
+        with Journal(path, read_only=read_only) as journal:
+            assert journal.verify() == []
+            assert journal.queries.get("q").omitted is None and journal.streams.get(STREAM).mapping == "{}"
+            assert [(row.query, row.name) for row in journal.sinks.all()] == [("q", "s")]
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("UPDATE query SET text = 'Text' WHERE name = 'q'")
+        other.execute("UPDATE sink SET config = '{}'")
+        other.execute("UPDATE stream SET mapping = ''")
+    with Journal(path) as journal:
+        assert len(journal.verify()) == 3
 
 
 def test_a_page_overwritten_is_found(path: Path) -> None:

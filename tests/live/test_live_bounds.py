@@ -107,6 +107,27 @@ def test_after_a_restart_instants_left_out_go_on_counting(tmp_path: Path) -> Non
         assert len(rows(service, "run")) == sum(2 ** (n - 1) - n for n in range(3, 12))
 
 
+def test_what_was_left_out_of_a_query_that_was_set_aside_is_shown_after_a_restart(tmp_path: Path) -> None:
+    with live(tmp_path, LOW) as service:
+        service.queries.register("run", WINDOW)
+        worked(service, batch(range(40), "too many"))
+        omitted = service.queries.get("run").omitted
+        assert omitted.count == 3 and len(omitted.last) == 3 and omitted.over
+    for _ in range(2):
+        with live(tmp_path, LOW) as service:
+            rest(service)
+            status = service.queries.get("run")
+            assert status.record.state == "failed" and status.omitted == omitted
+    with live(tmp_path, LOW) as service:
+        service.queries.resume("run")
+        rest(service)
+        assert service.queries.get("run").omitted.count == 0
+    with live(tmp_path, LOW) as service:
+        rest(service)
+        status = service.queries.get("run")
+        assert status.record.state == "running" and status.omitted.count == 0
+
+
 def test_a_query_that_was_set_aside_begins_anew(tmp_path: Path) -> None:
     """Behind the instants that have set it aside, with what has come meanwhile, and with none left out yet."""
     with live(tmp_path, LOW) as service:

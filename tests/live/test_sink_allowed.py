@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from oxiseq.options.addresses import AddressError
 from oxiseq.sinks import Allowed, SinkError
 
 
@@ -170,7 +171,7 @@ def test_loopback_however_it_is_spelled(spelled: str) -> None:
 
 
 def test_what_is_no_network() -> None:
-    with pytest.raises(SinkError, match="ADDRESS/BITS"):
+    with pytest.raises(AddressError, match="ADDRESS/BITS"):
         Allowed.of([], ["10.0.0.0/99"])
 
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from oxiseq.api.store import Store
 from oxiseq.cli.app import main
 from oxiseq.grammar.languages import STANDING
-from oxiseq.journal import FILE_NAME
+from oxiseq.journal import FILE_NAME, Journal
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.intake import read_graph
 from oxiseq.live.verifying import verify
@@ -99,6 +99,22 @@ def _flip_blob(folder: Path, table: str, column: str, where: str) -> None:
         connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (bytes(changed), key))
 
 
+def _other_letter(folder: Path, within: bytes) -> None:
+    """The last letter is another one wherever these bytes are in the file, as no SQL does it."""
+    path = folder / FILE_NAME
+    raw = path.read_bytes()
+    assert within in raw
+    path.write_bytes(raw.replace(within, within[:-1] + bytes([within[-1] ^ 1])))
+
+
+def _settings(folder: Path) -> None:
+    """A sink and a mapping, as they are stored."""
+    with Journal(folder / FILE_NAME) as journal:
+        journal.sinks.put("rises", "file", {"kind": "file", "path": "matches.jsonl"})
+        journal.streams.create(S, mapping='{"unit": "seconds"}')
+        assert journal.verify() == []
+
+
 def _unlink(pattern: str) -> Callable[[Path], object]:
     return lambda folder: [path.unlink() for path in folder.glob(pattern)]
 
@@ -143,6 +159,42 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
         "checkpoint",
         "of 'rises'",
         "register it again",
+    ),
+    "a letter of a query's text": (
+        lambda folder: _other_letter(folder, b"?y > ?x"),
+        "journal",
+        "query 'rises': its text, its language or its options are not what was registered",
+        "register it again",
+    ),
+    "a letter of a standing query's text": (
+        lambda folder: _other_letter(folder, b"?s { ?s"),
+        "journal",
+        "query 'all': its text",
+        "register it again",
+    ),
+    "an option of a query": (
+        lambda folder: sql(folder, """UPDATE query SET options = json_set(options, '$.origin', 5)"""),
+        "journal",
+        "query 'rises': its text, its language or its options",
+        "register it again",
+    ),
+    "a sink's settings": (
+        lambda folder: (
+            _settings(folder),
+            sql(folder, "UPDATE sink SET config = replace(config, 'matches.jsonl', 'matches.jsonm')"),
+        ),
+        "journal",
+        "sink 'file' of query 'rises': its settings are not what was stored",
+        "store them again",
+    ),
+    "a mapping": (
+        lambda folder: (
+            _settings(folder),
+            sql(folder, "UPDATE stream SET mapping = replace(mapping, 'seconds', 'minutes')"),
+        ),
+        "journal",
+        f"stream <{S}>: its mapping is not what was stored",
+        "store it again",
     ),
     "the head of the journal": (
         lambda folder: flip(folder / FILE_NAME, 3),

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -80,6 +81,30 @@ def test_a_connection_that_is_closed_ends_its_document(method: str) -> None:
         assert watched.unchanged()
 
 
+def test_who_closes_for_sending_alone_is_taken_for_gone() -> None:
+    """It looks the same as one that closes all: it is not answered, and what is large enough to be looked after does
+    not happen; who asks again in the usual way is answered."""
+    watched = Watched()
+    with served(watched.endpoint) as address:
+        parts = urlsplit(address)
+        for path, kind, body in (
+            ("/query", "application/sparql-query", SELECT.encode()),
+            (f"/store?{GRAPH}", "text/turtle", DOCUMENT * 4),
+        ):
+            with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
+                head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
+                connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode())
+                connection.sendall(body)
+                connection.shutdown(socket.SHUT_WR)
+                with suppress(ConnectionResetError):
+                    assert connection.recv(1000) == b""
+            until(lambda: watched.endpoint.evaluations.running == 0)
+        assert watched.unchanged()
+        with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
+            connection.sendall(b"GET /query?query=ASK%7B%7D HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+
+
 @pytest.mark.parametrize(
     "sent",
     [
@@ -107,7 +132,7 @@ def test_nothing_is_fetched_for_nobody() -> None:
     """SILENT or not."""
     gone, _ = going_after(0)
     with attended(gone), pytest.raises(AbandonedError):
-        loaded("LOAD SILENT <http://localhost:1/x>", "http://e/", SparqlSettings().limits)
+        loaded("LOAD SILENT <http://localhost:1/x>", "http://e/", SparqlSettings())
 
 
 def until(true: Callable[[], bool]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from asking import ask, endpoint, limited, problem, send, update
 
+from oxiseq.options.addresses import networks_of
 from oxiseq.sparql import Request, SparqlSettings
 
 
@@ -83,7 +84,7 @@ def test_load_and_service_in_updates_are_refused_unless_allowed(text: str) -> No
     with trap() as (url, asked):
         assert update(endpoint(), text.replace("URL", url)).status == 403
         assert asked == []
-        settings = SparqlSettings(allow_load=True, allow_service=True)
+        settings = SparqlSettings(allow_load=True, allow_service=True, load_networks=networks_of(["127.0.0.1/32"]))
         assert update(endpoint(settings), text.replace("URL", url)).status in (204, 500)
         assert asked == ["/x"]
 
