@@ -117,6 +117,15 @@ class Omissions:
         more = [f"left out: {self.count - len(self.last):,} instants before"] * (self.count > len(self.last))
         return (*more, *(f"left out: {each}" for each in self.last))
 
+    def save(self) -> dict[str, Any]:
+        """As a query's record has them."""
+        return {"count": self.count, "last": list(self.last), "over": self.over}
+
+    @classmethod
+    def restored(cls, saved: Mapping[str, Any] | None) -> Omissions:
+        """Those of a query's record, which may have none."""
+        return NO_OMISSIONS if saved is None else cls(int(saved["count"]), tuple(saved["last"]), bool(saved["over"]))
+
 
 def raised(errors: Sequence[InstantError]) -> InstantError:
     """The one of several that says most: that the query is set aside, or what was first."""
