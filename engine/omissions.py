@@ -8,7 +8,7 @@ Nothing of such an instant is emitted, the state goes on as documented in docs/e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from oxiseq.engine.bounds import InstantBound, InstantBounds
 from oxiseq.engine.errors import LimitError
