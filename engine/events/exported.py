@@ -38,8 +38,7 @@ def _lend_struct(owner: Exported, at: int, column: Any) -> None:
     lend(struct[CHILDREN], 8 * struct[CHILD_COUNT], owner)
     if not isinstance(column, pa.RecordBatch):
         for buffer in filter(None, column.buffers()):
-            start = buffer.address
-            lend(start, buffer.size, owner, writable=False)
+            lend(buffer.address, buffer.size, owner, writable=False)
         if isinstance(column, pa.DictionaryArray):
             _lend_struct(owner, struct[DICTIONARY], column.dictionary)
         return

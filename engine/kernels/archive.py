@@ -96,7 +96,8 @@ def key_of(function: Any, signature: object) -> str:
 @cache
 def shipped() -> Archive | None:
     """The archive for this process, if there is one."""
-    if os.environ.get(NATIVE):
+    checked: Any = getattr(numba.config, "BOUNDSCHECK", None)
+    if os.environ.get(NATIVE) or checked:
         return None
     features = llvmlite.binding.get_host_cpu_features()
     if not all(features.get(name, False) for name in _NEEDED.get(processor(), ())):

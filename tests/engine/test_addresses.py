@@ -32,7 +32,7 @@ def _faults(source: str) -> Iterator[str]:
             if name in _TAKERS and not all(map(_lasts, node.args)):
                 yield f"{told}the address of a temporary: keep it by a name"
             given = ast.walk(node) if name == "Call" else node.args
-            if any(map(_of_another, given)):
+            if any(map(_of_another, given)) and name != "lend":  # which is told the owner
                 yield f"{told}a kernel with an address: give `call` its owner"
         if isinstance(node, ast.Assign) and _of_another(node.value) and isinstance(node.targets[0], ast.Name):
             yield f"{told}an address by a name of its own: give `call` its owner"
