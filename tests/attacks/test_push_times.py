@@ -197,8 +197,9 @@ def make_older(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         for table in ("set_aside", "sink", "session"):
             connection.execute(f"DROP TABLE {table}")
-        connection.execute("ALTER TABLE stream DROP COLUMN mapping")
-        for column in ("begun", "rebuilt"):
+        for column in ("mapping", "checksum"):
+            connection.execute(f"ALTER TABLE stream DROP COLUMN {column}")
+        for column in ("begun", "rebuilt", "omitted", "checksum"):
             connection.execute(f"ALTER TABLE query DROP COLUMN {column}")
         connection.execute("PRAGMA user_version = 2")
 
