@@ -10,8 +10,15 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from typing import Any
 
-from oxiseq.engine.kernels.signatures import kernel_of
+from oxiseq.engine.kernels.compiling.as_python import AS_PYTHON
+from oxiseq.engine.kernels.signatures import kernel_of, signature_of
+
+
+def is_compiled(kernel: Any) -> bool:
+    """Whether a kernel has come compiled, or is on disk; as Python it need not be."""
+    return AS_PYTHON or bool(kernel._cache.has(signature_of(kernel), kernel.targetctx))
 
 
 def compile_all(names: Iterable[str], tell: Callable[[str], object] = lambda name: None) -> None:
@@ -19,7 +26,7 @@ def compile_all(names: Iterable[str], tell: Callable[[str], object] = lambda nam
     for name in names:
         tell(name)
         kernel, signature = kernel_of(name)
-        if not kernel._cache.has(signature, kernel.targetctx):
+        if not is_compiled(kernel):
             kernel.compile(signature)
 
 

@@ -62,12 +62,15 @@ class Archive:
         """The digest of the sources that it was compiled from, as its maker has it."""
         self._entries: Mapping[str, Entry] = contents["kernels"]
 
+    def has(self, key: str, fingerprint: Callable[[], str]) -> bool:
+        """Whether something was written under the key that has this fingerprint; it is not read."""
+        return key in self._entries and self._entries[key][0] == fingerprint()
+
     def find(self, key: str, fingerprint: Callable[[], str]) -> bytes | None:
         """What was written under the key, None unless it has this fingerprint and is whole."""
-        entry = self._entries.get(key)
-        if entry is None or entry[0] != fingerprint():
+        if not self.has(key, fingerprint):
             return None
-        _, at, packed, size, checksum = entry
+        _, at, packed, size, checksum = self._entries[key]
         with self._path.open("rb") as file:
             file.seek(self._first + at)
             found = file.read(packed)

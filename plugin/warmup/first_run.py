@@ -33,7 +33,7 @@ from oxiseq.engine.kernels.compiling.as_python import AS_PYTHON
 from oxiseq.engine.kernels.compiling.options import PLAIN, before_compiling
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.sequence import advance
-from oxiseq.engine.kernels.signatures import kernel_of, signature_of
+from oxiseq.engine.kernels.signatures import kernel_of
 
 NOTE: Final = (
     "first run, the kernels are compiled now and cached on disk "
@@ -77,13 +77,13 @@ def announce(kernels: Iterable[Any], tell: Callable[[str], object] = _LOG.warnin
     """If another language's great kernels have to be compiled: say so in one line, once. That takes no longer alone."""
     new = [kernel for kernel in kernels if kernel not in _announced]
     _announced.update(new)
-    if not all(map(_is_compiled, new)):
+    if not all(map(ahead.is_compiled, new)):
         tell(_note(new))
 
 
 def is_compiled() -> bool:
     """Whether the two great kernels are compiled."""
-    return all(map(_is_compiled, (advance.advance, match.match_events)))
+    return all(map(ahead.is_compiled, (advance.advance, match.match_events)))
 
 
 def compile_ahead() -> None:
@@ -92,7 +92,7 @@ def compile_ahead() -> None:
     The first caller of each one waits for it. If that process fails or takes too long, or there is no second
     processor, they are compiled here, when they are called. It never outlives this one.
     """
-    missing = [name for name in AHEAD if not _is_compiled(kernel_of(name)[0])]
+    missing = [name for name in AHEAD if not ahead.is_compiled(kernel_of(name)[0])]
     process = start(missing)
     if process is None:
         return
@@ -105,9 +105,10 @@ def compile_ahead() -> None:
 
 def start(names: Iterable[str]) -> Popen[bytes] | None:
     """A process that compiles kernels, None where it would win nothing: there are none, or no second processor."""
-    command = [sys.executable, "-P", "-m", ahead.__name__, *names]
-    if command[-1] == ahead.__name__ or (os.cpu_count() or 1) == 1:
+    wanted = tuple(names)
+    if not wanted or (os.cpu_count() or 1) == 1:
         return None
+    command = [sys.executable, "-P", "-m", ahead.__name__, *wanted]
     try:
         return Popen(command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
     except OSError:
@@ -164,19 +165,14 @@ def of_sources() -> str:
     return digest.hexdigest()
 
 
-def _is_compiled(kernel: Any) -> bool:
-    """Whether a kernel has come compiled, or is on disk; as Python it need not be."""
-    return AS_PYTHON or bool(kernel._cache.has(signature_of(kernel), kernel.targetctx))
-
-
 def _note(kernels: Iterable[Any]) -> str:
     """The note for kernels that are not compiled: it is a first run if no large kernel is."""
     great = [*kernels, advance.advance, match.match_events]
-    return MORE if any(map(_is_compiled, great)) else NOTE
+    return MORE if any(map(ahead.is_compiled, great)) else NOTE
 
 
 def _await(process: Popen[bytes], kernel: Any, deadline: float) -> None:
-    while process.poll() is None and not _is_compiled(kernel):
+    while process.poll() is None and not ahead.is_compiled(kernel):
         if monotonic() >= deadline:
             end(process)
         sleep(0.02)

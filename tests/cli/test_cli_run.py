@@ -156,7 +156,7 @@ def test_matches_of_a_trailing_negation_are_in_order_of_end_time(folder: Path) -
 def test_the_first_run_says_that_kernels_are_compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_run, "_prepared", Event())
     monkeypatch.setattr(first_run, "is_compiled", lambda: False)
-    monkeypatch.setattr(first_run, "_is_compiled", lambda kernel: False)
+    monkeypatch.setattr(first_run.ahead, "is_compiled", lambda kernel: False)
     monkeypatch.setattr(first_run, "compile_ahead", lambda: None)
     result = oxiseq("run", folder / "jumps.spaseq", "-s", folder / "payments.nq")
     assert "note: first run, the kernels are compiled now" in result.stderr

@@ -40,7 +40,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel(tmp_path / "kernel.nbi")
     monkeypatch.setattr(first_run, "AHEAD", ("made",))
     monkeypatch.setattr(first_run, "kernel_of", lambda name: (made, ()))
-    monkeypatch.setattr(first_run, "signature_of", lambda kernel: ())
+    monkeypatch.setattr(ahead, "signature_of", lambda kernel: ())
     return made
 
 
@@ -108,7 +108,7 @@ def test_one_line_says_that_kernels_are_compiled(kernel: Kernel, monkeypatch: py
 def test_a_first_run_is_one_without_any_great_kernel(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch, compiled: bool
 ) -> None:
-    monkeypatch.setattr(first_run, "_is_compiled", lambda asked: compiled and asked is not kernel)
+    monkeypatch.setattr(ahead, "is_compiled", lambda asked: compiled and asked is not kernel)
     monkeypatch.setattr(first_run, "_announced", set())
     said: list[str] = []
     first_run.announce([kernel], said.append)
@@ -120,7 +120,7 @@ def test_a_first_run_is_one_without_any_great_kernel(
 
 def test_no_process_when_all_is_compiled(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = started(monkeypatch, "")
-    monkeypatch.setattr(first_run, "_is_compiled", lambda kernel: True)
+    monkeypatch.setattr(ahead, "is_compiled", lambda kernel: True)
     first_run.compile_ahead()
     assert processes == []
 
@@ -138,4 +138,4 @@ def test_the_process_ends_with_the_one_that_has_started_it(tmp_path: Path) -> No
 def test_what_is_on_disk_is_what_the_cache_has_written() -> None:
     """Else each process that runs a query would start another one, and wait for it."""
     ahead.compile_all(first_run.AHEAD)
-    assert all(first_run._is_compiled(kernel_of(name)[0]) for name in first_run.AHEAD)
+    assert all(ahead.is_compiled(kernel_of(name)[0]) for name in first_run.AHEAD)

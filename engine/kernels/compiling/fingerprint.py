@@ -63,7 +63,8 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel, of the archive or of the cache; None where there is none."""
         rtsys.initialize(target_context)  # Numba makes all ready for compiling here, a fifth of a second
-        data = self._shipped(sig)
+        archive = shipped()
+        data = None if archive is None else archive.find(*self._key(sig))
         if data is not None:
             return self._impl.rebuild(target_context, pickle.loads(data))
         self._stamp(sig)
@@ -76,7 +77,8 @@ class KernelCache(FunctionCache):
 
     def has(self, sig: Any, target_context: Any) -> bool:
         """Whether there is a compiled kernel. Nothing of it is loaded."""
-        if self._shipped(sig) is not None:
+        archive = shipped()
+        if archive is not None and archive.has(*self._key(sig)):
             return True
         self._stamp(sig)
         return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
@@ -86,11 +88,9 @@ class KernelCache(FunctionCache):
         data = pickle.dumps(self._impl.reduce(compiled), protocol=5)
         return key_of(self._py_func, signature), self._fingerprint(signature), data
 
-    def _shipped(self, signature: Any) -> bytes | None:
-        archive = shipped()
-        if archive is None:
-            return None
-        return archive.find(key_of(self._py_func, signature), partial(self._fingerprint, signature))
+    def _key(self, signature: Any) -> tuple[str, Callable[[], str]]:
+        """What an archive is asked for."""
+        return key_of(self._py_func, signature), partial(self._fingerprint, signature)
 
     def _stamp(self, signature: Any) -> None:
         self._cache_file._source_stamp = self._fingerprint(signature)
