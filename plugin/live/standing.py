@@ -130,6 +130,8 @@ class StandingQueries:
         self._touched: set[str] = set()
         self._left: deque[StandingQuery] = deque()
         """Those that are no longer at work and have not been closed."""
+        self._closing = threading.Lock()
+        """Held while they are closed; taken before the store's lock."""
         self._readers: dict[str, int] = {}
         self._unread: dict[str, float] = {}
         """Queries without a name of their own that nobody reads, since when."""
@@ -309,8 +311,9 @@ class StandingQueries:
             self._wake.set()
 
     def _close_left(self) -> None:
-        while self._left:
-            self._left.popleft().close()
+        with self._closing:
+            while self._left:
+                self._left.popleft().close()
 
     def _followed(self, text: str) -> StandingQuery:
         """A standing query of the store. Raises QueryError, LimitError, KbError, OxiseqError."""
@@ -323,6 +326,7 @@ class StandingQueries:
         name, most_rows = f"live {secrets.token_hex(8)}", self._settings.answer
         most_asking = None if seconds is None else timedelta(seconds=seconds)
         if isinstance(self._store, StandingElsewhere):
+            self._close_left()  # while one asks the same text its answer counts as fresh, also one that was deleted
             return self._store.register(text, name=name, keep=_KEPT, most_rows=most_rows, most_asking=most_asking)
         return self._store.register(
             text,

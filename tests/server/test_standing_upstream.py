@@ -25,6 +25,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.remote import RemoteKnowledge
+from oxiseq.live.standing import StandingQueries
 from oxiseq.sparql import SparqlSettings
 from oxiseq.sparql.settings import Limits
 from oxiseq.sparql.upstream import RemoteKb, Upstream, UpstreamError
@@ -240,7 +241,8 @@ def test_an_answer_that_grows_too_large_fails_the_query_alone(tmp_path: Path) ->
         assert service.standing.answer("q").rows == Counter({("<http://e/b>",): 1})
 
 
-def test_who_resumes_is_answered_anew(tmp_path: Path) -> None:
+def test_who_resumes_is_answered_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StandingQueries, "_round", lambda _: time.sleep(0.05))  # a thread that is late
     endpoint = Away()
     with in_front("http://e", tmp_path, transport=httpx.MockTransport(endpoint)) as service:
         register(service, q=OTHERS)
