@@ -225,7 +225,8 @@ def first_of_chain(
 ) -> int:
     """The newest entry of the chain with this mask and subset that agrees with a row, whose columns to be compared are
     at `key` and `loose`; -1: there is none. number: that of the chain's links."""
-    slot = _slot_of_chain(S, rows, i, 0, key, loose, mask, subset, number)
+    tag = key_tag(rows, i, 0, key, loose, mask, subset)
+    slot = _slot_of_chain(S, tag, rows, i, 0, key, loose, mask, subset, number)
     return (i64(v.by_key(S)[slot].number) - 1) >> v.scalars(S)[SHIFT] if slot >= 0 else -1
 
 
@@ -256,11 +257,20 @@ def length_of_chain(S: Ptr[Arrangement], e: int, number: int) -> int:
 
 @inner
 def _slot_of_chain(
-    S: Ptr[Arrangement], rows: Array, i: int, first: int, key: Array, loose: Array, mask: int, subset: int, number: int
+    S: Ptr[Arrangement],
+    tag: int,
+    rows: Array,
+    i: int,
+    first: int,
+    key: Array,
+    loose: Array,
+    mask: int,
+    subset: int,
+    number: int,
 ) -> int:
-    """Where in `by_key` such a chain is, or -1."""
-    slots, shift = v.by_key(S), v.scalars(S)[SHIFT]
-    tag = key_tag(rows, i, first, key, loose, mask, subset)
+    """Where in `by_key` a chain with this tag is; below 0: there is none, and -1 - slot is the free one that it would
+    get."""
+    slots, shift, all_bound = v.by_key(S), v.scalars(S)[SHIFT], v.scalars(S)[COUNTED] != 0
     last = slots.shape[0] - 1
     slot = tag & last
     while slots[slot].number != 0:
@@ -268,12 +278,11 @@ def _slot_of_chain(
             head = i64(slots[slot].number) - 1
             if head & ((1 << shift) - 1) == number:
                 e = head >> shift
-                if mask_of(v.halves(S), e, ROW, v.loose(S)) == mask and _agree(
-                    S, e, rows, i, first, key, loose, subset
-                ):
+                same = all_bound or mask_of(v.halves(S), e, ROW, v.loose(S)) == mask
+                if same and _agree(S, e, rows, i, first, key, loose, subset):
                     return slot
         slot = (slot + 1) & last
-    return -1
+    return -1 - slot
 
 
 @inner
@@ -296,11 +305,13 @@ def _link(S: Ptr[Arrangement], e: int, mask: int, number: int) -> None:
     scalars, halves, links, slots = v.scalars(S), v.halves(S), v.links(S), v.by_key(S)
     key, loose, shift = v.key(S), v.loose(S), scalars[SHIFT]
     subset, place = v.subsets(S)[mask, number], scalars[LINK0] + 2 * number
-    slot = _slot_of_chain(S, halves, e, ROW, key, loose, mask, subset, number)
+    tag = key_tag(halves, e, ROW, key, loose, mask, subset)
+    slot = _slot_of_chain(S, tag, halves, e, ROW, key, loose, mask, subset, number)
     links[e, place + 1] = -1
     if slot < 0:
         links[e, place] = -1
-        put_slot(slots, key_tag(halves, e, ROW, key, loose, mask, subset), e << shift | number)
+        slots[-1 - slot].tag = tag
+        slots[-1 - slot].number = (e << shift | number) + 1
         scalars[CHAINS] += 1
         return
     following = (i64(slots[slot].number) - 1) >> shift
@@ -316,19 +327,19 @@ def _unlink(S: Ptr[Arrangement], e: int, mask: int, number: int) -> None:
     scalars, halves, links, slots = v.scalars(S), v.halves(S), v.links(S), v.by_key(S)
     place, shift = scalars[LINK0] + 2 * number, scalars[SHIFT]
     following, previous = i64(links[e, place]), i64(links[e, place + 1])
+    key, loose, subset = v.key(S), v.loose(S), v.subsets(S)[mask, number]
     if previous >= 0:
         if following >= 0:
             links[following, place + 1] = previous
         links[previous, place] = following
         if scalars[COUNTED] != 0:
-            subset = v.subsets(S)[mask, number]
-            slot = _slot_of_chain(S, halves, e, ROW, v.key(S), v.loose(S), mask, subset, number)
+            tag = key_tag(halves, e, ROW, key, loose, mask, subset)
+            slot = _slot_of_chain(S, tag, halves, e, ROW, key, loose, mask, subset, number)
             links[(i64(slots[slot].number) - 1) >> shift, place + 1] += 1
         return
     if following >= 0:
         links[following, place + 1] = previous + scalars[COUNTED]
-    tag = key_tag(halves, e, ROW, v.key(S), v.loose(S), mask, v.subsets(S)[mask, number])
-    slot = find_number(slots, tag, e << shift | number)
+    slot = find_number(slots, key_tag(halves, e, ROW, key, loose, mask, subset), e << shift | number)
     if following >= 0:
         slots[slot].number = (following << shift | number) + 1
     else:
