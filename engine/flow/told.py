@@ -7,12 +7,13 @@ multiplicity says.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.flow.bag import Bag
 from oxiseq.engine.flow.delta import I64, MOST_ROWS, Delta, Ids
 from oxiseq.engine.flow.times import HasRows
 from oxiseq.engine.kernels.flow.telling import tell, told_rows
@@ -22,8 +23,6 @@ from oxiseq.grammar.rsp_algebra import Report
 
 Order: TypeAlias = Callable[[I64, Ids], NDArray[np.int64]]
 """The numbers of rows, as they are emitted. Given: i64[n], ascending, equal for rows emitted together; the rows."""
-_PER_ROW: Final = 150
-"""Bytes of a row in a dictionary, without its columns."""
 
 
 class Told(HasRows):
@@ -47,9 +46,7 @@ class Told(HasRows):
         self._report, self._width, self._compared, self._raw = report, width, compared, raw
         self._order = order
         self._most, self._tabled = most, tabled
-        self._answer: dict[bytes, int] = {}
-        self._size = 0
-        """How many rows the answer has."""
+        self._answer = Bag(width)
         self.too_many: dict[int, int] = {}
         """How many rows instants would have had of which none was emitted, by their numbers in the last call."""
         self._nothing = np.zeros(0, np.int64), np.zeros((0, width), np.uint32)
@@ -78,7 +75,7 @@ class Told(HasRows):
     def pass_over(self, delta: Delta) -> None:
         """Takes the changes of instants at which nothing is emitted."""
         if self._report is Report.RSTREAM:
-            self._add(delta, 0, len(delta))
+            self._answer.add(delta.rows, delta.weight)
 
     def _bounded(self, delta: Delta, sign: int, first: int) -> Delta:
         """Without the changes of instants at which too many rows would be emitted."""
@@ -133,10 +130,11 @@ class Told(HasRows):
         parts, done, shown, told, given = list[Ids](), -1, None, 0, 0
         for end in ends:
             if end > done:
-                self._add(delta, max(done, 0), end)
-                shown, done, given = None, end, self._size
+                some = slice(max(done, 0), end)
+                self._answer.add(delta.rows[some], delta.weight[some])
+                shown, done, given = None, end, self._answer.size
                 if given > self._most:
-                    given = self._of_one(self._answered(), np.array([*self._answer.values()], np.int64))
+                    given = self._of_one(*self._answer.rows)
                 if given <= self._most:
                     shown = self._shown()
             if shown is None:
@@ -150,37 +148,19 @@ class Told(HasRows):
         at = np.repeat(np.arange(instants), [len(part) for part in parts])
         return at, np.concatenate(parts) if parts else np.zeros((0, self._width), np.uint32)
 
-    def _add(self, delta: Delta, low: int, high: int) -> None:
-        """Some of the changes go into the answer."""
-        for row, weight in zip(delta.rows[low:high], delta.weight[low:high].tolist(), strict=True):
-            key = row.tobytes()
-            before = self._answer.get(key, 0)
-            count = before + weight
-            self._size += max(count, 0) - max(before, 0)
-            if count:
-                self._answer[key] = count
-            else:
-                del self._answer[key]
-
     def _shown(self) -> Ids:
         """The answer, each row as often as it is there."""
         rows, counts = self._rows()
         return np.repeat(rows, np.maximum(counts, 0), axis=0)
 
-    def _answered(self) -> Ids:
-        if not self._width:
-            return np.zeros((len(self._answer), 0), np.uint32)
-        return np.frombuffer(bytearray(b"".join(self._answer)), np.uint32).reshape(len(self._answer), self._width)
-
     @property
     def bytes(self) -> int:
         """About how large the answer is."""
-        return len(self._answer) * (_PER_ROW + 4 * self._width)
+        return self._answer.bytes
 
     def _rows(self) -> tuple[Ids, I64]:
         """The answer, in the order in which its rows came, and how often each is there."""
-        return self._answered(), np.array([*self._answer.values()], np.int64)
+        return self._answer.rows
 
     def _keep(self, rows: Ids, counts: I64) -> None:
-        self._answer = {row.tobytes(): count for row, count in zip(rows, counts.tolist(), strict=True)}
-        self._size = int(np.maximum(counts, 0).sum())
+        self._answer.replace(rows, counts)

@@ -9,8 +9,7 @@ such side that one shows none. So each pair is made once: Δ(A ⋈ B) = ΔA ⋈ 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Mapping
 
 import numpy as np
 from pyoxigraph import Store
@@ -30,9 +29,6 @@ from oxiseq.engine.standing.plan import StorePlan
 from oxiseq.engine.standing.terms import StoreTerms
 from oxiseq.engine.terms.saved import Stateful, unsaved
 from oxiseq.grammar.records import dataclass
-
-_PER_ROW: Final = 150
-"""Bytes of a row in a dictionary, without its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,67 +268,6 @@ class StoreRun(Stateful):
     def records(self) -> int:
         """Rows that it keeps for itself."""
         return sum(node.records for node in self._working)
-
-
-class Answer:
-    """The rows of an answer, each with how often it is there."""
-
-    def __init__(self, width: int) -> None:
-        self._width = width
-        self._counts: dict[bytes, int] = {}
-        self.size = 0
-        """Its rows, each as often as it is there."""
-
-    def __len__(self) -> int:
-        return len(self._counts)
-
-    def take(self, told: Told) -> None:
-        """What has come and gone."""
-        counts = self._counts
-        self.size += int(told.weight.sum())
-        for key, weight in zip(_keys(told.rows), told.weight.tolist(), strict=True):
-            count = counts.get(key, 0) + weight
-            if count:
-                counts[key] = count
-            else:
-                del counts[key]
-
-    def replaced(self, rows: Ids, weight: I64) -> Told:
-        """Hold these rows and no others; what that changes."""
-        now: dict[bytes, int] = {}
-        self.size = int(weight.sum())
-        for key, count in zip(_keys(rows), weight.tolist(), strict=True):
-            now[key] = now.get(key, 0) + count
-        before, self._counts = self._counts, now
-        changed = {key: count - before.get(key, 0) for key, count in now.items() if count != before.get(key, 0)}
-        changed |= {key: -count for key, count in before.items() if key not in now}
-        return Told(self._rows(changed), np.array([*changed.values()], np.int64))
-
-    @property
-    def told(self) -> Told:
-        """All of it."""
-        return Told(self._rows(self._counts), np.array([*self._counts.values()], np.int64))
-
-    def _rows(self, keys: Mapping[bytes, int]) -> Ids:
-        if not self._width:
-            return np.zeros((len(keys), 0), np.uint32)
-        return np.frombuffer(bytearray(b"".join(keys)), np.uint32).reshape(len(keys), self._width)
-
-    def held_ids(self) -> Iterable[Ids]:
-        """The terms of its rows."""
-        return (self._rows(self._counts),)
-
-    @property
-    def bytes(self) -> int:
-        """About how large it is."""
-        return len(self._counts) * (_PER_ROW + 4 * self._width)
-
-
-def _keys(rows: Ids) -> list[bytes]:
-    """Each row's bytes."""
-    if not rows.shape[1]:
-        return [b""] * len(rows)
-    return np.ascontiguousarray(rows).view(f"V{4 * rows.shape[1]}").reshape(-1).tolist()
 
 
 def _copied(delta: Delta) -> Told:

@@ -21,11 +21,12 @@ from pyoxigraph import Quad, Store
 
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.bag import Bag
 from oxiseq.engine.standing.asking import Question, Solutions, bare
 from oxiseq.engine.standing.gates import MOST, Columns, Gates
 from oxiseq.engine.standing.leaves import Leaf, Leaves
 from oxiseq.engine.standing.plan import StorePlan, compile_over_store, sources_of
-from oxiseq.engine.standing.run import Answer, Limits, StoreRun, Told
+from oxiseq.engine.standing.run import Limits, StoreRun, Told
 from oxiseq.engine.standing.terms import StoreTerms
 from oxiseq.engine.terms.saved import Stateful, unsaved
 from oxiseq.engine.terms.texts import Term
@@ -60,7 +61,7 @@ class Upheld(Stateful):
         self.run: StoreRun | None = None
         self.watched: tuple[Leaf, ...] = ()
         """The leaves whose changes make a new query of the store due."""
-        self.answer = Answer(0)
+        self.answer = Bag(0)
         self.gates: dict[Leaf, list[tuple[Columns, int]]] = {}
         """The leaves of which it gets only the rows that agree with what they are joined with."""
 
@@ -72,7 +73,7 @@ class Upheld(Stateful):
     @property
     def told(self) -> Told:
         """Its whole answer."""
-        return self.answer.told
+        return Told(*self.answer.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class Standing(Stateful):
         upheld = Upheld(query, text, limits)
         upheld.plan = compile_over_store(query, None if self._store is None else self._size)
         upheld.elsewhere = self._store is None
-        upheld.answer = Answer(upheld.width)
+        upheld.answer = Bag(upheld.width)
         return upheld
 
     def add(self, upheld: Upheld, pinned: Callable[[], object] = _nothing) -> None:
@@ -137,7 +138,7 @@ class Standing(Stateful):
         pinned()
         rows = self._begun(upheld)
         if rows is not None:
-            upheld.answer.replaced(rows.rows, rows.weight)
+            upheld.answer.replace(rows.rows, rows.weight)
         self._all[upheld] = None
 
     def remove(self, upheld: Upheld) -> None:
@@ -306,7 +307,7 @@ class Standing(Stateful):
             upheld.run.clear()
             if not len(told):
                 return []
-            upheld.answer.take(told)
+            upheld.answer.add(told.rows, told.weight)
         except Exception as error:
             self._fall_back(upheld, error)
             return []
@@ -388,7 +389,7 @@ class Standing(Stateful):
         try:
             if (found := now()) is None:
                 return
-            told = upheld.answer.replaced(found.rows, found.weight)
+            told = Told(*upheld.answer.replace(found.rows, found.weight))
         except Exception as error:
             self.fail(upheld, error)
             return
