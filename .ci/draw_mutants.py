@@ -11,6 +11,7 @@ import json
 import os
 import random
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -61,10 +62,17 @@ def _possible(path: Path) -> list[MutationSpec]:
 
 
 def _mutant(area: str, path: Path, item: MutationSpec) -> Mutant | None:
-    """Returns the mutant where it changes one line of a function."""
+    """Returns the mutant where it changes one line of a function, and can be compiled."""
     source = path.read_text("utf-8")
-    operator = get_operator(item.operator_name)(**item.operator_args)
-    before, after = source.splitlines(), (mutate_code(source, operator, item.occurrence) or "").splitlines()
+    mutated = mutate_code(source, get_operator(item.operator_name)(**item.operator_args), item.occurrence) or ""
+    with suppress(SyntaxError):  # `**` before a keyword argument is no operator
+        ast.parse(mutated)
+        return _of_one_line(area, path, source, mutated)
+    return None
+
+
+def _of_one_line(area: str, path: Path, source: str, mutated: str) -> Mutant | None:
+    before, after = source.splitlines(), mutated.splitlines()
     changed = [at for at, (old, new) in enumerate(zip(before, after, strict=False)) if old != new]
     if len(before) != len(after) or len(changed) != 1:
         return None
