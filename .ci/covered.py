@@ -22,6 +22,7 @@ import sys
 import time
 from pathlib import Path
 
+from near import commit
 from weight import ROOMS, room_of
 
 HERE = Path(__file__).parents[1]
@@ -61,7 +62,7 @@ def measure(tests: list[str], data: Path, full: bool, minutes: float) -> None:
         coverage("combine", "-q", f"--data-file={done}", *map(str, parts.iterdir()))
 
 
-def report(data: Path, commit: str) -> None:
+def report(data: Path) -> None:
     """Prints the table, and keeps it."""
     coverage("combine", "-q", "--keep", "--data-file=.coverage", *map(str, sorted(data.glob("*.data"))))
     coverage("json", "-q", "-o", str(data / "coverage.json"))
@@ -80,7 +81,7 @@ def report(data: Path, commit: str) -> None:
     lines += ["", "measured: " + " ".join(path.stem for path in sorted(data.glob("*.data")))]
     print("\n".join(lines))
     SEEN.mkdir(exist_ok=True)
-    (SEEN / f"coverage-{commit}.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    (SEEN / f"coverage-{data.name}.txt").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 def _share(part: int, whole: int) -> str:
@@ -96,12 +97,10 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float(os.environ.get("OXISEQ_MINUTES", 60)))
     given = parser.parse_args()
     os.chdir(HERE)
-    describe = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
-    commit = subprocess.run(describe, check=True, capture_output=True, text=True).stdout.strip()
-    data = Path("build/coverage") / (f"{commit}-full" if given.full else commit)
+    data = Path("build/coverage") / f"{commit()}{'-full' if given.full else ''}"
     if not given.report:
         measure(given.tests or steps(), data, given.full, given.minutes)
-    report(data, data.name)
+    report(data)
 
 
 if __name__ == "__main__":

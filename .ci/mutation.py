@@ -35,7 +35,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from near import CORPUS, near
+from near import CORPUS, commit, near
 
 HERE = Path(__file__).parents[1]
 LIST, SEEN = HERE / ".ci" / "mutants.json", HERE / ".ci" / "seen"
@@ -223,10 +223,8 @@ def main() -> None:
     listed = [Mutant(*each) for each in json.loads(LIST.read_text("utf-8"))]
     areas = [given.area] if given.area else list(AREAS)
     mutants = [each for area in areas for each in [each for each in listed if each.area == area][: given.sample]]
-    describe = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
-    commit = subprocess.run(describe, check=True, capture_output=True, text=True).stdout.strip()
     SEEN.mkdir(exist_ok=True)
-    run(mutants, SEEN / f"mutants-{commit}.jsonl", given.minutes, given.longest)
+    run(mutants, SEEN / f"mutants-{commit()}.jsonl", given.minutes, given.longest)
 
 
 if __name__ == "__main__":

@@ -147,6 +147,11 @@ def changed(since: str = "main") -> list[str]:
     return [*_git("diff", "--name-only", base), *_git("ls-files", "--others", "--exclude-standard")]
 
 
+def commit() -> str:
+    """Returns what stands in the names of files of `seen/`: the commit, and whether files differ from it."""
+    return _git("describe", "--always", "--dirty", "--exclude", "*")[0]
+
+
 def _git(*arguments: str) -> list[str]:
     return subprocess.run(("git", *arguments), cwd=HERE, check=True, capture_output=True, text=True).stdout.splitlines()
 
