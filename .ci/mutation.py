@@ -98,6 +98,7 @@ class Tests:
     def __init__(self, copy: Path, longest: float) -> None:
         self._copy = copy
         self._longest = longest
+        self._log = copy / "mutation.log"
         self._seconds: dict[tuple[str, ...], float] = {}
 
     def outcome(self, file: str) -> str:
@@ -109,7 +110,9 @@ class Tests:
         tests, began = self._near(file), time.monotonic()
         if tests not in self._seconds:
             if (outcome := self._run(file, self._longest)) != "survived":
-                raise SystemExit(f"{outcome} without a mutant: {' '.join(tests)}")
+                raise SystemExit(
+                    f"{self._log.read_text('utf-8')[-5_000:]}\n{outcome} without a mutant: {' '.join(tests)}"
+                )
             self._seconds[tests] = time.monotonic() - began
 
     def _near(self, file: str) -> tuple[str, ...]:
@@ -121,10 +124,12 @@ class Tests:
         if _is_kernel(file):
             environment["NUMBA_DISABLE_JIT"] = "1"
         command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-m", "not slow and not full", *self._near(file)]
-        quiet = subprocess.DEVNULL
-        with subprocess.Popen(
-            command, cwd=self._copy, env=environment, stdout=quiet, stderr=quiet, start_new_session=True
-        ) as running:
+        with (
+            self._log.open("wb") as log,
+            subprocess.Popen(
+                command, cwd=self._copy, env=environment, stdout=log, stderr=log, start_new_session=True
+            ) as running,
+        ):
             try:
                 return "killed" if running.wait(seconds) else "survived"
             except subprocess.TimeoutExpired:
