@@ -120,7 +120,7 @@ class Tests:
 
     def _run(self, file: str, seconds: float) -> str:
         """Runs tests until one fails; what they have started ends with them."""
-        environment = {**os.environ, "PYTHONPATH": str(self._copy / "links"), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(self._copy / "links")}
         if _is_kernel(file):
             environment["NUMBA_DISABLE_JIT"] = "1"
         command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-m", "not slow and not full", *self._near(file)]
@@ -155,24 +155,26 @@ def run(mutants: list[Mutant], known: Path, minutes: float, longest: float) -> N
             if time.monotonic() > end:
                 print(f"{minutes:g} minutes are over; run it again, and it goes on", flush=True)
                 return
-            began, outcome = time.monotonic(), _outcome(mutant, copy, tests)
+            outcome, seconds = _outcome(mutant, copy, tests)
             with known.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([*mutant, outcome, round(time.monotonic() - began)], ensure_ascii=False) + "\n")
+                file.write(json.dumps([*mutant, outcome, round(seconds)], ensure_ascii=False) + "\n")
             print(
                 f"{number}: {outcome}: {mutant.file} {mutant.function}\n- {mutant.line}\n+ {mutant.changed}", flush=True
             )
 
 
-def _outcome(mutant: Mutant, copy: Path, tests: Tests) -> str:
+def _outcome(mutant: Mutant, copy: Path, tests: Tests) -> tuple[str, float]:
+    """Returns the outcome, and the seconds that the tests took."""
     original, file = HERE / mutant.file, copy / mutant.file
     source = original.read_text("utf-8") if original.exists() else ""
     changed = applied(mutant, source)
     if changed is None:
-        return "gone"
+        return "gone", 0
     tests.prepare(mutant.file)
     file.write_text(changed, "utf-8")
+    began = time.monotonic()
     try:
-        return tests.outcome(mutant.file)
+        return tests.outcome(mutant.file), time.monotonic() - began
     finally:
         shutil.copy2(original, file)  # with its time, by which Python knows what it has compiled
 
