@@ -29,9 +29,11 @@ ENVIRONMENT = {"OXISEQ_PROFILE": "nightly", "OXISEQ_EXAMPLES": "40"}
 def pytest_runtest_logreport(report: Any) -> None:
     """Keeps what fails, at once: this module is a plug-in of pytest in a round."""
     if report.failed and "OXISEQ_SEED" in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
-        line = f"{os.environ['OXISEQ_SEED']} {report.nodeid.rpartition('@')[0] or report.nodeid}\n"
+        test: str = report.nodeid
+        if (at := test.rfind("@")) > test.rfind("]"):  # the group that xdist adds
+            test = test[:at]
         with SEEDS.open("a", encoding="utf-8") as file:
-            file.write(line)
+            file.write(f"{os.environ['OXISEQ_SEED']} {test}\n")
 
 
 def run(seed: int, *arguments: str, seconds: float | None = None, keep: bool = True) -> int:
