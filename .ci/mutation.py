@@ -1,153 +1,191 @@
-"""Mutation testing: `make mutation AREA=operators SAMPLE=60` (pip install --group mutation).
+"""Mutation testing: what the tests do not see. `make mutation` repeats the mutants of `mutants.json`.
 
-Cosmic Ray changes one operator or number of the sources at a time; the tests of the area should fail. A mutant that
-they do not kill is printed with its change: either a test is missing, or the change makes no difference.
+    python .ci/mutation.py                 all that have no outcome yet, at most an hour
+    python .ci/mutation.py --sample 3      of each area the first 3
+    python .ci/mutation.py --report        what is known, beside what was known of other commits
 
-The work is done on a copy of the checkout. The sample is drawn with a seed, the same for all who run it. mutmut is no
-choice here: it wraps functions, and Numba cannot compile what it makes. A changed kernel is compiled again, and those
-that inline it, which takes a while: see engine/kernels/compiling/fingerprint.py.
+A mutant changes one operator or number. The list names file, function, line and changed line, so that later runs repeat
+the same ones wherever the function stands in its file. Each runs the tests that are near its file (near.py); those of
+kernels run as plain Python over the corpus, so that nothing is compiled. Outcomes are appended to `seen/`, one file a
+commit: a run that was stopped goes on behind the last one.
+
+- killed: a test failed; stopped: tests took four times as long as without a change
+- survived: either a test is missing, or the change makes no difference
+- gone: no such line is in that function
+
+The work is done on a copy of the checkout. `draw_mutants.py` makes the list.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
-import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-from cosmic_ray.commands import init
-from cosmic_ray.mutating import mutate_and_test
-from cosmic_ray.work_db import WorkDB
-from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkItem
+from near import CORPUS, commit, near
 
 HERE = Path(__file__).parents[1]
-LEFT_OUT = ("core/RemoveDecorator", "core/Variable", "core/ExceptionReplacer")
-"""Operators that change how code is compiled or declared, or that tests cannot be expected to see."""
-
-
-@dataclass(frozen=True)
-class Area:
-    """What is changed (folders and files), and which tests should see it."""
-
-    sources: tuple[str, ...]
-    tests: tuple[str, ...]
-
-
-FLOW = ("group", "best", "happening", "pairs", "reach", "driver", "follow", "events", "lowering_cases", "lowering")
-AREAS = {
-    "operators": Area(("engine/flow/nodes",), tuple(f"tests/flow/test_{name}.py" for name in FLOW)),
-    "expressions": Area(
-        ("engine/expressions",),
-        (
-            "tests/expressions",
-            "tests/engine/test_ranked_matches.py",
-            "tests/engine/test_stateful_exists.py",
-            "tests/test_summaries_differential.py",
-        ),
-    ),
-    "sequence": Area(
-        ("engine/sequence", "engine/plan"),
-        (
-            "tests/test_corpus.py",
-            "tests/engine/test_asked_filters.py",
-            "tests/engine/test_families.py",
-            "tests/engine/test_counted_matches.py",
-            "tests/engine/test_held_matches.py",
-            "tests/engine/test_capacities.py",
-            "tests/ceql/test_ceql_graphs.py",
-            "tests/snapshot/test_moved_runs.py",
-        ),
-    ),
-    "cea": Area(("engine/cea",), ("tests/cea", "tests/ceql")),
-    "kernels": Area(("engine/kernels/sequence",), ("tests/test_corpus.py", "tests/engine/test_strategies.py")),
+LIST, SEEN = HERE / ".ci" / "mutants.json", HERE / ".ci" / "seen"
+AREAS: Final = {
+    "sequence": "engine/sequence",
+    "kernels": "engine/kernels",
+    "operators": "engine/flow/nodes",
+    "cea": "engine/cea",
+    "journal": "plugin/journal",
+    "live": "plugin/live",
 }
-"""The tests that answer soonest; what survives them may yet be killed by the whole suite."""
+EACH: Final = 20
 
 
-def main() -> int:
-    """Run a sample of an area; 1 where mutants survive."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("area", choices=AREAS)
-    parser.add_argument("--sample", type=int, default=60, help="how many mutants; 0: all")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--timeout", type=float, default=900, help="seconds for the tests of one mutant")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="oxiseq-mutation-") as name:
-        copy = copied(Path(name))
-        os.chdir(copy)
-        os.environ["PYTHONPATH"] = str(copy / "links")  # before the editable install of the checkout
-        return run(AREAS[given.area], given.sample, given.seed, given.timeout)
+class Mutant(NamedTuple):
+    """A changed line. `nth`: of the lines of the function that read like it, which one, from 0."""
 
-
-def run(area: Area, size: int, seed: int, timeout: float) -> int:
-    """Draw, execute, report; in the copy."""
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-x", *area.tests]
-    if subprocess.run(command, check=False).returncode:
-        print("the tests fail without a mutation", file=sys.stderr)
-        return 2
-    paths = [path for source in area.sources for path in sorted(Path(source).rglob("*.py"))]
-    work = WorkDB("mutation.sqlite", WorkDB.Mode.create)
-    init(paths, work, {})
-    done, survived = 0, 0
-    for item in chosen(work.work_items, size, random.Random(seed)):
-        result = mutate_and_test(item.mutations, " ".join(command), timeout)
-        done, survived = done + 1, survived + (result.test_outcome == TestOutcome.SURVIVED)
-        place = item.mutations[0]
-        print(
-            f"{done}: {result.test_outcome}: {place.module_path}:{place.start_pos[0]} {place.operator_name}", flush=True
-        )
-        if result.test_outcome == TestOutcome.SURVIVED:
-            print(result.diff, flush=True)
-    print(f"{done} mutants, {survived} survived")
-    return 1 if survived else 0
-
-
-def chosen(items: Iterable[WorkItem], size: int, drawing: random.Random) -> list[WorkItem]:
-    """A sample; annotations, which nothing evaluates, are never in it."""
-    possible = [item for item in sorted(items, key=_place) if not _is_left_out(item.mutations[0])]
-    drawn = drawing.sample(possible, min(size or len(possible), len(possible)))
-    print(f"{len(drawn)} of {len(possible):,} mutants", flush=True)
-    return drawn
-
-
-def _place(item: WorkItem) -> tuple[str, str, int]:
-    (mutation,) = item.mutations
-    return str(mutation.module_path), mutation.operator_name, mutation.occurrence
-
-
-def _is_left_out(mutation: MutationSpec) -> bool:
-    if mutation.operator_name.startswith(LEFT_OUT):
-        return True
-    return any(begin <= mutation.start_pos < end for begin, end in _annotations(mutation.module_path))
+    area: str
+    file: str
+    function: str
+    line: str
+    nth: int
+    changed: str
 
 
 @cache
-def _annotations(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where each begins and ends."""
-    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
-    found = (getattr(node, name, None) for node in nodes for name in ("annotation", "returns"))
-    return [
-        ((each.lineno, each.col_offset), (each.end_lineno or 0, each.end_col_offset or 0))
-        for each in found
-        if isinstance(each, ast.expr)
-    ]
+def functions(source: str) -> list[tuple[str, int, int]]:
+    """Returns the qualified name of each function and its lines, from 0, the last one excluded; inner ones first."""
+
+    def inside(node: ast.AST, prefix: str) -> Iterator[tuple[str, int, int]]:
+        for each in ast.iter_child_nodes(node):
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield from inside(each, f"{prefix}{each.name}.")
+                if not isinstance(each, ast.ClassDef):
+                    yield f"{prefix}{each.name}", each.lineno - 1, each.end_lineno or 0
+            else:
+                yield from inside(each, prefix)
+
+    return list(inside(ast.parse(source), ""))
 
 
-def copied(folder: Path) -> Path:
-    """The tracked files of the checkout and its compiled kernels, with a package `oxiseq` of links to its folders."""
+# --- running ------------------------------------------------------------------------------------------
+
+
+def applied(mutant: Mutant, source: str) -> str | None:
+    """Returns the source with the change, None where the line is gone."""
+    lines = source.splitlines(keepends=True)
+    for name, first, last in functions(source):
+        alike = [at for at in range(first, last) if lines[at].strip() == mutant.line] if name == mutant.function else []
+        if len(alike) > mutant.nth:
+            at = alike[mutant.nth]
+            lines[at] = lines[at].replace(mutant.line, mutant.changed)
+            return "".join(lines)
+    return None
+
+
+class Tests:
+    """Runs the tests near a file in the copy, and knows how long they take without a change."""
+
+    def __init__(self, copy: Path, longest: float) -> None:
+        self._copy = copy
+        self._longest = longest
+        self._log = copy / "mutation.log"
+        self._seconds: dict[tuple[str, ...], float] = {}
+
+    def outcome(self, file: str) -> str:
+        """Returns the outcome for what is written in the copy now."""
+        return self._run(file, self._seconds[self._near(file)] * 4 + 30)
+
+    def prepare(self, file: str) -> None:
+        """Runs the tests without a change, once. Raises SystemExit where they fail."""
+        tests, began = self._near(file), time.monotonic()
+        if tests not in self._seconds:
+            if (outcome := self._run(file, self._longest)) != "survived":
+                raise SystemExit(
+                    f"{self._log.read_text('utf-8')[-5_000:]}\n{outcome} without a mutant: {' '.join(tests)}"
+                )
+            self._seconds[tests] = time.monotonic() - began
+
+    def _near(self, file: str) -> tuple[str, ...]:
+        return tuple(f"tests/{each}" for each in CORPUS) if _is_kernel(file) else tuple(near(file))
+
+    def _run(self, file: str, seconds: float) -> str:
+        """Runs tests until one fails; what they have started ends with them."""
+        environment = {**os.environ, "PYTHONPATH": str(self._copy / "links")}
+        if _is_kernel(file):
+            environment["NUMBA_DISABLE_JIT"] = "1"
+        command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-m", "not slow and not full", *self._near(file)]
+        with (
+            self._log.open("wb") as log,
+            subprocess.Popen(
+                command, cwd=self._copy, env=environment, stdout=log, stderr=log, start_new_session=True
+            ) as running,
+        ):
+            try:
+                return "killed" if running.wait(seconds) else "survived"
+            except subprocess.TimeoutExpired:
+                return "stopped"
+            finally:
+                with suppress(ProcessLookupError):  # all of them have ended
+                    os.killpg(running.pid, signal.SIGKILL)
+
+
+def _is_kernel(file: str) -> bool:
+    return file.startswith(AREAS["kernels"])
+
+
+def run(mutants: list[Mutant], known: Path, minutes: float, longest: float) -> None:
+    """Tries those without an outcome, and appends each outcome as it is known."""
+    end, done = time.monotonic() + minutes * 60, {tuple(row[:-2]) for row in _rows(known)}
+    with tempfile.TemporaryDirectory(prefix="oxiseq-mutation-") as name:
+        copy = _copied(Path(name))
+        tests = Tests(copy, longest)
+        for number, mutant in enumerate(mutants, 1):
+            if tuple(mutant) in done:
+                continue
+            if time.monotonic() > end:
+                print(f"{minutes:g} minutes are over; run it again, and it goes on", flush=True)
+                return
+            outcome, seconds = _outcome(mutant, copy, tests)
+            with known.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([*mutant, outcome, round(seconds)], ensure_ascii=False) + "\n")
+            print(
+                f"{number}: {outcome}: {mutant.file} {mutant.function}\n- {mutant.line}\n+ {mutant.changed}", flush=True
+            )
+
+
+def _outcome(mutant: Mutant, copy: Path, tests: Tests) -> tuple[str, float]:
+    """Returns the outcome, and the seconds that the tests took."""
+    original, file = HERE / mutant.file, copy / mutant.file
+    source = original.read_text("utf-8") if original.exists() else ""
+    changed = applied(mutant, source)
+    if changed is None:
+        return "gone", 0
+    tests.prepare(mutant.file)
+    file.write_text(changed, "utf-8")
+    began = time.monotonic()
+    try:
+        return tests.outcome(mutant.file), time.monotonic() - began
+    finally:
+        shutil.copy2(original, file)  # with its time, by which Python knows what it has compiled
+
+
+def _copied(folder: Path) -> Path:
+    """Copies the tracked files and the compiled kernels, with a package `oxiseq` of links to its folders."""
     tracked = subprocess.run(["git", "ls-files"], cwd=HERE, check=True, capture_output=True, text=True).stdout.split()
-    compiled = (path for ending in ("nbi", "nbc", "digest") for path in HERE.glob(f"engine/kernels/**/*.{ending}"))
-    for name in [*tracked, *(str(path.relative_to(HERE)) for path in compiled)]:
+    made = [path for pattern in ("engine/kernels/compiled/*", "grammar/parsing/*.lalr") for path in HERE.glob(pattern)]
+    for name in [*tracked, *(str(path.relative_to(HERE)) for path in made)]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(HERE / name, folder / name)  # with its time, by which Numba knows what is compiled
+        shutil.copy2(HERE / name, folder / name)
     package = folder / "links" / "oxiseq"
     package.mkdir(parents=True)
     for path in [*(folder / "plugin").iterdir(), *(folder / each for each in ("engine", "grammar", "kb_loader"))]:
@@ -155,5 +193,46 @@ def copied(folder: Path) -> Path:
     return folder
 
 
+# --- reporting ----------------------------------------------------------------------------------------
+
+
+def _rows(known: Path) -> list[list[Any]]:
+    return [json.loads(line) for line in known.read_text("utf-8").splitlines()] if known.exists() else []
+
+
+def report() -> None:
+    """Prints outcomes by area for each commit, and which mutants have others now than in the commit before."""
+    before: dict[tuple[Any, ...], str] = {}
+    for known in sorted(SEEN.glob("mutants-*.jsonl"), key=lambda path: path.stat().st_mtime):
+        now = {tuple(row[:-2]): row[-2] for row in _rows(known)}
+        print(f"{known.stem.removeprefix('mutants-')}: {len(now)} mutants, {sum(r[-1] for r in _rows(known))} s")
+        for area in AREAS:
+            print(f"  {area:10}", dict(Counter(outcome for mutant, outcome in now.items() if mutant[0] == area)))
+        for mutant in now.keys() & before.keys():
+            if now[mutant] != before[mutant]:
+                print(f"  {before[mutant]}, now {now[mutant]}:", *mutant[1:])
+        before = now
+
+
+def main() -> None:
+    """Draw, report or run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--report", action="store_true", help="print what is known")
+    parser.add_argument("--area", choices=AREAS, help="only this one")
+    parser.add_argument("--sample", type=int, default=EACH, help="how many of each area")
+    parser.add_argument("--minutes", type=float, default=float(os.environ.get("OXISEQ_MINUTES", 60)))
+    parser.add_argument("--longest", type=float, default=600, help="seconds that tests may take without a mutant")
+    given = parser.parse_args()
+    os.chdir(HERE)
+    if given.report:
+        report()
+        return
+    listed = [Mutant(*each) for each in json.loads(LIST.read_text("utf-8"))]
+    areas = [given.area] if given.area else list(AREAS)
+    mutants = [each for area in areas for each in [each for each in listed if each.area == area][: given.sample]]
+    SEEN.mkdir(exist_ok=True)
+    run(mutants, SEEN / f"mutants-{commit()}.jsonl", given.minutes, given.longest)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -39,6 +39,28 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Groups tests that ask for a fixture of their module, so that it is made once, in one worker: a server, a run to
+    compare others with. Under xdist the longest tests begin first: no worker is alone with one in the end."""
+    for item in items:
+        if isinstance(item, pytest.Function) and _of_module(item) and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def _of_module(item: pytest.Function) -> bool:
+    """Returns whether a fixture that the test asks for, or that one of these asks for, is made once for its module."""
+    made, asked = item._fixtureinfo.name2fixturedefs, [*item._fixtureinfo.argnames]
+    for name in asked:
+        for fixture in made.get(name, ())[-1:]:
+            if fixture.scope == "module":
+                return True
+            asked += [each for each in fixture.argnames if each not in asked]
+    return False
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Modules are loaded and tests made, which leaves no garbage."""

@@ -228,6 +228,7 @@ def limited(folder: str, told: Queue[str]) -> None:
     told.put(f"writable {store.writable} written {bool(store.query('ASK { <urn:c> ?p ?o }'))}")
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_store_from_python_comes_back_too(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")

@@ -63,7 +63,7 @@ def test_forty_endless_queries_leave_room_for_small_ones(server: Attacked) -> No
     assert wait_until(lambda: len(children(server)) <= 2, 5)
 
 
-@pytest.mark.parametrize("place", ["disk", "memory"])
+@pytest.mark.parametrize("place", ["disk", pytest.param("memory", marks=pytest.mark.full)])
 @pytest.mark.slow
 def test_a_query_that_takes_all_memory_ends_alone(place: str, tmp_path: Path) -> None:
     """With time enough to take it, however busy the machine is."""
@@ -84,6 +84,7 @@ def test_nobody_evaluates_for_a_client_that_has_left(server: Attacked) -> None:
     assert time.monotonic() - left < 2.5  # before its time limit
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_killed_process_fails_one_request_only(server: Attacked) -> None:
     found: list[int] = []

@@ -37,10 +37,17 @@ def opened(server: Attacked, number: int, sent: bytes = b"") -> Iterator[list[so
         yield sockets
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[Attacked]:
+    """With the default of everything."""
+    with attacked() as running:
+        yield running
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET /query HTTP/1.1\r\nHost: loca"], ids=["silent", "half a request"])
 @pytest.mark.slow
-def test_five_hundred_sockets_more_than_the_limit_leave_it_answering(sent: bytes) -> None:
-    with attacked() as server, opened(server, LIMIT + 500, sent):
+def test_five_hundred_sockets_more_than_the_limit_leave_it_answering(server: Attacked, sent: bytes) -> None:
+    with opened(server, LIMIT + 500, sent):
         for _ in range(3):
             begin = time.monotonic()
             assert server.ask("GET", "/health", seconds=5)[0] == 200

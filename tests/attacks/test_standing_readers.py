@@ -175,6 +175,7 @@ def test_a_reader_that_reads_nothing(tmp_path: Path) -> None:
             thread.join(30)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_killed_server_tells_a_history_that_adds_up(tmp_path: Path) -> None:
     """SIGKILL between updates, before or after a change is stored and told: who resumes has the answer in the end."""

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from profiles import NIGHTLY
 
 PRETEND = "import numba; numba.__version__ = '0.99.0'; from oxiseq.engine.kernels.compiling import options; "
 SORTED = """
@@ -45,6 +44,6 @@ def test_kernels_compile(tmp_path: Path) -> None:
     pretended(SORTED, tmp_path)
 
 
-@pytest.mark.skipif(not NIGHTLY, reason="takes a minute: make nightly")
+@pytest.mark.full
 def test_a_query_with_all_its_kernels(tmp_path: Path) -> None:
     pretended(QUERY, tmp_path)

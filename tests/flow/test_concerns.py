@@ -14,7 +14,8 @@ from store_changes import CHANGES, PREFIX, Change
 from test_standing import Bag, bound, made
 
 import oxiseq
-from oxiseq.api.concerns import MOST, ConcernedKb
+from oxiseq.api import concerns
+from oxiseq.api.concerns import ConcernedKb
 from oxiseq.engine.kb import Solution
 
 S = "http://e/s"
@@ -107,10 +108,10 @@ def test_only_what_it_reads_is_asked_again(name: str, monkeypatch: pytest.Monkey
     assert asked[-1]
 
 
-@pytest.mark.slow
-def test_a_store_forgets_what_it_watches_when_that_is_too_much() -> None:
+def test_a_store_forgets_what_it_watches_when_that_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concerns, "MOST", 100)
     kb = oxiseq.Store().kb
-    kb.watch([f"SELECT * {{ ?x <urn:{number}> ?y }}" for number in range(MOST + 1)])
+    kb.watch([f"SELECT * {{ ?x <urn:{number}> ?y }}" for number in range(101)])
     assert kb.watches
     assert len(kb._read) == 1
     assert not kb.unchanged_since(kb.version, ["SELECT * { ?x <urn:0> ?y }"])

@@ -53,6 +53,19 @@ def built() -> Lark:
     return tables.build("ceql")
 
 
+@pytest.fixture
+def builds(built: Lark, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Which parsers are built: the same one each time, since to build one takes a second."""
+    named: list[str] = []
+
+    def build(grammar: str) -> Lark:
+        named.append(grammar)
+        return built
+
+    monkeypatch.setattr(tables, "build", build)
+    return named
+
+
 def test_kept_tables_read_what_new_ones_do(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new = tables.lalr("spaseq")
     (place,) = folder.rglob("*.lalr")
@@ -66,7 +79,7 @@ def test_kept_tables_read_what_new_ones_do(folder: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("spoiled", [b"", b"x", b"x" * 10_000])
-def test_damaged_and_foreign_tables_are_made_anew(folder: Path, spoiled: bytes, built: Lark) -> None:
+def test_damaged_and_foreign_tables_are_made_anew(folder: Path, spoiled: bytes, built: Lark, builds: list[str]) -> None:
     tables.lalr("ceql")
     (place,) = folder.rglob("*.lalr")
     whole = place.read_bytes()
@@ -74,10 +87,11 @@ def test_damaged_and_foreign_tables_are_made_anew(folder: Path, spoiled: bytes, 
         place.write_bytes(content)
         assert told(tables.lalr("ceql"), TEXTS[0]) == told(built, TEXTS[0])
         assert len(place.read_bytes()) > len(whole) // 2 and place.read_bytes() != content
+    assert builds == ["ceql"] * 4
 
 
 def test_tables_that_a_wheel_brings_are_read(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built: Lark
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built: Lark, builds: list[str]
 ) -> None:
     monkeypatch.setattr(tables, "_brought", lambda grammar: tmp_path / f"{grammar}.lalr")
     monkeypatch.setattr(tables, "BUILT", ("ceql",))
@@ -87,6 +101,7 @@ def test_tables_that_a_wheel_brings_are_read(
         assert told(tables.lalr("ceql"), TEXTS[0]) == told(built, TEXTS[0])
     (tmp_path / "ceql.lalr").write_bytes(b"of another grammar")
     assert told(tables.lalr("ceql"), TEXTS[0]) == told(built, TEXTS[0])
+    assert builds == ["ceql"] * 2
 
 
 def test_all_grammars_of_texts_are_brought() -> None:

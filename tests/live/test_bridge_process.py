@@ -30,6 +30,7 @@ def stored(server: ServeProcess) -> int:
     return following
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_server_that_is_killed_has_each_line_once(tmp_path: Path) -> None:
     log, config = tmp_path / "heat.nq", tmp_path / "settings.toml"

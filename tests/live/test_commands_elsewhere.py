@@ -272,6 +272,7 @@ def test_sinks_that_are_refused(server: ServeProcess, tmp_path: Path) -> None:
         assert gone.exit_code == 1 and "404" in gone.stderr
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_watching_goes_on_behind_the_last_match_after_a_kill(server: ServeProcess, tmp_path: Path) -> None:
     url, headers = server.address, {"authorization": f"Bearer {TOKEN}"}

@@ -38,7 +38,6 @@ from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.worker import Worker
 from oxiseq.sparql.answers import read_answer
 
-pytestmark = pytest.mark.xdist_group("kb changes")  # one run to compare the others with
 SECONDS = {"lateness": "3s"}
 QUERIES = {
     "limited": ("spaseq", LIMITED, {}),

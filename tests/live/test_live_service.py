@@ -56,7 +56,6 @@ QUERIES = {
 }
 LANGUAGES = {"fell": "epsparql", "fall": "epsparql", "falls": "epsparql", "raise": "rspql", "raised": "rsepql"}
 SENT = batches(120, seed=3)
-pytestmark = pytest.mark.xdist_group("live service")  # one run to compare the others with
 PAIRS = f"VOCAB <{EX}> SELECT x, y FROM ceql WHERE A AS x ; B AS y FILTER y[v > 1]"
 
 

@@ -78,6 +78,7 @@ class Pusher(threading.Thread):
                     self.acknowledged = told["seq"]
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_kills_in_the_middle_of_a_long_push_lose_and_double_nothing(tmp_path: Path) -> None:
     server = ServeProcess(tmp_path / "data")

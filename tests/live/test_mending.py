@@ -36,7 +36,6 @@ BAD = next(batch for batch in SENT[40:] if batch.stream == POWER)
 """The batch that cannot be worked through."""
 READERS = [name for name in QUERIES if name not in ("twice",)]
 """Queries that read its stream."""
-pytestmark = pytest.mark.xdist_group("mending")  # one run to compare the others with
 
 
 @pytest.fixture(scope="module")

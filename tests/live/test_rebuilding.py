@@ -16,7 +16,6 @@ from many_queries import QUERIES, found, register
 from oxiseq.journal import FILE_NAME, Journal, Retention
 
 SENT = batches(60, seed=9)
-pytestmark = pytest.mark.xdist_group("rebuilding")  # one run to compare the others with
 
 
 @pytest.fixture(scope="module")

@@ -101,6 +101,7 @@ def killed_while_pushing(server: ServeProcess) -> int:
     return len(pushed)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_no_match_is_missing_and_only_what_was_not_confirmed_comes_again(tmp_path: Path) -> None:
     drawn = random.Random(1)

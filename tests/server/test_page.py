@@ -50,7 +50,6 @@ WHERE {{
   DEFINE GPM A ON S {{ ?house :watts ?low }}
   DEFINE GPM B ON S {{ ?house :watts ?high FILTER(?high > ?low) }}
 }}"""
-SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 EDITOR = "document.getElementById('editor').shadowRoot"
 
 
@@ -406,20 +405,27 @@ def _axe(driver: WebDriver, part: str | None = None) -> list[str]:
     return [f"{rule['id']} {node['target']}: {node['failureSummary']}" for rule in found for node in rule["nodes"]]
 
 
-def test_axe_finds_nothing(page: WebDriver) -> None:
+@pytest.mark.parametrize(
+    "shown",
+    [
+        [(1400, "light"), (390, "dark")],
+        pytest.param([(1400, "dark"), (390, "light")], marks=pytest.mark.full),
+    ],
+    ids=["each width and scheme", "the other way round"],
+)
+def test_axe_finds_nothing(page: WebDriver, shown: list[tuple[int, Scheme]]) -> None:
     _guided(page)
     page.execute_script("document.querySelector('#matches tbody button').click()")
     until(page, "document.querySelectorAll('#detail .subject').length")
     _values(page, "pred:price")
     click(page, "why")
     until(page, "document.querySelector('#past .verdict')", 60)
-    for width in (1400, 390):
-        for scheme in SCHEMES:
-            show(page, width, 900, scheme)
-            until(page, f"innerWidth === {width} && matchMedia('(prefers-color-scheme: {scheme})').matches")
-            until(page, "document.querySelector('#timeline svg').clientWidth <= innerWidth")  # drawn for this width
-            assert _axe(page) == [], (width, scheme)
-            assert value(page, f"document.documentElement.scrollWidth <= {width}"), (width, scheme)
+    for width, scheme in shown:
+        show(page, width, 900, scheme)
+        until(page, f"innerWidth === {width} && matchMedia('(prefers-color-scheme: {scheme})').matches")
+        until(page, "document.querySelector('#timeline svg').clientWidth <= innerWidth")  # drawn for this width
+        assert _axe(page) == [], (width, scheme)
+        assert value(page, f"document.documentElement.scrollWidth <= {width}"), (width, scheme)
 
 
 def test_a_price_is_drawn_under_the_match_that_it_made(page: WebDriver) -> None:
@@ -768,8 +774,11 @@ STORIES = [
 ]
 
 
+@pytest.mark.parametrize(
+    "stories", [STORIES[:1], pytest.param(STORIES, marks=pytest.mark.full)], ids=["the first", "all"]
+)
 @pytest.mark.slow
-def test_every_story_of_the_gallery_finds_a_match_with_one_click(page: WebDriver, address: str) -> None:
+def test_every_story_of_the_gallery_finds_a_match_with_one_click(page: WebDriver, stories: list[str]) -> None:
     assert len(STORIES) > 12
     seen = []
     reduced = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}  # its events come without pauses
@@ -777,7 +786,7 @@ def test_every_story_of_the_gallery_finds_a_match_with_one_click(page: WebDriver
     click(page, "gallery-open")
     until(page, f"document.querySelectorAll('#gallery-stories li').length === {len(STORIES)}")
     assert _axe(page, "#gallery") == []
-    for name in STORIES:
+    for name in stories:
         page.execute_script(
             "document.getElementById('gallery').open || document.getElementById('gallery-open').click()"
         )
@@ -793,4 +802,4 @@ def test_every_story_of_the_gallery_finds_a_match_with_one_click(page: WebDriver
             continue
         seen.append(name)
         page.execute_script("document.getElementById('notice').dataset.kind = ''")
-    assert seen == STORIES
+    assert seen == stories

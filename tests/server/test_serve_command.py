@@ -42,7 +42,7 @@ def process(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
             running.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.full)])
 @pytest.mark.slow
 def test_it_ends_when_told_and_keeps_what_it_was_given(tmp_path: Path, number: signal.Signals) -> None:
     location = str(tmp_path / "kb")

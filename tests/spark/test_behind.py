@@ -1,12 +1,11 @@
 """What may stand behind `match` in one streaming query: windows, deduplication, joins, another `match`.
 
-Each has a chain of watermarks of its own, and costs seconds; `OXISEQ_SPARK_LONG=1` runs all.
+Each has a chain of watermarks of its own, and costs seconds.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -22,7 +21,6 @@ from oxiseq.kb_loader.java import spark_missing
 if spark_missing() is not None:
     pytest.skip(spark_missing() or "", allow_module_level=True)
 
-from profiles import NIGHTLY
 from pyspark.sql import functions as F
 from slow_starts import started
 from test_operator import PREFIX, SECOND, START, Sink, events, micros, row_of, rows_of
@@ -32,8 +30,6 @@ from oxiseq.spark import SparkError, match
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ALL = NIGHTLY or "OXISEQ_SPARK_LONG" in os.environ
-LONG = pytest.mark.skipif(not ALL, reason="OXISEQ_SPARK_LONG=1 runs it: many seconds of CPU")
 RISE = (
     PREFIX
     + """SELECT ?k ?a ?b WITHIN 20 SECONDS SLIDING FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
@@ -101,7 +97,7 @@ def expected(query: str, given: list[tuple[int, str]] = GIVEN) -> Counter[tuple[
     return rows_of(oxiseq.run(query, {"S": given}))
 
 
-@pytest.mark.parametrize("query", [pytest.param(RISE, marks=LONG), LONELY], ids=["end", "negation"])
+@pytest.mark.parametrize("query", [pytest.param(RISE, marks=pytest.mark.full), LONELY], ids=["end", "negation"])
 @pytest.mark.slow
 def test_windows_count_every_match_once(spark: SparkSession, tmp_path: Path, query: str) -> None:
     """Behind a trailing negation, at the time when it has passed."""
@@ -115,7 +111,7 @@ def test_windows_count_every_match_once(spark: SparkSession, tmp_path: Path, que
     assert sum(wanted.values()) > 40
 
 
-@LONG
+@pytest.mark.full
 def test_windows_count_every_match_that_a_window_of_events_decides(spark: SparkSession, tmp_path: Path) -> None:
     """Ten more events of each key decide all that ended before them."""
     more = [(START + SECOND * (COUNT + i), graph(i % 6, -1)) for i in range(60)]
@@ -126,7 +122,7 @@ def test_windows_count_every_match_that_a_window_of_events_decides(spark: SparkS
     assert sum(row["count"] for row in found) == wanted > 15
 
 
-@LONG
+@pytest.mark.full
 def test_matches_are_deduplicated_within_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
     rows = match(spark, RISE, {"S": source(spark, tmp_path / "in")}, buckets=2)
     found = run(rows.dropDuplicatesWithinWatermark(["time", "k", "a"]).select("time", "k", "a"), tmp_path / "c")
@@ -134,6 +130,7 @@ def test_matches_are_deduplicated_within_the_watermark(spark: SparkSession, tmp_
     assert sorted((micros(row["time"]), row["k"], row["a"]) for row in found) == sorted(wanted)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_matches_are_joined_with_matches(spark: SparkSession, tmp_path: Path) -> None:
     """Each side reads files of its own and waits for its own matches."""
@@ -157,6 +154,7 @@ def test_matches_are_joined_with_matches(spark: SparkSession, tmp_path: Path) ->
     assert len({row[2] is None for row in wanted}) == 2
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_query_reads_what_another_one_derives(spark: SparkSession, tmp_path: Path) -> None:
     """`graph` of CONSTRUCT and `time` are events."""
@@ -174,7 +172,7 @@ def test_a_query_reads_what_another_one_derives(spark: SparkSession, tmp_path: P
     assert len(wanted) > 10
 
 
-@LONG
+@pytest.mark.full
 def test_a_stream_keeps_the_watermark_that_it_has(spark: SparkSession, tmp_path: Path) -> None:
     given = source(spark, tmp_path / "in").withWatermark("time", "5 seconds")
     with pytest.raises(SparkError, match="have watermarks of their own, which decide lateness: leave lateness out"):

@@ -1,5 +1,5 @@
 """A standalone cluster of two workers, one of which is killed while a streaming query runs: the sink holds every match
-once. `OXISEQ_SPARK_LONG=1` runs it; docs/cluster.md says the same for people.
+once. docs/cluster.md says the same for people.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ if spark_missing() is not None:
     pytest.skip(spark_missing() or "", allow_module_level=True)
 
 import pyspark
-from test_behind import LONG
 from test_spark_kills import in_sink, wait_for_a_batch, wanted, write_events
 
 FILES = 6
@@ -66,7 +65,7 @@ def waited_for(folder: Path, name: str, pattern: str) -> str:
     return found[0]
 
 
-@LONG
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_worker_is_killed(tmp_path: Path) -> None:
     write_events(tmp_path / "in", random.Random(7), FILES)

@@ -85,7 +85,7 @@ def test_what_holds_events_back_is(both: tuple[DataFrame, DataFrame], what: str)
     assert is_behind_state(HELD_BACK[what](*both))
 
 
-@pytest.mark.parametrize("what", ["a join with a table", "a limit"])
+@pytest.mark.parametrize("what", ["a join with a table", pytest.param("a limit", marks=pytest.mark.full)])
 @pytest.mark.slow
 def test_late_events_stay_late(spark: SparkSession, tmp_path: Path, what: str) -> None:
     given = PASSED_ON[what](stream(spark, tmp_path / "in"), table(spark))

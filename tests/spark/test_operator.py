@@ -58,6 +58,8 @@ QUERIES = {
       DEFINE GPM A ON S { ?x :k ?k ; :v ?a } DEFINE GPM N ON S { ?n :v 3 }
       DEFINE GPM B ON S { ?y :k ?k ; :v ?b FILTER(?b < ?a) GRAPH :names { ?k :name ?name } } }""",
 }
+IN_THE_GATE = frozenset({"by the next", "graph", "none", "known"})
+"""Rows, graphs, yes or no, and the knowledge base; tests/buckets runs the others without Spark."""
 
 
 def events(count: int, seed: int = 1) -> list[tuple[int, str]]:
@@ -102,7 +104,9 @@ def micros(time: Any) -> int:
     return round(time.timestamp() * 1e6)
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize(
+    "name", [name if name in IN_THE_GATE else pytest.param(name, marks=pytest.mark.full) for name in QUERIES]
+)
 def test_over_tables_that_end_it_is_run(spark: SparkSession, name: str) -> None:
     query, given = PREFIX + QUERIES[name], events(300)
     kb = KB if name == "known" else None

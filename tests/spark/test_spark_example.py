@@ -25,6 +25,7 @@ def test_the_planted_v_is_found(spark: SparkSession) -> None:
     assert found == {("09:01:44", "http://example.org/co2", "paper", "80", "120")}
 
 
+@pytest.mark.full
 def test_the_notebook_plots_the_planted_v(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.chdir(EXAMPLES / "13-spark")
