@@ -276,7 +276,7 @@ class SequenceRun(MatchRunner[k.Memory]):
     def restore(self, state: State, terms: KnownTerms) -> None:
         super().restore(state, terms)
         if state["memory"] is not None:
-            self._memory = restore_memory(state["memory"], self._compiled, self._capacities, terms)
+            self._memory = restore_memory(state["memory"], self._compiled, self._capacities, terms, self._terms.columns)
 
     @property
     def live(self) -> dict[str, int]:

@@ -19,8 +19,6 @@ from oxiseq.engine.kernels.sequence.records import (
     GROUP_COUNT,
     GROUP_FREE,
     GROUP_TOP,
-    HEAP,
-    LIST,
     PROBES,
     QUEUE_BACK,
     QUEUE_FRONT,
@@ -111,9 +109,8 @@ def remove_group(T: Ptr[Tables], S: Ptr[Memory], g: int) -> None:
     edge = v.edges(T)[groups[g].edge]
     probes = v.sizes(T)[PROBES]
     for p in range(edge.probe0, edge.probe1):
-        index = v.probes(T)[p].index
-        if index in (LIST, HEAP, STAMP):
-            unlink(S, probes, v.probes(T)[p].local, g)
+        if v.probes(T)[p].signature >= 0:
+            unlink(S, g * probes + v.probes(T)[p].local)
     drop(v.table(S), groups, groups[g].hash, g)
     if is_queue(T, i64(groups[g].edge)):
         clear(S, g)

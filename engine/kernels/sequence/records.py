@@ -73,13 +73,14 @@ LINK = np.dtype(
     ],
     align=True,
 )
-"""Membership of a group in the bucket of one probe: links[group * probes + local]."""
+"""Membership of a group in the bucket of one of its edge's probes: links[group * probes + local]. Other links are
+named by their number: those of one bucket may be of any edge."""
 
 BUCKET = np.dtype(
     [
         ("kill", "i8"),  # instant of the last kill
         ("hash", "u8"),
-        ("probe", "i4"),  # -1: free
+        ("signature", "i4"),  # -1: free
         ("count", "i4"),
         ("number", "i4"),  # heap roots by kind of value
         ("time", "i4"),
@@ -136,7 +137,8 @@ PROBE = np.dtype(
     [
         ("edge", "i4"),
         ("local", "i4"),  # number within the edge
-        ("index", "i4"),  # DIRECT, LIST, HEAP, STAMP, CHAINED, STARTS
+        ("signature", "i4"),  # -1: it has no buckets
+        ("index", "i4"),  # LIST, HEAP, STAMP, CHAINED, STARTS
         ("letter", "i4"),
         ("place", "i4"),  # number of the way into its target: see PLACE_BITS
         ("equal0", "i4"),
@@ -166,6 +168,19 @@ PROBE = np.dtype(
     align=True,
 )
 
+SIGNATURE = np.dtype(
+    [
+        ("equal0", "i4"),  # those of one of its probes: all compare the same columns of the row
+        ("equal1", "i4"),
+        ("index", "i4"),
+        ("measure", "i4"),
+        ("sign", "i4"),
+    ],
+    align=True,
+)
+"""How rows of a letter find groups: all its arms, or all its guards, that compare the same columns of the row, and are
+indexed by the same inequality, have common buckets. So one look finds the groups of all edges that wait for a row."""
+
 FILTER = np.dtype([("code0", "i4"), ("code1", "i4"), ("uses0", "i4"), ("uses1", "i4")], align=True)
 
 LEAD = np.dtype([("equal0", "i4"), ("equal1", "i4"), ("compatible", "i4"), ("part", "i4")], align=True)
@@ -173,7 +188,7 @@ LEAD = np.dtype([("equal0", "i4"), ("equal1", "i4"), ("compatible", "i4"), ("par
 `part`: which of them is the partition's number + 1."""
 
 # how a probe finds its groups
-DIRECT, LIST, HEAP, STAMP, CHAINED, STARTS = range(6)
+LIST, HEAP, STAMP, CHAINED, STARTS = range(5)
 # the order of a group in a bucket
 HEAP_NUMBER, HEAP_TIME, LISTED, NEVER = range(4)
 # operators
@@ -251,11 +266,14 @@ edges = array(Tables, "edges", EDGE)
 probes = array(Tables, "probes", PROBE)
 filters = array(Tables, "filters", FILTER)
 leads = array(Tables, "leads", LEAD)
-arms_of = array(Tables, "arms_of", np.int32)  # CSR over letters: probes that a row of the letter fires
+signatures = array(Tables, "signatures", SIGNATURE)
+arms_of = array(Tables, "arms_of", np.int32)  # CSR over letters: signatures of arms that a row of the letter fires
 arms_at = array(Tables, "arms_at", np.int32)
 starts_of = array(Tables, "starts_of", np.int32)
 starts_at = array(Tables, "starts_at", np.int32)
-guards_of = array(Tables, "guards_of", np.int32)
+chained_of = array(Tables, "chained_of", np.int32)  # arms of `,` edges
+chained_at = array(Tables, "chained_at", np.int32)
+guards_of = array(Tables, "guards_of", np.int32)  # signatures
 guards_at = array(Tables, "guards_at", np.int32)
 leads_of = array(Tables, "leads_of", np.int32)  # leading negations that a row of the letter feeds
 leads_at = array(Tables, "leads_at", np.int32)
@@ -319,9 +337,10 @@ class Memory(MatchMemory):
 
 groups = array(Memory, "groups", GROUP, rows="groups", used=GROUP_TOP)
 keys = array(Memory, "keys", np.int64, 2, rows="groups", columns="width", used=GROUP_TOP, ids=True)
-links = array(Memory, "links", LINK, rows="groups", each="probes", used=GROUP_TOP)
-buckets = array(Memory, "buckets", BUCKET, rows="buckets", used=BUCKET_TOP)
-bucket_keys = array(Memory, "bucket_keys", np.int64, 2, rows="buckets", columns="width", used=BUCKET_TOP, ids=True)
+links = array(Memory, "links", LINK, rows="groups", each="probes")
+buckets = array(Memory, "buckets", BUCKET, rows="buckets")
+bucket_keys = array(Memory, "bucket_keys", np.int64, 2, rows="buckets", columns="width")
+"""Their ids are in keys of groups, too. What finds groups is not saved, but made again (indexes.py)."""
 table = array(Memory, "table", np.int32, rows="groups", slots=table_size, fill=-1)  # open addressing over groups
 bucket_table = array(Memory, "bucket_table", np.int32, rows="buckets", slots=table_size, fill=-1)
 entries = array(Memory, "entries", ENTRY, rows="entries", used=ENTRY_TOP)
