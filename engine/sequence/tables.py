@@ -164,7 +164,7 @@ class _Signature(NamedTuple):
     letter: int
     guards: bool
     columns: tuple[int, ...]
-    index: int
+    kind: int
     measure: int
     sign: int
 
@@ -222,7 +222,7 @@ class _TableBuilder:
         guards_of, guards_at = self._csr(guards, by_letter)
         leads_of, leads_at = self._csr(range(len(self.leads)), dict(enumerate(self.lead_letters)))
         most = max((e["probe1"] - e["probe0"] for e in self.edges), default=1)
-        size = self.window.size if self.window else 0
+        window = {"size": self.window.size, "slides": int(self.window.sliding)} if self.window else {}
         aged = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and not e.waits]
         deciding = [i for i, e in enumerate(self.graph.edges) if e.longest is not None and e.waits]
         deciding.sort(key=lambda i: bool(self.graph.edges[i].lasting))
@@ -230,9 +230,6 @@ class _TableBuilder:
             max(self.width, 1),
             max(self.wide, 1),
             max(most, 1),
-            size,
-            int(self.window is not None and self.window.sliding),
-            int(self.window is not None),
             self.clauses.limit,
             self.clauses.reach or (k.NOTES if self.clauses.notes else int(self.clauses.chooses)),
             self.clauses.consumes,
@@ -244,6 +241,7 @@ class _TableBuilder:
             int(any(edge.op is Op.STRICT and edge.source != START for edge in self.graph.edges)),
         ]
         tables = k.Tables(
+            _record(k.WINDOW, [window]),
             _record(k.EDGE, self.edges),
             _record(k.PROBE, self.probes),
             _record(k.FILTER, self.filters),

@@ -56,15 +56,13 @@ from oxiseq.engine.kernels.sequence.records import (
     PARTITIONED,
     PENDING,
     PROBES,
-    SLIDING,
     STAMP,
-    TAU,
     TOUCHED,
-    WINDOWED,
     Memory,
     Rows,
     Tables,
 )
+from oxiseq.engine.kernels.sequence.windows import cut, window_begin
 from oxiseq.engine.kernels.terms.columns import Columns
 
 GROUP_BITS: Final = 32
@@ -139,19 +137,23 @@ def _start(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: 
         if outcome != YES:
             return NEED_DECISIONS if outcome == ASK else DONE
     seen = i64(NEVER_SEEN)
-    tau = v.tau(R)[k]
     if probe.lead0 < probe.lead1:
-        seen = last_lead(T, S, R, r, probe)
-        if v.sizes(T)[SLIDING] == 0:
-            if seen != NEVER_SEEN and (v.sizes(T)[WINDOWED] == 0 or seen >= tau):
-                return DONE
-        elif seen < tau:
+        seen, begin = last_lead(T, S, R, r, probe), _window_begin(T, S, R, k, i64(probe.edge))
+        if seen < begin:
             seen = i64(NEVER_SEEN)
+        elif seen != NEVER_SEEN and v.windows(T)[v.edges(T)[probe.edge].query].slides == 0:
+            return DONE
     need = _room(S)
     if need != DONE:
         return need
     node = extend(S, -1, _pos(R, r, probe), v.clock(R)[k], 0, _rank(R, r, probe))
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), seen)
+
+
+@inner
+def _window_begin(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, edge: int) -> int:
+    """The first clock of the window of an edge's query at instant `k`."""
+    return window_begin(T, S, i64(v.edges(T)[edge].query), v.clock(R)[k])
 
 
 @inner
@@ -165,11 +167,11 @@ def _deliver(
     probe, scalars = v.probes(T)[p], v.scalars(S)
     if probe.negated >= 0:
         seen = keys[at, probe.negated]
-    clear = probe.negated == NO_SLOT or seen < v.tau(R)[k]
+    clear = probe.negated == NO_SLOT or seen < _window_begin(T, S, R, k, i64(probe.edge))
     asking = False
     if probe.final == 1 and clear:
         v.finals(S)[scalars[FINALS], 0] = node
-        v.finals(S)[scalars[FINALS], 1] = scalars[TAU]
+        v.finals(S)[scalars[FINALS], 1] = cut(T, S, i64(probe.edge))
         scalars[FINALS] += 1
     next_, fills, values = v.next(T), v.fill(T), v.values(R)
     pending, pending_keys = v.pending(S), v.pending_keys(S)
@@ -260,7 +262,7 @@ def _extend(
     T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int, g: int, acc: int, sure: bool
 ) -> tuple[int, int]:
     """Try group `g`: (union of row-only prefixes so far, need). `sure`: the filters are known to hold."""
-    probe, groups, tau = v.probes(T)[p], v.groups(S), v.scalars(S)[TAU]
+    probe, groups, tau = v.probes(T)[p], v.groups(S), cut(T, S, i64(v.probes(T)[p].edge))
     v.scalars(S)[TOUCHED] += 1
     if probe.moves == 1 and groups[g].fired == v.scalars(S)[ATTEMPT]:
         return acc, DONE  # another row of the instant has moved or fired it
@@ -451,7 +453,7 @@ def _sift(stack: Array, root: int, end: int) -> None:
 @inner
 def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
     """`,`: only what was put here at the instant just before, of the partition if there are some."""
-    probe, edge = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge]
+    probe, edge, tau = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge], cut(T, S, i64(v.probes(T)[p].edge))
     wait = v.waits(S)[v.partition(R)[k] if v.sizes(T)[PARTITIONED] else i64(0)]
     if wait.first < 0 or wait.instant != v.instant(R)[k] - 1:
         return DONE
@@ -467,7 +469,7 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
         entry = v.entries(S)[at]
         following = next_entry(S, at)
         v.scalars(S)[TOUCHED] += 1
-        if entry.edge == probe.edge and entry.maxs >= v.scalars(S)[TAU]:
+        if entry.edge == probe.edge and entry.maxs >= tau:
             outcome = NO if _overdue(T, R, k, probe.edge, v.entry_keys(S), at) else YES
             low, high = i64(0), i64(EVERYBODY)
             if v.spans(S).shape[0]:
@@ -488,7 +490,7 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
                 if need != DONE:
                     return need
                 if probe.rowonly == 1:
-                    acc = unite(S, acc, i64(entry.node), v.scalars(S)[TAU])
+                    acc = unite(S, acc, i64(entry.node), tau)
                 else:
                     node = extend(S, entry.node, _pos(R, r, probe), entry.maxs, low, high)
                     need = _deliver(T, S, R, k, r, p, node, at, v.entry_keys(S), NEVER_SEEN)

@@ -129,9 +129,13 @@ EDGE = np.dtype(
         ("lasting0", "i4"),  # (slot, µs) pairs: what began then and how long it lasts at most
         ("lasting1", "i4"),
         ("floor", "i4"),  # of a family: the key slot of the first query for which the runs still wait, or -1
+        ("query", "i4"),
     ],
     align=True,
 )
+
+WINDOW = np.dtype([("size", "i8"), ("slides", "i4")], align=True)
+"""The window of a query; size 0: it has none."""
 
 PROBE = np.dtype(
     [
@@ -219,9 +223,9 @@ WINDOW_END, COUNTED_END = 1, 2
     PHASE,
     INSTANT,  # index of the instant in work
     TOUCHED,  # groups and entries looked at, for tests of complexity
-    TAU,  # everything that starts before is dead in the instant in work
-    OPENED,  # everything that starts before is out of the window, in every partition
-    FORGOTTEN,  # CONSUME BY ANY: everything that starts before it is forgotten; with partitions: that started by then
+    CLOCK,  # of the instant in work, or of the last one
+    FLOOR,  # CONSUME BY: everything that starts before is dead in it, in its partition
+    FORGOTTEN,  # with partitions CONSUME BY ANY: what started by this moment is forgotten
     CONSUMED,  # with partitions: the last moment with matches, FORGOTTEN from the next one on
     TALLIES,  # counts of matches in `tally`
     BUCKET_ORIGIN,  # matches are counted together if they end in one bucket: the clock, or, if the width is not 0,
@@ -235,8 +239,9 @@ WINDOW_END, COUNTED_END = 1, 2
     WAITING,  # groups that become matches with time
     ENTRY_FREE,  # head of the free list
     LAPSES,
+    ORIGIN,  # the first clock of the first tumbling window
     SCALARS,
-) = range(MATCH_SCALARS, MATCH_SCALARS + 37)
+) = range(MATCH_SCALARS, MATCH_SCALARS + 38)
 
 # phases of one instant
 BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
@@ -262,6 +267,7 @@ class Tables(Arrays):
     """The compiled sequence: read-only while it runs."""
 
 
+windows = array(Tables, "windows", WINDOW)  # by query
 edges = array(Tables, "edges", EDGE)
 probes = array(Tables, "probes", PROBE)
 filters = array(Tables, "filters", FILTER)
@@ -296,9 +302,6 @@ sizes = array(Tables, "sizes", np.int64)  # WIDTH, COLUMNS, ...
     WIDTH,
     COLUMNS,
     PROBES,
-    WINDOW,
-    SLIDING,
-    WINDOWED,
     LIMIT,
     CHOICE,
     CONSUMES,
@@ -308,7 +311,7 @@ sizes = array(Tables, "sizes", np.int64)  # WIDTH, COLUMNS, ...
     AGEING,
     NUMBERED,
     STRICTS,
-) = range(15)
+) = range(12)
 """LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: CHOOSES if a strategy chooses among an
 instant's finals, NOTES if these are written as they are (matches/weighing.py), REACHES if `reach` is to be told of the
 sequences that begin to wait for time to decide them, LISTS_REACHED if they are emitted then, too; CONSUMES: what an
@@ -371,8 +374,8 @@ aged = array(Memory, "aged", AGED, rows="aged", used=AGED_TOP)
 ages = array(Memory, "ages", AGES, rows="edges", used=WHOLE, fill={"oldest": -1, "newest": -1})  # by edge
 lapses = array(Memory, "lapses", CLOSING, rows="lapses", used=LAPSES)
 """Groups in which something has lasted too long from a time (µs) on: a heap."""
-floors = array(Memory, "floors", np.int64, rows="partitions", used=WHOLE)
-"""By partition: everything that starts before is dead."""
+floors = array(Memory, "floors", np.int64, rows="partitions", used=WHOLE, fill=BEFORE_ALL)
+"""By partition (without PARTITION BY there is one): everything that starts before has been consumed."""
 moments = array(Memory, "moments", np.int64, rows="partitions", used=WHOLE)  # when it was seen last
 numbers = array(Memory, "numbers", np.int64, rows="partitions", used=WHOLE)  # the number of its instant then
 tally = array(Memory, "tally", np.uint64, 2, rows="tallies", each="members", columns="counted")
@@ -394,7 +397,6 @@ measure_kinds = array(Rows, "measure_kinds", np.uint8, 2, rows="rows", columns="
 instant = array(Rows, "instant", np.int64, rows="instants")
 """Number of the instant among the query's streams, or in its partition."""
 clock = array(Rows, "clock", np.int64, rows="instants")
-tau = array(Rows, "tau", np.int64, rows="instants")  # everything that starts before is dead
 first = array(Rows, "first", np.int64, rows="firsts")  # rows of an instant
 base = array(Rows, "base", np.int64, rows=1)  # row id of the first row
 partition = array(Rows, "partition", np.int64, rows="instants", each="partitioned")  # whose instant it is

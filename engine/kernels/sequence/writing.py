@@ -41,17 +41,16 @@ from oxiseq.engine.kernels.sequence.records import (
     PARTITIONED,
     PENDING,
     PROBES,
-    SLIDING,
     STAMP,
     STRICT,
     STRICTS,
-    WINDOW,
-    WINDOWED,
+    WINDOW_END,
     Memory,
     Rows,
     Tables,
 )
 from oxiseq.engine.kernels.sequence.tallies import tally
+from oxiseq.engine.kernels.sequence.windows import cut, window_begin
 from oxiseq.engine.kernels.terms.columns import Columns
 
 
@@ -111,7 +110,7 @@ def _keep_rests(T: Ptr[Tables], S: Ptr[Memory]) -> None:
 
 
 @inner
-def write(T: Ptr[Tables], S: Ptr[Memory], C: Columns, instant: int, clock: int, time: int, tau: int) -> int:
+def write(T: Ptr[Tables], S: Ptr[Memory], C: Columns, instant: int, clock: int, time: int) -> int:
     """Pending prefixes become groups, or `,` entries; resumes at the item where something was full."""
     scalars = v.scalars(S)
     while scalars[PROGRESS] < scalars[PENDING]:
@@ -124,7 +123,7 @@ def write(T: Ptr[Tables], S: Ptr[Memory], C: Columns, instant: int, clock: int, 
         elif v.edges(T)[edge].op == STRICT:
             need = put_entry(T, S, i, edge, instant, time)
         else:
-            need = _put_group(T, S, C, i, edge, instant, clock, time, tau)
+            need = _put_group(T, S, C, i, edge, instant, clock, time)
         if need != DONE:
             return need
         scalars[PROGRESS] = i + 1
@@ -133,17 +132,19 @@ def write(T: Ptr[Tables], S: Ptr[Memory], C: Columns, instant: int, clock: int, 
 
 @inner
 def _put_group(
-    T: Ptr[Tables], S: Ptr[Memory], C: Columns, i: int, edge: int, instant: int, clock: int, time: int, tau: int
+    T: Ptr[Tables], S: Ptr[Memory], C: Columns, i: int, edge: int, instant: int, clock: int, time: int
 ) -> int:
     node = i64(v.pending(S)[i, 1])
     for c in range(v.edges(T)[edge].width):
         v.key(S)[c] = v.pending_keys(S)[i, c]
-    close = i64(NEVER_CLOSES)
-    if v.edges(T)[edge].waits == 1 and v.sizes(T)[SLIDING] == 1:
-        close = v.nodes(S)[node].maxs + v.sizes(T)[WINDOW]
-    elif v.edges(T)[edge].waits == 1 and v.sizes(T)[WINDOWED] == 1:
-        close = tau + v.sizes(T)[WINDOW] - 1
-    return insert_run(T, S, C, edge, node, instant, clock, time, tau, close)
+    close, query = i64(NEVER_CLOSES), i64(v.edges(T)[edge].query)
+    window = v.windows(T)[query]
+    if v.edges(T)[edge].waits == WINDOW_END and window.size > 0:
+        if window.slides == 1:
+            close = v.nodes(S)[node].maxs + window.size
+        else:
+            close = window_begin(T, S, query, clock) + window.size - 1
+    return insert_run(T, S, C, edge, node, instant, clock, time, cut(T, S, edge), close)
 
 
 @inner
