@@ -1,11 +1,16 @@
-"""Many registered queries: what a push costs beside queries that have nothing to do with it, and registering them.
+"""Many registered queries: what a push costs beside them, and registering them.
 
     python -m benchmarks.many [--queries 1 10 100 1000] [--languages spaseq ceql rspql epsparql sparql]
+    python -m benchmarks.many --languages spaseq --kinds types thresholds chosen starts lengths
 
-Three kinds of queries: `predicates`: over the same stream, of other predicates or types; `streams`: over other streams;
-`rows`: each has rows, or its first part is met, and never completes. CPU time of single pushes (median) and of batches
-of 1,000 (mean of all events, catching up included). Every cell is a process of its own, so that memory is its own, too;
-the resident memory that registering takes is told per 1,000 queries.
+Three kinds of queries have nothing to do with what comes: `predicates`: over the same stream, of other predicates or
+types; `streams`: over other streams; `rows`: each has rows, or its first part is met, and never completes. The others,
+of SPAseq, are sets of rules `SEQ(A; B)` of which events concern some: `types`: A has a type of its own, B is the same
+pattern in all; `thresholds`: A has a threshold of its own; `chosen`: A and B have predicates of their own, each event
+has one of them; `starts`: each event begins all, few complete; `lengths`: only the lengths of windows differ. CPU time
+of single pushes (median; of sets of rules the mean, since few events concern a query) and of batches of 1,000 (mean of
+all events, catching up included), and the matches of an event. Every cell is a process of its own, so that memory is
+its own, too. `times`: a push and an event of a batch beside those of the first number of queries.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable
+from random import Random
 from time import process_time, process_time_ns
 from typing import Any, Final
 
@@ -30,6 +36,16 @@ STREAM: Final = E + "s"
 RDF_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 DURATION: Final = "<http://www.w3.org/2001/XMLSchema#duration>"
 KINDS: Final = ("predicates", "streams", "rows")
+RULES: Final = {
+    "types": ("?c a :T{number} ; :price ?p", "FILTER(?q > ?p)"),
+    "thresholds": ("?c a :T ; :price ?p FILTER(?p > {share})", "FILTER(?q > ?p)"),
+    "chosen": ("?c :a{number} ?p", "FILTER(?q > ?p)"),
+    "starts": ("?c :price ?p FILTER(?p > -1 - {share})", "FILTER(?q > ?p + 990)"),
+    "lengths": ("?c a :T ; :price ?p", "FILTER(?q > ?p)"),
+}
+"""Of sets of rules: the pattern of A, and the filter of B."""
+PRICES: Final = 1000
+"""Of rules: prices below, thresholds between, types."""
 SINGLE: Final = 400
 """Single pushes; the first quarter is to warm up."""
 BATCHES: Final = 60
@@ -66,6 +82,32 @@ def _epsparql(stream: str, first: str, second: str) -> str:
 TEXTS: Final[dict[str, Text]] = {"spaseq": _spaseq, "ceql": _ceql, "rspql": _rspql, "epsparql": _epsparql}
 
 
+def rule(kind: str, number: int, queries: int) -> str:
+    """Rule `number` of a set of so many."""
+    a, b = RULES[kind]
+    length = 10_000 + (number if kind == "lengths" else 0)
+    price = f":b{number}" if kind == "chosen" else ":price"
+    share = PRICES * number / queries if kind == "thresholds" else number / queries
+    return (
+        f"PREFIX : <{E}> SELECT ?c ?p ?q WITHIN {length} MILLISECONDS SLIDING FROM STREAM S <{STREAM}> WHERE {{ "
+        f"SEQ(A; B) DEFINE GPM A ON S {{ {a.format(number=number, share=f'{share:.4f}')} }} "
+        f"DEFINE GPM B ON S {{ ?c {price} ?q {b} }} }}"
+    )
+
+
+def rules_event(kind: str, dice: Random) -> list[Triple]:
+    """An event that concerns some rules of a set: one price of one of 100 things, of a type where rules ask for one."""
+    thing, price = NamedNode(f"{E}c{dice.randrange(100)}"), dice.randrange(PRICES)
+    if kind == "chosen":
+        return [Triple(thing, NamedNode(f"{E}{dice.choice('ab')}{dice.randrange(PRICES)}"), Literal(price))]
+    types = [f"{E}T{dice.randrange(PRICES)}"] if kind == "types" else []
+    if kind in ("thresholds", "lengths"):  # mostly low, and one of 20 begins something: few matches
+        price = int(PRICES * dice.random() ** 4)
+        types = [f"{E}T"] if dice.random() < 0.05 else []
+    typed = [Triple(thing, RDF_TYPE, NamedNode(each)) for each in types]
+    return [*typed, Triple(thing, NamedNode(f"{E}price"), Literal(price))]
+
+
 def text_of(language: str, kind: str, number: int) -> str:
     """Query `number` of a kind. Events have the type T0 and the predicate p0; no event has any other."""
     if language == "sparql":
@@ -90,36 +132,48 @@ def cell(language: str, kind: str, queries: int) -> dict[str, float]:
     """Figures of one way; in a process that has not registered anything before."""
     store = oxiseq.Store()
     more: dict[str, Any] = {"language": language}
-    store.register(text_of(language, kind, 10**6), **more)  # grammar and kernels are loaded
+    store.register(
+        text_of(language, "predicates" if kind in RULES else kind, 10**6), **more
+    )  # grammar and kernels are loaded
+    texts = [rule(kind, n, queries) if kind in RULES else text_of(language, kind, n) for n in range(queries)]
     gc.collect()
     before, begun = resident(), process_time()
-    for number in range(queries):
-        store.register(text_of(language, kind, number), **more)
+    registered = [store.register(text, **more) for text in texts]
     seconds = process_time() - begun
     gc.collect()
     found = {"register_s": seconds, "register_MB": resident() - before}
-    return found if language == "sparql" else {**found, **_pushes(store)}
+    if language == "sparql":
+        return found
+    dice = Random(5)
+    if kind not in RULES:
+        return {**found, **_pushes(store, [event(number) for number in range(1000)], SECOND, statistics.median)}
+    graphs = [rules_event(kind, dice) for _ in range(1000)]
+    pushes = _pushes(store, graphs, SECOND // 10, statistics.mean)
+    matches = sum(query.found for query in registered) / (SINGLE + BATCHES * len(graphs))
+    return {**found, **pushes, "matches": matches}
 
 
-def _pushes(store: oxiseq.Store) -> dict[str, float]:
+def _pushes(
+    store: oxiseq.Store, graphs: list[list[Triple]], gap: int, average: Callable[[list[int]], float]
+) -> dict[str, float]:
+    """`gap`: from event to event, in µs; `average` of single pushes."""
     push, many = store.stream(STREAM).push, store.stream(STREAM).extend
     taken: list[int] = []
-    graphs = [event(number) for number in range(1000)]
     now = 0
-    for _ in range(SINGLE):
-        now += SECOND
+    for number in range(SINGLE):
+        now += gap
         begun = process_time_ns()
-        push(graphs[now // SECOND % 1000], now)
+        push(graphs[number % len(graphs)], now)
         taken.append(process_time_ns() - begun)
     batched: list[int] = []
     for _ in range(BATCHES):
-        events = [(now + SECOND * (i + 1), graph) for i, graph in enumerate(graphs)]
-        now += SECOND * len(graphs)
+        events = [(now + gap * (i + 1), graph) for i, graph in enumerate(graphs)]
+        now += gap * len(graphs)
         begun = process_time_ns()
         many(events)
         batched.append(process_time_ns() - begun)
     return {
-        "push_us": statistics.median(taken[SINGLE // 4 :]) / 1e3,
+        "push_us": average(taken[SINGLE // 4 :]) / 1e3,
         "batch_us": statistics.mean(batched[BATCHES // 4 :]) / 1e3 / len(graphs),
     }
 
@@ -129,23 +183,30 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.many")
     options.add_argument("--queries", type=int, nargs="+", default=[1, 10, 100, 1000])
     options.add_argument("--languages", nargs="+", default=[*TEXTS, "sparql"], choices=[*TEXTS, "sparql"])
-    options.add_argument("--kinds", nargs="+", default=[*KINDS], choices=KINDS)
+    options.add_argument("--kinds", nargs="+", default=[*KINDS], choices=[*KINDS, *RULES])
     options.add_argument("--cell", nargs=3, help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.cell:
         language, kind, queries = chosen.cell
         print(json.dumps(cell(language, kind, int(queries))))
         return
-    print(f"{machine()}\n\n| language | kind | queries | µs per push | µs per event of a batch | s to register | MB |")
-    print("|---|---|---:|---:|---:|---:|---:|")
+    columns = "language | kind | queries | µs per push | µs per event of a batch | times | matches | s to register | MB"
+    print(f"{machine()}\n\n| {columns} |\n|---|---|---:|---:|---:|---:|---:|---:|---:|")
     for language in chosen.languages:
-        for kind in chosen.kinds if language != "sparql" else ["over the store"]:
+        kinds = [kind for kind in chosen.kinds if language == "spaseq" or kind in KINDS]
+        for kind in kinds if language != "sparql" else ["over the store"]:
+            first: dict[str, float] = {}
             for queries in chosen.queries:
                 asked = [sys.executable, "-m", "benchmarks.many", "--cell", language, kind, str(queries)]
                 found = json.loads(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
-                pushes = f"{found['push_us']:.1f} | {found['batch_us']:.2f}" if "push_us" in found else "- | -"
+                first = first or found
+                pushes = "- | - | -"
+                if "push_us" in found:
+                    push, batch = (found[name] / first[name] for name in ("push_us", "batch_us"))
+                    pushes = f"{found['push_us']:.1f} | {found['batch_us']:.2f} | {push:.1f} / {batch:.1f}"
+                matches = f"{found['matches']:.2f}" if "matches" in found else "-"
                 print(
-                    f"| {language} | {kind} | {queries:,} | {pushes} | {found['register_s']:.2f} | "
+                    f"| {language} | {kind} | {queries:,} | {pushes} | {matches} | {found['register_s']:.2f} | "
                     f"{found['register_MB']:.0f} |",
                     flush=True,
                 )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.compiling.options import in_python
-from oxiseq.engine.kernels.matches.clocks import window_start
+from oxiseq.engine.kernels.matches import clocks
 from oxiseq.grammar import algebra
 from oxiseq.grammar.records import dataclass
 
@@ -17,13 +17,14 @@ BEFORE_ALL: Final = np.iinfo(np.int64).min
 """A clock before all others: nothing is out."""
 
 C = TypeVar("C", int, NDArray[np.int64])
-_window_start: Final[Any] = in_python(window_start)
+window_start: Final[Any] = in_python(clocks.window_start)
+"""The formula of `cut_of`, for numbers and for arrays of clocks."""
 
 
 def cut_of(window: algebra.Window, clock: C, start: int) -> C:
     """WITHIN of a sequence: the clock at which a match that ends at `clock` may start at the earliest. start: the first
     clock of the first tumbling window."""
-    begins: C = _window_start(clock, window.size, window.sliding, start)
+    begins: C = window_start(clock, window.size, window.sliding, start)
     return begins
 
 

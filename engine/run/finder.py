@@ -139,11 +139,7 @@ class Finder(Stateful):
         window = plan.window
         if window is not None and self.partitions is None:
             settings = self._letters.settings
-            settings[lr.BY_NUMBER], settings[lr.SLIDING], settings[lr.WINDOW_SIZE] = (
-                window.events,
-                window.sliding,
-                window.size,
-            )
+            settings[lr.BY_NUMBER] = window.events
             # else a window's last instant and a bound that passes would come in an order that batches decide
             bounds = any(edge.waits and edge.longest is not None for edge in plan.runner.sequence.graph.edges)
             settings[lr.EVERY] = window.events and bounds
@@ -379,7 +375,7 @@ class Finder(Stateful):
         if count and self.partitions is None:
             sources = self._letters.sources(rows, instants.where, instants.time, answers)
         elif count and self.partitions is not None:
-            split = self.partitions.split(rows, instants.where, clocks, self.window_start)
+            split = self.partitions.split(rows, instants.where, clocks)
             if split is not None:
                 sources = self._letters.sources(rows, instants.where, instants.time, answers, split)
         self._note_unmatched(instants, rows, {**beyond, **self._letters.take_beyond()})
@@ -404,7 +400,9 @@ class Finder(Stateful):
             passed = self._time_until(newest, last, instants.passed)
             if self._weigher is not None:
                 self._weigher.origin = self.window_start
-            found = self.sequence.feed(self._letters.buffer if written else None, until, self.rows.times, passed)
+            found = self.sequence.feed(
+                self._letters.buffer if written else None, until, self.rows.times, passed, self.window_start
+            )
             if plan.ranking is not None and plan.ranking.page is not None:
                 found = self._of_end(found, plan.ranking.page.at)
             if self._arranges:
@@ -435,6 +433,7 @@ class Finder(Stateful):
         """What ends in the rows, if some have been `written`, and what reports tell; no later match needs them."""
         buffer, due, start = self._letters.buffer if written else None, composer.due, self.window_start
         values = _no_values if self.partitions is None else self.partitions.table.values
+        composer.sequence.origin = start
         if due is None:
             ends = [] if buffer is None else composer.feed(buffer, values)
         else:
@@ -475,11 +474,9 @@ class Finder(Stateful):
         settings[lr.FIRST_NUMBER] = number
         if self.answers.reads_kb:
             settings[lr.EPOCH] = self.rows.epoch(answers)
-        if self.plan.window is not None:
-            settings[lr.WINDOW_START] = self.window_start
         columns: tuple[NDArray[np.int64], ...] = ()
         if split is not None:
-            columns = split.clock, split.instant, split.number, split.tau, split.partition
+            columns = split.clock, split.instant, split.number, split.partition
         elif instants.clock is not None and not self.by_number:  # windows of time where instants are positions
             columns = (instants.clock,)
         self._letters.write(sources, times, self.rows, columns)

@@ -129,7 +129,7 @@ def _of_live_keys(plan: QueryPlan) -> Iterable[object]:
             yield name, _written(table.dtype), table.shape
             yield table.tobytes()
     yield sequence.Memory._fields, sequence.SCALARS
-    yield from map(_written, (NODE, sequence.GROUP, sequence.LINK, sequence.BUCKET, sequence.AGED))
+    yield from map(_written, (NODE, sequence.GROUP, sequence.AGED))
 
 
 def _of_sets(plan: CeaPlan) -> Iterable[object]:

@@ -15,14 +15,12 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.memory.pointers import address_of
 from oxiseq.engine.kernels.sequence import splitting as sp
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matches.partitions import I64, Bools, Ids, Partitioned, PartitionTable
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.run.letters import Frame
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import Stateful, spread
-from oxiseq.engine.window import cut_of
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import certain_variables
 
@@ -44,7 +42,7 @@ class Several:
 @dataclass(frozen=True, slots=True)
 class Split:
     """The instants of partitions in a batch, in order. Of each: `instant`, which of the batch's it is part of;
-    `partition`; `number` among the partition's own; `clock` and `tau`. `owned` finds them, or else `several`."""
+    `partition`; `number` among the partition's own; `clock`. `owned` finds them, or else `several`."""
 
     by: tuple[Variable, ...]
     table: PartitionTable
@@ -52,7 +50,6 @@ class Split:
     partition: I64
     number: I64
     clock: I64
-    tau: I64
     owned: I64 | None
     """i64[streams, instants]: the instant of the only partition that the event is in; -1: it is in none."""
     several: Several | None
@@ -120,12 +117,12 @@ class Partitions(Stateful):
         self._plain = frozenset(name for name, gpm in plan.runner.gpms.items() if _is_plain(gpm, by))
         self.table = PartitionTable(len(self._by), sequence, capacity, terms, self._forgettable)
 
-    def split(self, found: Sequence[Sequence[Rows]], where: Sequence[I64], times: I64, start: int) -> Split | None:
-        """The instants of partitions; `found`: per stream the rows of each request, `where`: instants by event,
-        `start`: the first clock of the first tumbling window. None: there are none."""
+    def split(self, found: Sequence[Sequence[Rows]], where: Sequence[I64], times: I64) -> Split | None:
+        """The instants of partitions; `found`: per stream the rows of each request, `where`: instants by event.
+        None: there are none."""
         owner = self._owned(found, where, len(times))
         if owner is not None:
-            return self._split_owned(owner, times, start)
+            return self._split_owned(owner, times)
         event, instant, values = self._memberships(found, where, len(times))
         if not len(event):
             return None
@@ -139,9 +136,9 @@ class Partitions(Stateful):
         instant, partition = keys[order] // room, keys[order] % room
         number = np.empty(len(partition), np.int64)
         sp.number_instants(partition, self.table.count, number)
-        clock, tau = self._clocks(times[instant], number, start)
+        clock = self._clocks(times[instant], number)
         several = Several(members, keys, places, len(times))
-        return Split(self._by, self.table, instant, partition, number, clock, tau, None, several, self._plain)
+        return Split(self._by, self.table, instant, partition, number, clock, None, several, self._plain)
 
     def _owned(self, found: Sequence[Sequence[Rows]], where: Sequence[I64], instants: int) -> I64 | None:
         """By stream and instant the partition of the event; None: some are in several."""
@@ -162,14 +159,14 @@ class Partitions(Stateful):
             outcome = self.table.own(table, places, owner)
         return owner if outcome == sp.OWNED else None
 
-    def _split_owned(self, owner: I64, times: I64, start: int) -> Split | None:
+    def _split_owned(self, owner: I64, times: I64) -> Split | None:
         room = np.empty((3, len(times)), np.int64)
         count = sp.place_owned(owner, self.table.count, *room)
         if not count:
             return None
         instant, partition, number = room[:, :count]
-        clock, tau = self._clocks(times[instant], number, start)
-        return Split(self._by, self.table, instant, partition, number, clock, tau, owner, None, self._plain)
+        clock = self._clocks(times[instant], number)
+        return Split(self._by, self.table, instant, partition, number, clock, owner, None, self._plain)
 
     def _memberships(
         self, found: Sequence[Sequence[Rows]], where: Sequence[I64], instants: int
@@ -196,12 +193,9 @@ class Partitions(Stateful):
             values.append(bound)
         return np.concatenate(events), np.concatenate(places), np.concatenate(values)
 
-    def _clocks(self, time: I64, number: I64, start: int) -> tuple[I64, I64]:
+    def _clocks(self, time: I64, number: I64) -> I64:
         window = self._plan.window
-        if window is None:
-            return time, np.full(len(time), BEFORE_ALL, np.int64)
-        clock = number if window.events else time
-        return clock, cut_of(window, clock, start)
+        return number if window is not None and window.events else time
 
     def _forgettable(self, count: int) -> Bools:
         """A partition's next tumbling window of n EVENTS depends on how many it has had."""

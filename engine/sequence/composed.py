@@ -15,6 +15,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.matches import composed as c
 from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matches.composed import MOST_STATES, NO_REPORTS, Arcs, ComposedWindows, Ended, Rules, reports_of
 from oxiseq.engine.matches.measures import Columns, Measures
 from oxiseq.engine.matches.partitions import PartitionTable
@@ -27,6 +28,7 @@ from oxiseq.engine.sequence.states import PARTITION, Arm, Check, Column, Edge, K
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import SavedTerms, State, Stateful, part
+from oxiseq.engine.window import cut_of
 from oxiseq.grammar.algebra import Op, Window
 
 I64 = NDArray[np.int64]
@@ -159,7 +161,7 @@ class ComposedSequence(Stateful):
     """The running state of one sequence. Between batches it needs no row any more.
 
     `key`: see `key_of`; `held`: which of `measures` a row of each letter counts with, bool[letters, measures];
-    `merges`, `so_far`, `reports`: see `rules_of`.
+    `merges`, `so_far`, `reports`: see `rules_of`. `origin`: the first clock of the first tumbling window.
     """
 
     made_of = part("table", "keys"), part("_windows", "composed")
@@ -183,6 +185,7 @@ class ComposedSequence(Stateful):
         reports: int = c.NO_REPORTS,
     ) -> None:
         capacities = capacities or Capacities()
+        self._window, self.origin = window, 0
         rules = rules_of(compiled, window, merges=merges, so_far=so_far, reports=reports)
         nothing = np.zeros((1, held.shape[1]), np.bool_)
         parts = max(capacities.groups, 1) if key else 1
@@ -234,11 +237,13 @@ class ComposedSequence(Stateful):
             if order is not None:
                 letter, partition, where, ids = letter[order], partition[order], where[order], ids[order]
         columns = self._windows.columns(ids)
+        clock = arrays.clock[:instants]
+        tau = np.full(instants, BEFORE_ALL) if self._window is None else cut_of(self._window, clock, self.origin)
         if instants:
-            self._windows.tau = int(arrays.tau[instants - 1])
+            self._windows.tau = int(tau[-1])
         instant = arrays.instant[where]
         moment = arrays.moment[where] if self._partitioned else instant
-        steps = c.Steps(letter, partition, arrays.clock[where], arrays.tau[where], instant, moment)
+        steps = c.Steps(letter, partition, arrays.clock[where], tau[where], instant, moment)
         return _Rows(steps, count, columns, order, where)
 
     def _ended(self, ended: Ended, base: int, order: I64 | None, where: I64 | slice) -> EndedRows:

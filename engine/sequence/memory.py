@@ -22,6 +22,7 @@ from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.kernels.sequence.partitions import sweep, used_partitions
 from oxiseq.engine.matches.memory import match_sizes, with_room_for_nodes
 from oxiseq.engine.sequence.tables import SequenceTables
+from oxiseq.engine.window import window_start
 from oxiseq.grammar.records import dataclass
 
 _ASKED = 256
@@ -99,12 +100,12 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     )
     S.scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE, k.ENTRY_FREE]] = -1
     S.scalars[k.DUE] = k.NEVER_CLOSES
-    S.scalars[[k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED]] = k.BEFORE_ALL
+    S.scalars[[k.CLOCK, k.FLOOR, k.FORGOTTEN, k.CONSUMED]] = k.BEFORE_ALL
     return S
 
 
 def grow(
-    T: Pointers[k.Tables], memory: Pointers[k.Memory], S: k.Memory, need: int, compiled: SequenceTables, tau: int
+    T: Pointers[k.Tables], memory: Pointers[k.Memory], S: k.Memory, need: int, compiled: SequenceTables
 ) -> k.Memory:
     """Memory with twice the room for what the kernel lacks (`need`). `T`, `memory`: as of `make_nodes`."""
     if need == k.NEED_GROUPS and compiled.clauses.partitioned:
@@ -112,7 +113,7 @@ def grow(
         if 2 * int(S.scalars[k.GROUP_COUNT]) < len(S.groups):
             return S
     if need == k.NEED_LEADS:
-        return _grow_leads(S, compiled, tau)
+        return _grow_leads(S, compiled)
     S = S.grow(_ROOMS[need])
     if need == k.NEED_GROUPS:
         rehash_groups(S.table, S.groups, S.scalars[k.GROUP_TOP])
@@ -123,11 +124,13 @@ def grow(
     return S
 
 
-def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
+def _grow_leads(S: k.Memory, compiled: SequenceTables) -> k.Memory:
     """Drop leading negations that no window still holds; more room if that does not free half."""
-    count = int(S.scalars[k.LEADS])
-    if compiled.tables.sizes[k.COUNTED]:
-        tau = k.BEFORE_ALL  # of another unit in each partition
+    count, windows = int(S.scalars[k.LEADS]), compiled.tables.windows
+    tau = k.BEFORE_ALL
+    if windows["size"].all() and not compiled.tables.sizes[k.COUNTED]:  # else each partition has another clock
+        clock, origin = S.scalars[[k.CLOCK, k.ORIGIN]].tolist()
+        tau = min(window_start(clock, size, slides, origin) for size, slides in windows.tolist())
     alive = int((S.lead_keys[:count, 1] >= tau).sum())
     size = len(S.lead_keys) if 2 * alive < len(S.lead_keys) and alive < count else 2 * len(S.lead_keys)
     old = S.lead_keys.copy()
@@ -137,14 +140,15 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
 
 
 def make_nodes(
-    T: Pointers[k.Tables], memory: Pointers[k.Memory], S: k.Memory, again: bool, *, busy: bool
+    T: Pointers[k.Tables], memory: Pointers[k.Memory], S: k.Memory, again: bool, *, queries: int, busy: bool
 ) -> tuple[k.Memory, int]:
     """Collect dead nodes; double the room if more than half is still in use, or if that did not help before.
 
-    `T`, `memory`: pointer tables of the compiled sequence and of `S`; `busy`: that has happened often in this batch.
+    `T`, `memory`: pointer tables of the compiled sequence, of so many `queries`, and of `S`; `busy`: that has happened
+    often in this batch.
     Returns the memory and the smallest row id that a node still refers to.
     """
-    marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.floors) + 1, np.int64)
+    marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.floors) * queries + 1, np.int64)
     oldest = int(call(collect, T, memory, marks, floors))
     # few of them live long: room for many saves collections
     many = len(S.weights) // len(S.nodes)

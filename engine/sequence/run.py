@@ -142,16 +142,22 @@ class SequenceRun(MatchRunner[k.Memory]):
         return min(due, default=None)
 
     def feed(
-        self, rows: RowBuffer | None, until: int, positions: Positions | None = None, passed: int | None = None
+        self,
+        rows: RowBuffer | None,
+        until: int,
+        positions: Positions | None = None,
+        passed: int | None = None,
+        origin: int = 0,
     ) -> Found:
         """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
-        still come; `passed` is the same in µs, if that is another unit. A strategy compares `positions`. Matches of
+        still come; `passed` is the same in µs, if that is another unit; `origin`: the first clock of the first tumbling
+        window. A strategy compares `positions`. Matches of
         an instant where they are past a limit are as if they were none: see `take_omitted`."""
         tables, scalars = self._compiled.tables, self._memory.scalars
         # the number of an event's graph means another event in each batch
         forget_answers(self._memory, changed=self._ask is not None or self._generation != self._terms.generation)
         self._generation = self._terms.generation
-        scalars[k.INSTANT] = 0
+        scalars[k.INSTANT], scalars[k.ORIGIN] = 0, origin
         if rows is None:
             rows = self._no_rows
         self._first_row = int(rows.arrays.base[0])
@@ -187,9 +193,8 @@ class SequenceRun(MatchRunner[k.Memory]):
                 self._counts.append(take_counts(self._memory))
                 self._memory = more_limbs(self._memory) if need == matches.NEED_LIMBS else more_tallies(self._memory)
             else:
-                opened = int(rows.arrays.tau[at]) if at < rows.instants else k.BEFORE_ALL
                 memory = self._memory
-                self._memory = grow(table(tables), table(memory), memory, need, self._compiled, opened)
+                self._memory = grow(table(tables), table(memory), memory, need, self._compiled)
         self._weigh(rows)
         self._drain()
         return self._taken()
@@ -243,8 +248,9 @@ class SequenceRun(MatchRunner[k.Memory]):
         """Free dead nodes; `again`: that has not helped just before; `busy`: it happens often in this batch, or is
         dear, since weighing begins anew."""
         memory = self._memory
-        tables = self._tables.of(self._compiled.tables)
-        self._memory, self.oldest_row = make_nodes(tables, self._tables.of(memory), memory, again, busy=busy)
+        tables, queries = self._compiled.tables, len(self._compiled.tables.windows)
+        pointers = self._tables.of(tables), self._tables.of(memory)
+        self._memory, self.oldest_row = make_nodes(*pointers, memory, again, queries=queries, busy=busy)
         if self._weigher is not None:
             self._weigher.moved(min(self.oldest_row, self._first_row))  # nodes to come may be of any of the batch
 
@@ -276,7 +282,7 @@ class SequenceRun(MatchRunner[k.Memory]):
     def restore(self, state: State, terms: KnownTerms) -> None:
         super().restore(state, terms)
         if state["memory"] is not None:
-            self._memory = restore_memory(state["memory"], self._compiled, self._capacities, terms)
+            self._memory = restore_memory(state["memory"], self._compiled, self._capacities, terms, self._terms.columns)
 
     @property
     def live(self) -> dict[str, int]:

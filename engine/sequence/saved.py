@@ -1,7 +1,7 @@
 """The memory of a sequence run, saved and restored (terms/saved.py).
 
-Records are copied as they are, shapes of heaps and orders of lists included, since the order of matches depends on
-them. What can be made again is not saved: hash tables, chains of `,` waits, decisions, room for work.
+Records are copied as they are. What can be made again is not saved: buckets, hash tables, chains of `,` waits,
+decisions, room for work.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.entries import chain_entries
-from oxiseq.engine.kernels.sequence.hashing import hash_again, rehash_buckets, rehash_groups
+from oxiseq.engine.kernels.sequence.hashing import hash_again, rehash_groups
+from oxiseq.engine.kernels.sequence.indexes import index_groups, remove_killed
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
+from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matches.memory import EMPTY_BETWEEN_BATCHES
 from oxiseq.engine.sequence.counts import with_limbs
 from oxiseq.engine.sequence.memory import Capacities, allocate
@@ -31,14 +33,17 @@ _OF_STRICTS: Final = ("entries", "entry_keys", "waits")
 
 def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> State:
     """Between batches. Proportional to the records in use."""
+    call(remove_killed, Pointers(compiled.tables), Pointers(S))
     state: State = S.save(terms.ids, partial(_id_places, compiled))
     if not compiled.tables.sizes[k.STRICTS]:
         state = {name: array for name, array in state.items() if name not in _OF_STRICTS}
     return state
 
 
-def restore_memory(state: State, compiled: SequenceTables, sizes: Capacities, terms: KnownTerms) -> k.Memory:
-    """Memory that continues from a saved state."""
+def restore_memory(
+    state: State, compiled: SequenceTables, sizes: Capacities, terms: KnownTerms, columns: TermColumns
+) -> k.Memory:
+    """Memory that continues from a saved state; `columns` are those of all terms."""
     S = allocate(compiled, sizes)
     limbs = state["weights"].shape[1]
     if limbs > S.weights.shape[1]:
@@ -49,7 +54,9 @@ def restore_memory(state: State, compiled: SequenceTables, sizes: Capacities, te
     call(hash_again, tables, memory)
     call(chain_entries, tables, memory)
     rehash_groups(S.table, S.groups, S.scalars[k.GROUP_TOP])
-    rehash_buckets(S.bucket_table, S.buckets, S.scalars[k.BUCKET_TOP])
+    while call(index_groups, tables, memory, Pointers(columns)) == k.NEED_BUCKETS:
+        S = S.grow("buckets")
+        memory = Pointers(S)
     call(rebuild_leads, tables, memory, S.lead_keys.copy(), int(S.scalars[k.LEADS]), k.BEFORE_ALL)
     return S
 
@@ -63,15 +70,11 @@ def _is_term(value: Value) -> bool:
 
 
 def _id_places(compiled: SequenceTables, state: Mapping[str, Array]) -> dict[str, NDArray[np.bool_]]:
-    """Which values of a state's keys are ids: that depends on the edge, probe or leading negation of each."""
+    """Which values of a state's keys are ids: that depends on the edge or leading negation of each."""
     tables = compiled.tables
     edges = np.zeros((max(len(compiled.keys), 1), int(tables.sizes[k.WIDTH])), np.bool_)
     for edge, key in enumerate(compiled.keys):
         edges[edge, : len(key)] = [_is_term(value) for value in key]
-    probes = np.zeros((len(tables.probes), edges.shape[1]), np.bool_)
-    for p, probe in enumerate(tables.probes):
-        equal = tables.equal[probe["equal0"] : probe["equal1"], 0]
-        probes[p, : len(equal)] = edges[probe["edge"], equal]
     leads = np.zeros((len(tables.leads), state["lead_keys"].shape[1]), np.bool_)
     for number, lead in enumerate(tables.leads):
         leads[number, 2 : 2 + lead["equal1"] - lead["equal0"]] = True
@@ -79,7 +82,6 @@ def _id_places(compiled: SequenceTables, state: Mapping[str, Array]) -> dict[str
             leads[number, 2 + lead["part"]] = False
     owners = {
         "keys": (state["groups"]["edge"], edges),
-        "bucket_keys": (state["buckets"]["probe"], probes),
         "lead_keys": (state["lead_keys"][:, 0], leads),
     }
     if "entries" in state:

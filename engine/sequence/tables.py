@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from pyoxigraph import Variable
@@ -57,7 +57,6 @@ _EVERYBODY: Final = k.FOR_EVERYBODY, k.FOR_EVERYBODY
 _PARTITION_VALUE: Final = Value(ValueKind.BOUND, 0, PARTITION)
 _OPS = {Op.STRICT: k.STRICT, Op.NEXT: k.NEXT, Op.ANY: k.ANY}
 _INDEX_NAMES = {
-    k.DIRECT: "key",
     k.LIST: "list",
     k.HEAP: "heap",
     k.STAMP: "stamp",
@@ -159,6 +158,17 @@ def _pairs(rows: list[tuple[int, ...]], width: int) -> Array:
     return np.array(rows or [(0,) * width], np.int32).reshape(-1, width)
 
 
+class _Signature(NamedTuple):
+    """The common part of probes that find their groups in the same buckets (kernels/sequence/records.py)."""
+
+    letter: int
+    guards: bool
+    columns: tuple[int, ...]
+    kind: int
+    measure: int
+    sign: int
+
+
 @dataclass(slots=True)
 class _TableBuilder:
     graph: StateGraph
@@ -175,6 +185,7 @@ class _TableBuilder:
     columns: list[dict[Variable, int]] = field(default_factory=list)
     edges: list[dict[str, int]] = field(default_factory=list)
     probes: list[dict[str, int]] = field(default_factory=list)
+    signatures: dict[_Signature, dict[str, int]] = field(default_factory=dict)
     filters: list[dict[str, int]] = field(default_factory=list)
     leads: list[dict[str, int]] = field(default_factory=list)
     equal: list[tuple[int, ...]] = field(default_factory=list)
@@ -202,18 +213,16 @@ class _TableBuilder:
         self.wide = max((len(c) for c in self.columns), default=0)
         self.eithers = 0
         indexes = tuple(self._edge(i, edge, leaving) for i, edge in enumerate(self.graph.edges))
-        arms = [p for p in range(len(self.probes)) if self.probes[p]["kind"] == 0]
-        starts = [p for p in range(len(self.probes)) if self.probes[p]["kind"] == 1]
-        guards = [p for p in range(len(self.probes)) if self.probes[p]["kind"] == 2]
-        by_letter = {p: self.probes[p]["letter"] for p in range(len(self.probes))}
-        arms_of, arms_at = self._csr(arms, by_letter)
-        starts_of, starts_at = self._csr(starts, by_letter)
+        by_letter = {p: probe["letter"] for p, probe in enumerate(self.probes)}
+        starts_of, starts_at = self._csr(self._indexed(k.STARTS), by_letter)
+        chained_of, chained_at = self._csr(self._indexed(k.CHAINED), by_letter)
+        by_letter = {s: signature.letter for s, signature in enumerate(self.signatures)}
+        guards = {s for s, signature in enumerate(self.signatures) if signature.guards}
+        arms_of, arms_at = self._csr(by_letter.keys() - guards, by_letter)
         guards_of, guards_at = self._csr(guards, by_letter)
         leads_of, leads_at = self._csr(range(len(self.leads)), dict(enumerate(self.lead_letters)))
-        for probe in self.probes:
-            del probe["kind"]
         most = max((e["probe1"] - e["probe0"] for e in self.edges), default=1)
-        size = self.window.size if self.window else 0
+        window = {"size": self.window.size, "slides": int(self.window.sliding)} if self.window else {}
         aged = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and not e.waits]
         deciding = [i for i, e in enumerate(self.graph.edges) if e.longest is not None and e.waits]
         deciding.sort(key=lambda i: bool(self.graph.edges[i].lasting))
@@ -221,9 +230,6 @@ class _TableBuilder:
             max(self.width, 1),
             max(self.wide, 1),
             max(most, 1),
-            size,
-            int(self.window is not None and self.window.sliding),
-            int(self.window is not None),
             self.clauses.limit,
             self.clauses.reach or (k.NOTES if self.clauses.notes else int(self.clauses.chooses)),
             self.clauses.consumes,
@@ -235,14 +241,18 @@ class _TableBuilder:
             int(any(edge.op is Op.STRICT and edge.source != START for edge in self.graph.edges)),
         ]
         tables = k.Tables(
+            _record(k.WINDOW, [window]),
             _record(k.EDGE, self.edges),
             _record(k.PROBE, self.probes),
             _record(k.FILTER, self.filters),
             _record(k.LEAD, self.leads),
+            _record(k.SIGNATURE, [*self.signatures.values()]),
             arms_of,
             arms_at,
             starts_of,
             starts_at,
+            chained_of,
+            chained_at,
             guards_of,
             guards_at,
             leads_of,
@@ -345,8 +355,12 @@ class _TableBuilder:
                 self._arm(probe, place, slots, edge, leaving)
             elif isinstance(place, Move):
                 self._move(probe, place, slots)
+            if probe["index"] in (k.LIST, k.HEAP, k.STAMP):
+                probe["signature"] = self._signature(probe, guards=isinstance(place, GuardCheck))
             self.probes.append(probe)
-            words.append(_INDEX_NAMES[probe["index"]])
+            alone = probe["index"] == k.LIST and not isinstance(place, GuardCheck)
+            alone = alone and _takes_the_whole_key(place.check, key)
+            words.append("key" if alone else _INDEX_NAMES[probe["index"]])
         self.edges.append(
             {
                 "op": _OPS[edge.op],
@@ -386,12 +400,12 @@ class _TableBuilder:
         letter = self._letter(place.letter)
         columns, check = self.columns[letter], place.check
         pairs = [(slots[value], columns[variable]) for variable, value in check.equal]
-        pairs.sort(key=lambda pair: (pair[0] not in common, pair[0]))
+        pairs.sort(key=lambda pair: (pair[0] not in common, pair[0]) if chained else (pair[1], pair[0]))
         probe = {
             "edge": index,
             "local": local,
             "letter": letter,
-            "kind": 2 if isinstance(place, GuardCheck) else 0,
+            "signature": -1,
             "equal0": len(self.equal),
             "equal1": len(self.equal) + len(pairs),
             "compatible0": len(self.compatible),
@@ -406,19 +420,29 @@ class _TableBuilder:
         self.compatible += [(slots[value], columns[variable]) for variable, value in check.compatible]
         places = self._filters(check, slots, columns)
         probe["either1"] = len(self.either)
-        whole = len(pairs) == len(slots) and not check.compatible
         if isinstance(place, Arm) and edge.source == START:
-            probe["index"], probe["kind"] = k.STARTS, 1
+            probe["index"] = k.STARTS
         elif isinstance(place, Arm) and chained:
             probe["index"] = k.CHAINED
-        elif isinstance(place, Arm | Move) and whole:
-            probe["index"] = k.DIRECT
         elif isinstance(place, GuardCheck) and not check.filters and not check.compatible:
             probe["index"] = k.STAMP
         else:
             probe["index"] = k.LIST
-            self._heap(probe, check, places, letter)
+            if isinstance(place, GuardCheck) or not _takes_the_whole_key(check, slots):
+                self._heap(probe, check, places, letter)
         return probe
+
+    def _signature(self, probe: dict[str, int], *, guards: bool) -> int:
+        """The number of the probe's signature."""
+        columns = tuple(column for _, column in self.equal[probe["equal0"] : probe["equal1"]])
+        how = {name: probe.get(name, 0) for name in ("index", "measure", "sign")}
+        signature = _Signature(probe["letter"], guards, columns, *how.values())
+        self.signatures.setdefault(signature, {**how, "equal0": probe["equal0"], "equal1": probe["equal1"]})
+        return [*self.signatures].index(signature)
+
+    def _indexed(self, index: int) -> list[int]:
+        """The probes that find groups this way."""
+        return [p for p, probe in enumerate(self.probes) if probe["index"] == index]
 
     def _filters(
         self, check: Check, slots: Mapping[Value, int], columns: Mapping[Variable, int]
@@ -468,13 +492,12 @@ class _TableBuilder:
             if sides is None:
                 continue
             row_side, key_side, sign, strict = sides
-            measure0 = self._code(row_side, place)
-            self.measures.append(Measure(letter, measure0, len(self.code), len(self.measures)))
+            measure = self._measure(letter, self._code(row_side, place))
             key0 = self._code(key_side, place)
             sole = len(check.filters) == 1 and not check.compatible
             probe |= {
                 "index": k.HEAP,
-                "measure": len(self.measures) - 1,
+                "measure": measure,
                 "key0": key0,
                 "key1": len(self.code),
                 "sign": sign,
@@ -482,6 +505,16 @@ class _TableBuilder:
                 "sole": int(sole),
             }
             return
+
+    def _measure(self, letter: int, code0: int) -> int:
+        """The number of the letter's measure whose code has just been written, from `code0` on."""
+        code = self.code[code0:]
+        for number, known in enumerate(self.measures):
+            if known.letter == letter and self.code[known.code0 : known.code1] == code:
+                del self.code[code0:]
+                return number
+        self.measures.append(Measure(letter, code0, len(self.code), len(self.measures)))
+        return len(self.measures) - 1
 
     def _code(self, expression: Expression, places: Mapping[Variable, int]) -> int:
         start = len(self.code)
@@ -585,6 +618,11 @@ def _fill_pair(source: Source, columns: Mapping[Variable, int], slots: Mapping[V
             return k.FROM_TIME, k.FROM_TIME
         case Unbound() | Folded():
             raise AssertionError("no value of a state is unbound for sure, and folds have a number")
+
+
+def _takes_the_whole_key(check: Check, key: Collection[Value]) -> bool:
+    """Whether equalities fix all values of an edge's key, so that there is one group at most."""
+    return len(check.equal) == len(key) and not check.compatible
 
 
 def _waits_for(edge: Edge) -> int:

@@ -31,9 +31,9 @@ def assert_groups(state: k.Memory, tables: k.Tables) -> None:
         for probe in tables.probes[edges[g]["probe0"] : edges[g]["probe1"]]:
             if probe["index"] in INDEXED:
                 bucket = int(state.links[g * probes + int(probe["local"])]["bucket"])
-                assert tables.probes[state.buckets[bucket]["probe"]] == probe
+                assert state.buckets[bucket]["signature"] == probe["signature"]
                 members[bucket] = members.get(bucket, 0) + 1
-    buckets = [b for b in range(int(state.scalars[k.BUCKET_TOP])) if state.buckets[b]["probe"] >= 0]
+    buckets = [b for b in range(int(state.scalars[k.BUCKET_TOP])) if state.buckets[b]["signature"] >= 0]
     assert len(buckets) == state.scalars[k.BUCKET_COUNT]
     assert {b: int(state.buckets[b]["count"]) for b in buckets} == members
     assert sorted(state.bucket_table[state.bucket_table >= 0].tolist()) == buckets

@@ -45,13 +45,13 @@ KINDS = (k.HEAP_NUMBER, k.HEAP_TIME, k.LISTED, k.NEVER)
 
 
 @njit(error_model="numpy")
-def put_into_bucket(S: Any, probes: Any, g: Any, b: Any, kind: Any, value: Any) -> None:
-    link(S, probes, 0, g, b, kind, value)
+def put_into_bucket(S: Any, x: Any, b: Any, kind: Any, value: Any) -> None:
+    link(S, x, b, kind, value)
 
 
 @njit(error_model="numpy")
-def take_from_bucket(S: Any, probes: Any, g: Any) -> None:
-    unlink(S, probes, 0, g)
+def take_from_bucket(S: Any, x: Any) -> None:
+    unlink(S, x)
 
 
 def heap_members(links: Array, root: int, parent: int = -1) -> Iterator[tuple[int, float]]:
@@ -79,16 +79,16 @@ def test_buckets_against_dictionaries(steps: list[tuple[int, int, int]]) -> None
     """Each step puts a group into the bucket, or takes it out if it is there."""
     state = memory(16)
     pointers, links, bucket = Pointers(state), state.links, state.buckets
-    bucket["probe"][0], bucket["count"][0] = 0, 1  # one that never leaves, so that the bucket is not freed
+    bucket["signature"][0], bucket["count"][0] = 0, 1  # one that never leaves, so that the bucket is not freed
     for root in ("number", "time", "list"):
         bucket[root][0] = -1
     held: dict[int, tuple[int, float]] = {}
     for g, kind, value in steps:
         if g in held:
-            take_from_bucket(pointers.address, 1, g)
+            take_from_bucket(pointers.address, g)
             del held[g]
         else:
-            put_into_bucket(pointers.address, 1, g, 0, kind, float(value))
+            put_into_bucket(pointers.address, g, 0, kind, float(value))
             held[g] = (kind, float(value))
         for root, of in (("number", k.HEAP_NUMBER), ("time", k.HEAP_TIME)):
             found = dict(heap_members(links, int(bucket[root][0])))

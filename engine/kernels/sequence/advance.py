@@ -42,17 +42,17 @@ from oxiseq.engine.kernels.sequence.partitions import close_waits_of, enter_part
 from oxiseq.engine.kernels.sequence.reading import read
 from oxiseq.engine.kernels.sequence.records import (
     AGEING,
-    BEFORE_ALL,
     BEGIN,
     CHOICE,
     CHOOSES,
+    CLOCK,
     COLUMNS,
     CONSUMED,
     CONSUMES,
     COUNTED,
     EMIT,
     EMIT_CLOSED,
-    FORGOTTEN,
+    FLOOR,
     HEAP_TIME,
     INSTANT,
     LIMIT,
@@ -61,13 +61,11 @@ from oxiseq.engine.kernels.sequence.records import (
     NEED_FINALS,
     NOTES,
     NUMBERED,
-    OPENED,
     PARTITIONED,
     PENDING,
     PHASE,
     REACHES,
     READ,
-    TAU,
     WAVE,
     WINDOW_END,
     WRITE,
@@ -75,6 +73,7 @@ from oxiseq.engine.kernels.sequence.records import (
     Rows,
     Tables,
 )
+from oxiseq.engine.kernels.sequence.windows import cut
 from oxiseq.engine.kernels.sequence.writing import settle, write
 from oxiseq.engine.kernels.terms.columns import Columns
 
@@ -130,7 +129,7 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
             scalars[PROGRESS] = 0
             scalars[PHASE] = WRITE
         if scalars[PHASE] == WRITE:
-            need = write(T, S, C, v.instant(R)[k], clock, v.time(R)[k], scalars[TAU])
+            need = write(T, S, C, v.instant(R)[k], clock, v.time(R)[k])
             if need == DONE and v.sizes(T)[CHOICE] >= REACHES:
                 need = _reach(T, S, R, k)
             if need != DONE:
@@ -200,7 +199,7 @@ def _reach(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> int:
             return NEED_FINALS
         for i in range(scalars[PENDING]):
             if _begins_to_wait(T, S, i):
-                add_final(S, i64(pending[i, 1]), scalars[TAU])
+                add_final(S, i64(pending[i, 1]), cut(T, S, i64(pending[i, 0])))
     return i64(DONE)
 
 
@@ -221,14 +220,11 @@ def _has_rows(R: Ptr[Rows], k: int) -> bool:
 @inner
 def _open(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, clock: int) -> int:
     """What is alive at instant `k`; dead groups go. It is called again where something was full."""
-    scalars = v.scalars(S)
+    v.scalars(S)[CLOCK], v.scalars(S)[FLOOR] = clock, v.floors(S)[0]
     if v.sizes(T)[PARTITIONED]:
         enter_partition(T, S, R, k)
-    else:
-        scalars[TAU] = max(v.tau(R)[k], scalars[FORGOTTEN])
-        scalars[OPENED] = scalars[TAU]
-    if scalars[OPENED] > BEFORE_ALL:
-        expire(T, S, scalars[OPENED], clock)
+    if not v.sizes(T)[COUNTED]:
+        expire(T, S, clock)
     return pass_lapses(T, S, C, v.time(R)[k], clock)
 
 
@@ -242,7 +238,7 @@ def _consume(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, clock: int) -
         if v.sizes(T)[PARTITIONED]:
             scalars[CONSUMED] = v.moment(R)[k]
         else:
-            scalars[FORGOTTEN] = clock + 1
+            v.floors(S)[0] = clock + 1
 
 
 @kernel

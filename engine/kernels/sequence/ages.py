@@ -27,7 +27,6 @@ from oxiseq.engine.kernels.sequence.records import (
     NEVER_CLOSES,
     NO_AGE,
     NUMBERED,
-    SLIDING,
     Memory,
     Tables,
 )
@@ -134,7 +133,7 @@ def _leave(T: Ptr[Tables], S: Ptr[Memory], C: Columns, edge: int, now: int, cloc
 @inner
 def _cut(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
     """What starts before does not belong to the window of group `g`, which becomes a match at MOMENT."""
-    if v.sizes(T)[SLIDING] == 1 and v.sizes(T)[NUMBERED] == 1:
+    if v.windows(T)[v.edges(T)[v.groups(S)[g].edge].query].slides == 1 and v.sizes(T)[NUMBERED] == 1:
         return i64(BEFORE_ALL)  # all its prefixes start together, in the window
     return cut_of(T, S, g, v.scalars(S)[MOMENT])
 

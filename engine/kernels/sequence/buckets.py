@@ -1,6 +1,6 @@
-"""Buckets: the groups of one probe with one set of equality values.
+"""Buckets: the groups of one signature with one set of equality values, of whatever edge.
 
-A bucket holds skew heaps over the probe's inequality, one for numbers and one for times, and a plain list of those
+A bucket holds skew heaps over the signature's inequality, one for numbers and one for times, and a plain list of those
 that have no order (engine.md, sections 3 and 7).
 """
 
@@ -26,8 +26,8 @@ from oxiseq.engine.kernels.sequence.records import (
 
 
 @inner
-def find_bucket(S: Ptr[Memory], probe: int, h: np.uint64, key: Array, width: int) -> int:
-    """The bucket of `probe` with these equality values, or -1."""
+def find_bucket(S: Ptr[Memory], signature: int, h: np.uint64, key: Array, width: int) -> int:
+    """The bucket of `signature` with these equality values, or -1."""
     table, buckets, keys = v.bucket_table(S), v.buckets(S), v.bucket_keys(S)
     mask = u64(table.shape[0] - 1)
     i = h & mask
@@ -35,13 +35,13 @@ def find_bucket(S: Ptr[Memory], probe: int, h: np.uint64, key: Array, width: int
         b = i64(table[i])
         if b < 0:
             return -1
-        if buckets[b].hash == h and buckets[b].probe == probe and same_key(keys, b, 0, key, width):
+        if buckets[b].hash == h and buckets[b].signature == signature and same_key(keys, b, 0, key, width):
             return b
         i = (i + u64(1)) & mask
 
 
 @inner
-def new_bucket(S: Ptr[Memory], probe: int, h: np.uint64, key: Array, width: int) -> int:
+def new_bucket(S: Ptr[Memory], signature: int, h: np.uint64, key: Array, width: int) -> int:
     """Make a bucket; the caller has seen to it that there is room."""
     scalars, buckets = v.scalars(S), v.buckets(S)
     b = scalars[BUCKET_FREE]
@@ -54,7 +54,7 @@ def new_bucket(S: Ptr[Memory], probe: int, h: np.uint64, key: Array, width: int)
     bucket = buckets[b]
     bucket.kill = -1
     bucket.hash = h
-    bucket.probe = probe
+    bucket.signature = signature
     bucket.count = 0
     bucket.number = -1
     bucket.time = -1
@@ -69,7 +69,7 @@ def new_bucket(S: Ptr[Memory], probe: int, h: np.uint64, key: Array, width: int)
 def _free_bucket(S: Ptr[Memory], b: int) -> None:
     bucket = v.buckets(S)[b]
     drop(v.bucket_table(S), v.buckets(S), bucket.hash, b)
-    bucket.probe = -1
+    bucket.signature = -1
     bucket.next = v.scalars(S)[BUCKET_FREE]
     v.scalars(S)[BUCKET_FREE] = b
     v.scalars(S)[BUCKET_COUNT] -= 1
@@ -79,41 +79,41 @@ def _free_bucket(S: Ptr[Memory], b: int) -> None:
 
 
 @inner
-def _merge(links: Array, probes: int, local: int, a: int, b: int) -> int:
-    """Merge two skew heaps of groups; the root (its parent is -1)."""
+def _merge(links: Array, a: int, b: int) -> int:
+    """Merge two skew heaps of links; the root (its parent is -1)."""
     if a < 0:
         if b >= 0:
-            links[b * probes + local].parent = -1
+            links[b].parent = -1
         return b
     if b < 0:
-        links[a * probes + local].parent = -1
+        links[a].parent = -1
         return a
-    if links[b * probes + local].value < links[a * probes + local].value:
+    if links[b].value < links[a].value:
         a, b = b, a
     root = a
-    links[root * probes + local].parent = -1
+    links[root].parent = -1
     while True:
-        here = links[a * probes + local]
+        here = links[a]
         right = i64(here.right)
         here.right = here.left
         if right < 0:
             here.left = b
-            links[b * probes + local].parent = a
+            links[b].parent = a
             return root
-        if links[b * probes + local].value < links[right * probes + local].value:
+        if links[b].value < links[right].value:
             right, b = b, right
         here.left = right
-        links[right * probes + local].parent = a
+        links[right].parent = a
         a = right
 
 
 @inner
-def link(S: Ptr[Memory], probes: int, local: int, g: int, b: int, kind: int, value: float) -> None:
-    """Put group `g` into bucket `b` in the order that `kind` names."""
+def link(S: Ptr[Memory], x: int, b: int, kind: int, value: float) -> None:
+    """Put the group of link `x` into bucket `b` in the order that `kind` names."""
     links = v.links(S)
     bucket = v.buckets(S)[b]
     bucket.count += 1
-    own = links[g * probes + local]
+    own = links[x]
     own.bucket = b
     own.kind = kind
     own.value = value
@@ -121,47 +121,47 @@ def link(S: Ptr[Memory], probes: int, local: int, g: int, b: int, kind: int, val
     own.right = -1
     own.parent = -1
     if kind == HEAP_NUMBER:
-        bucket.number = _merge(links, probes, local, bucket.number, g)
+        bucket.number = _merge(links, bucket.number, x)
     elif kind == HEAP_TIME:
-        bucket.time = _merge(links, probes, local, bucket.time, g)
+        bucket.time = _merge(links, bucket.time, x)
     elif kind == LISTED:
         first = i64(bucket.list)
         own.left = first
         if first >= 0:
-            links[first * probes + local].right = g
-        bucket.list = g
+            links[first].right = x
+        bucket.list = x
 
 
 @inner
-def unlink(S: Ptr[Memory], probes: int, local: int, g: int) -> None:
-    """Take group `g` out of its bucket, which goes with its last group."""
+def unlink(S: Ptr[Memory], x: int) -> None:
+    """Take the group of link `x` out of its bucket, which goes with its last link."""
     links = v.links(S)
-    own = links[g * probes + local]
+    own = links[x]
     b = i64(own.bucket)
     bucket = v.buckets(S)[b]
     kind = own.kind
     if kind == LISTED:
         following, before = i64(own.left), i64(own.right)
         if following >= 0:
-            links[following * probes + local].right = before
+            links[following].right = before
         if before >= 0:
-            links[before * probes + local].left = following
+            links[before].left = following
         else:
             bucket.list = following
     elif kind != NEVER:
         parent = i64(own.parent)
-        merged = _merge(links, probes, local, i64(own.left), i64(own.right))
+        merged = _merge(links, i64(own.left), i64(own.right))
         if merged >= 0:
-            links[merged * probes + local].parent = parent
+            links[merged].parent = parent
         if parent < 0:
             if kind == HEAP_NUMBER:
                 bucket.number = merged
             else:
                 bucket.time = merged
-        elif links[parent * probes + local].left == g:
-            links[parent * probes + local].left = merged
+        elif links[parent].left == x:
+            links[parent].left = merged
         else:
-            links[parent * probes + local].right = merged
+            links[parent].right = merged
     bucket.count -= 1
     if bucket.count == 0:
         _free_bucket(S, b)

@@ -11,17 +11,7 @@ from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
 from oxiseq.engine.kernels.sequence.queues import is_queue, pop, turn
-from oxiseq.engine.kernels.sequence.records import (
-    BEFORE_ALL,
-    CLOSINGS,
-    LAPSES,
-    NEED_FINALS,
-    SLIDING,
-    WINDOW,
-    WINDOWED,
-    Memory,
-    Tables,
-)
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, CLOSINGS, LAPSES, NEED_FINALS, Memory, Tables
 
 
 @inner
@@ -112,11 +102,12 @@ def end_wait(T: Ptr[Tables], S: Ptr[Memory], g: int, close: int) -> bool:
 @inner
 def cut_of(T: Ptr[Tables], S: Ptr[Memory], g: int, close: int) -> int:
     """What starts before does not belong to the window of group `g`, whose wait ends at `close`."""
-    if v.sizes(T)[SLIDING] == 1:  # all its prefixes start together, not before this: the same cut for all of a moment
-        return close - v.sizes(T)[WINDOW]
-    if v.sizes(T)[WINDOWED] == 1:
-        return v.groups(S)[g].close - v.sizes(T)[WINDOW] + 1
-    return i64(BEFORE_ALL)
+    window = v.windows(T)[v.edges(T)[v.groups(S)[g].edge].query]
+    if window.size == 0:
+        return i64(BEFORE_ALL)
+    if window.slides == 1:  # all its prefixes start together, not before this: the same cut for all of a moment
+        return close - window.size
+    return v.groups(S)[g].close - window.size + 1
 
 
 @inner

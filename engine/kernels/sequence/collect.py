@@ -9,36 +9,42 @@ from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.entries import drop_entries, owner_of
-from oxiseq.engine.kernels.sequence.partitions import floor_of, partition_of
+from oxiseq.engine.kernels.sequence.partitions import partition_of
 from oxiseq.engine.kernels.sequence.records import (
     AGED_TOP,
+    CLOCK,
     ENTRY_TOP,
+    FLOOR,
     GROUP_TOP,
+    NEVER_CLOSES,
     PARTITIONED,
     PENDING,
-    TAU,
     Memory,
     Tables,
 )
+from oxiseq.engine.kernels.sequence.windows import cut_in, least_cut, window_begin
 
 
 @kernel
 def collect(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> int:
     """Drop what is dead and slide the nodes down; the smallest row id still referred to.
 
-    `marks`: i32[nodes], zeros; `floors`: i64[partitions + 1], scratch. Must not run while matches are being enumerated.
+    `marks`: i32[nodes], zeros; `floors`: i64[partitions * queries + 1], scratch. Must not run while matches are being
+    enumerated.
     """
     scalars, groups = v.scalars(S), v.groups(S)
-    partitions = floors.shape[0] - 1
-    for p in range(partitions):
-        floors[p] = floor_of(T, S, p)
-    floors[partitions] = scalars[TAU]
+    queries, last = i64(v.windows(T).shape[0]), i64(floors.shape[0] - 1)
+    floors[last] = i64(NEVER_CLOSES)
+    for query in range(queries):
+        floors[last] = min(floors[last], max(window_begin(T, S, i64(query), scalars[CLOCK]), scalars[FLOOR]))
+    for owner in range(last):
+        floors[owner] = cut_in(T, S, i64(owner % queries), i64(owner // queries))
     _hold_what_the_instant_has(S, marks, floors)
     _hold_entries(T, S, marks, floors)
     for g in range(scalars[GROUP_TOP]):
         if groups[g].edge < 0:
             continue
-        owner = partition_of(T, S, g)
+        owner = _owner(T, S, i64(g))
         if groups[g].maxs < floors[owner]:
             groups[g].node = -1
         elif groups[g].node >= 0:
@@ -65,6 +71,12 @@ def collect(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> int:
 
 
 @inner
+def _owner(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
+    """Whose nodes a group holds: of a query in a partition."""
+    return partition_of(T, S, g) * v.windows(T).shape[0] + v.edges(T)[v.groups(S)[g].edge].query
+
+
+@inner
 def _hold_what_the_instant_has(S: Ptr[Memory], marks: Array, floors: Array) -> None:
     """Nodes of the instant in work: of the last owner."""
     scalars, owner = v.scalars(S), i64(floors.shape[0] - 1)
@@ -77,11 +89,13 @@ def _hold_what_the_instant_has(S: Ptr[Memory], marks: Array, floors: Array) -> N
 @inner
 def _hold_entries(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> None:
     """Nodes of `,` waits. Dead ones go where there are partitions; else the next instant clears them."""
-    for p in range(floors.shape[0] - 1 if v.sizes(T)[PARTITIONED] else 0):
-        drop_entries(S, p, floors[p])
+    queries = v.windows(T).shape[0]
+    for p in range((floors.shape[0] - 1) // queries if v.sizes(T)[PARTITIONED] else 0):
+        drop_entries(S, p, least_cut(T, S, i64(p)))
     for i in range(v.scalars(S)[ENTRY_TOP]):
         if v.entries(S)[i].edge >= 0:
-            owner = owner_of(T, i64(v.entries(S)[i].edge), v.entry_keys(S), i)
+            edge = i64(v.entries(S)[i].edge)
+            owner = owner_of(T, edge, v.entry_keys(S), i) * queries + v.edges(T)[edge].query
             root(marks, floors, v.entries(S)[i].node, owner if v.sizes(T)[PARTITIONED] else floors.shape[0] - 1)
 
 
@@ -93,7 +107,7 @@ def _hold_queues(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) ->
         entry = v.aged(S)[x]
         if entry.group < 0:
             continue
-        owner = partition_of(T, S, i64(entry.group))
+        owner = _owner(T, S, i64(entry.group))
         if entry.node >= 0 and nodes[entry.node].maxs < floors[owner]:
             entry.node = -1
         if entry.union >= 0 and nodes[entry.union].maxs < floors[owner]:

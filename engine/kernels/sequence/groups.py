@@ -19,8 +19,7 @@ from oxiseq.engine.kernels.sequence.records import (
     GROUP_COUNT,
     GROUP_FREE,
     GROUP_TOP,
-    HEAP,
-    LIST,
+    PARTITIONED,
     PROBES,
     QUEUE_BACK,
     QUEUE_FRONT,
@@ -30,6 +29,7 @@ from oxiseq.engine.kernels.sequence.records import (
     Memory,
     Tables,
 )
+from oxiseq.engine.kernels.sequence.windows import window_begin
 
 
 @inner
@@ -111,9 +111,8 @@ def remove_group(T: Ptr[Tables], S: Ptr[Memory], g: int) -> None:
     edge = v.edges(T)[groups[g].edge]
     probes = v.sizes(T)[PROBES]
     for p in range(edge.probe0, edge.probe1):
-        index = v.probes(T)[p].index
-        if index in (LIST, HEAP, STAMP):
-            unlink(S, probes, v.probes(T)[p].local, g)
+        if v.probes(T)[p].signature >= 0:
+            unlink(S, g * probes + v.probes(T)[p].local)
     drop(v.table(S), groups, groups[g].hash, g)
     if is_queue(T, i64(groups[g].edge)):
         clear(S, g)
@@ -127,7 +126,7 @@ def remove_group(T: Ptr[Tables], S: Ptr[Memory], g: int) -> None:
 
 
 @inner
-def expire(T: Ptr[Tables], S: Ptr[Memory], tau: int, clock: int) -> None:
+def expire(T: Ptr[Tables], S: Ptr[Memory], clock: int) -> None:
     """Drop dead groups from the front of the queue; one that has been refreshed gets a second turn.
 
     Amortised constant: an insert since it was queued has paid for the second turn.
@@ -137,13 +136,21 @@ def expire(T: Ptr[Tables], S: Ptr[Memory], tau: int, clock: int) -> None:
         g = scalars[QUEUE_FRONT]
         if g < 0:
             return
-        if groups[g].maxs < tau:
+        left = _left(T, S, i64(v.edges(T)[groups[g].edge].query), clock)
+        if groups[g].maxs < left:
             remove_group(T, S, g)
-        elif groups[g].queued < tau:
+        elif groups[g].queued < left:
             _dequeue(S, g)
             enqueue(S, g, clock)
         else:
             return
+
+
+@inner
+def _left(T: Ptr[Tables], S: Ptr[Memory], query: int, clock: int) -> int:
+    """What starts before is dead for a query, in every partition."""
+    begin = window_begin(T, S, query, clock)
+    return begin if v.sizes(T)[PARTITIONED] else max(begin, v.floors(S)[0])
 
 
 @inner

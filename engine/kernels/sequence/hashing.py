@@ -12,12 +12,12 @@ from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
 from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
-from oxiseq.engine.kernels.sequence.records import BUCKET_TOP, GROUP_TOP, Memory, Tables
+from oxiseq.engine.kernels.sequence.records import GROUP_TOP, Memory, Tables
 
 
 @inner
 def hash_key(number: int, key: Array, width: int) -> np.uint64:
-    """Hash of the first `width` values of `key` for edge or probe `number`."""
+    """Hash of the first `width` values of `key` for edge or signature `number`."""
     h = u64(number) * SPREAD + u64(1)
     for i in range(width):
         h = mix(h, key[i])
@@ -87,20 +87,15 @@ def rehash_buckets(table: Array, records: Array, top: int) -> None:
     """`rehash_groups` for buckets."""
     table[:] = -1
     for r in range(top):
-        if records[r].probe >= 0:
+        if records[r].signature >= 0:
             put(table, records[r].hash, r)
 
 
 @kernel
 def hash_again(T: Ptr[Tables], S: Ptr[Memory]) -> None:
-    """The hashes of groups and buckets, when ids in their keys have changed. Their tables must be filled again."""
-    groups, buckets = v.groups(S), v.buckets(S)
+    """The hashes of groups, when ids in their keys have changed. Their table must be filled again."""
+    groups = v.groups(S)
     for g in range(v.scalars(S)[GROUP_TOP]):
         edge = i64(groups[g].edge)
         if edge >= 0:
             groups[g].hash = hash_row(edge, v.keys(S), g, i64(v.edges(T)[edge].width))
-    for b in range(v.scalars(S)[BUCKET_TOP]):
-        p = i64(buckets[b].probe)
-        if p >= 0:
-            probe = v.probes(T)[p]
-            buckets[b].hash = hash_row(p, v.bucket_keys(S), b, i64(probe.equal1 - probe.equal0))

@@ -13,7 +13,6 @@ import numpy as np
 
 from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointed import (
     i64_at,
@@ -29,14 +28,13 @@ LETTER, EVENT, VALUES, WIDTH, WHERE, LOW, HIGH, NEXT = range(8)
 same; -1: the event is in none, and its rows are left out); its rows `low : high`. NEXT is scratch."""
 
 # places in `settings`
-FIRST_NUMBER, BY_NUMBER, WINDOW_SIZE, SLIDING, WINDOW_START, FIRST_ROW, STORE_AT, EPOCH, EVERY = range(9)
-"""The number of the batch's first instant; whether clocks are numbers of instants; the window's size (0: none), whether
-it slides, its first clock; the id of the first row, where the row store puts it, which KB answers it was checked
-against; whether instants without rows are written, too."""
-CLOCKS_AT, INSTANTS_AT, NUMBERS_AT, TAUS_AT, PARTITIONS_AT = range(9, 14)
+FIRST_NUMBER, BY_NUMBER, FIRST_ROW, STORE_AT, EPOCH, EVERY = range(6)
+"""The number of the batch's first instant; whether clocks are numbers of instants; the id of the first row, where the
+row store puts it, which KB answers it was checked against; whether instants without rows are written, too."""
+CLOCKS_AT, INSTANTS_AT, NUMBERS_AT, PARTITIONS_AT = range(6, 10)
 """Addresses of i64 by instant, or 0: its clock, where that is neither its time nor its number; and where instants are
-those of partitions, which of the batch's it is part of, its number in its partition, its cut-off, its partition."""
-SETTINGS: Final = 14
+those of partitions, which of the batch's it is part of, its number in its partition, its partition."""
+SETTINGS: Final = 10
 
 UNBOUND, THE_PARTITION = -1, -2
 """What a column may be instead of one of a source's: nothing, or the number of the row's partition + 1."""
@@ -75,14 +73,6 @@ def _place(sources: Array, i: int) -> int:
 
 
 @inner
-def _window_start(settings: Array, now: int) -> int:
-    """The smallest clock in the window that `now` is in."""
-    if settings[WINDOW_SIZE] == 0:
-        return BEFORE_ALL
-    return window_start(now, settings[WINDOW_SIZE], settings[SLIDING], settings[WINDOW_START])
-
-
-@inner
 def _open(R: Ptr[Rows], settings: Array, times: Array, here: int, count: int, k: int) -> None:
     """Instant `here` of `count` becomes the k-th that is written."""
     moment = here
@@ -92,14 +82,12 @@ def _open(R: Ptr[Rows], settings: Array, times: Array, here: int, count: int, k:
         v.moment(R)[k] = settings[FIRST_NUMBER] + moment
         v.instant(R)[k] = i64_at(settings[NUMBERS_AT], count)[here]
         v.clock(R)[k] = i64_at(settings[CLOCKS_AT], count)[here]
-        v.tau(R)[k] = i64_at(settings[TAUS_AT], count)[here]
     else:
         now = settings[FIRST_NUMBER] + here if settings[BY_NUMBER] else times[here]
         if settings[CLOCKS_AT] != 0:
             now = i64_at(settings[CLOCKS_AT], count)[here]
         v.instant(R)[k] = settings[FIRST_NUMBER] + here
         v.clock(R)[k] = now
-        v.tau(R)[k] = _window_start(settings, now)
     v.time(R)[k] = times[moment]
     v.reach(R)[k] = BEFORE_ALL
 
@@ -114,15 +102,15 @@ def _value(found: Array, row: int, column: int, partition: int) -> int:
 
 @inner
 def _set_lengths(R: Ptr[Rows], rows: int, instants: int) -> None:
-    """Of the arrays of sequence Rows: four by row, three by instant, `first`, which has one more, times and reach."""
-    lengths = i64_at(R, 39)
+    """Of the arrays of sequence Rows: four by row, two by instant, `first`, which has one more, times and reach."""
+    lengths = i64_at(R, 36)
     for number in range(4):
         lengths[3 * number + 1] = rows
-    for number in range(4, 7):
+    for number in range(4, 6):
         lengths[3 * number + 1] = instants
-    lengths[3 * 7 + 1] = instants + 1
+    lengths[3 * 6 + 1] = instants + 1
+    lengths[3 * 10 + 1] = instants
     lengths[3 * 11 + 1] = instants
-    lengths[3 * 12 + 1] = instants
 
 
 @kernel

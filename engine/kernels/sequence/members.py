@@ -14,7 +14,8 @@ from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.groups import killed
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, OPENED, PENDING, Memory, Tables
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, CLOCK, COUNTED, PENDING, Memory, Tables
+from oxiseq.engine.kernels.sequence.windows import window_begin
 from oxiseq.engine.kernels.sequence.writing import write
 from oxiseq.engine.kernels.terms.columns import Columns
 
@@ -71,7 +72,9 @@ def move_groups(
         group = v.groups(S)[progress[0]]
         node = i64(-1) if group.node < 0 else i64(made[group.node])
         floor = v.edges(T)[group.edge].floor
-        holds = node >= 0 and v.nodes(M)[node].maxs >= v.scalars(S)[OPENED] and not killed(T, S, progress[0])
+        clock = i64(BEFORE_ALL) if v.sizes(T)[COUNTED] else v.scalars(S)[CLOCK]
+        begin = window_begin(T, S, i64(v.edges(T)[group.edge].query), clock)
+        holds = node >= 0 and v.nodes(M)[node].maxs >= begin and not killed(T, S, progress[0])
         if holds and (floor < 0 or v.keys(S)[progress[0], floor] <= member):
             need = _put(A, M, C, group.edge, node, v.keys(S), progress[0], group.inserted, group.queued, group.time)
             if need != DONE:
@@ -126,6 +129,6 @@ def _put(
     for c in range(v.edges(A)[edge].width):
         v.pending_keys(M)[0, c] = keys[at, c]
     v.scalars(M)[PENDING], v.scalars(M)[PROGRESS] = 1, 0
-    need = write(A, M, C, instant, clock, time, BEFORE_ALL)
+    need = write(A, M, C, instant, clock, time)
     v.scalars(M)[PENDING] = 0
     return need

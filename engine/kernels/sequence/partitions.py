@@ -1,8 +1,8 @@
 """PARTITION BY in the kernels: what is dead in which partition.
 
 A partition is a substream with instants of its own, and its number is part of every live key. So all partitions share
-one run, but each has its own `floors` (everything that starts before is dead): with windows that count events it is
-not comparable with those of others, and CONSUME BY PARTITION raises one alone.
+one run, but each has its own `floors` (what starts before has been consumed): CONSUME BY PARTITION raises one alone.
+With windows that count events each has its own clock, too, not comparable with those of others.
 """
 
 from __future__ import annotations
@@ -16,25 +16,21 @@ from oxiseq.engine.kernels.sequence.closings import end_wait
 from oxiseq.engine.kernels.sequence.entries import drop_entries
 from oxiseq.engine.kernels.sequence.groups import remove_group
 from oxiseq.engine.kernels.sequence.records import (
-    BEFORE_ALL,
     CLOSINGS,
     CONSUMED,
     CONSUMES,
-    COUNTED,
+    FLOOR,
     FORGOTTEN,
     GROUP_TOP,
     LEADS,
     NEED_FINALS,
-    OPENED,
     PARTITIONED,
-    TAU,
     WINDOW_END,
     Memory,
     Rows,
     Tables,
 )
-
-_NEVER = 1 << 62
+from oxiseq.engine.kernels.sequence.windows import cut_in, least_cut
 
 
 @inner
@@ -44,14 +40,11 @@ def enter_partition(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> Non
     p = v.partition(R)[k]
     if scalars[CONSUMED] < v.moment(R)[k]:
         scalars[FORGOTTEN] = scalars[CONSUMED]
-    floor = max(floors[p], v.tau(R)[k])
     if v.sizes(T)[CONSUMES] == EVERYTHING and scalars[FORGOTTEN] >= v.moments(S)[p]:
-        floor = max(floor, v.clock(R)[k])
-    floors[p] = floor
+        floors[p] = max(floors[p], v.clock(R)[k])
     v.moments(S)[p] = v.moment(R)[k]
     v.numbers(S)[p] = v.instant(R)[k]
-    scalars[TAU] = floor
-    scalars[OPENED] = v.tau(R)[k] if v.sizes(T)[COUNTED] == 0 else i64(BEFORE_ALL)
+    scalars[FLOOR] = floors[p]
 
 
 @inner
@@ -60,17 +53,6 @@ def partition_of(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
     if v.sizes(T)[PARTITIONED] == 0:
         return i64(0)
     return v.keys(S)[g, v.edges(T)[v.groups(S)[g].edge].part] - 1
-
-
-@inner
-def floor_of(T: Ptr[Tables], S: Ptr[Memory], p: int) -> int:
-    """What starts before is dead in partition `p`."""
-    scalars = v.scalars(S)
-    if v.sizes(T)[PARTITIONED] == 0:
-        return max(scalars[TAU], scalars[FORGOTTEN])
-    if v.sizes(T)[CONSUMES] == EVERYTHING and scalars[FORGOTTEN] > v.moments(S)[p]:
-        return _NEVER
-    return max(v.floors(S)[p], scalars[OPENED])
 
 
 @inner
@@ -106,11 +88,12 @@ def sweep(T: Ptr[Tables], S: Ptr[Memory]) -> None:
     for g in range(v.scalars(S)[GROUP_TOP]):
         if groups[g].edge < 0 or v.edges(T)[groups[g].edge].waits == WINDOW_END:
             continue
-        if groups[g].maxs < floor_of(T, S, partition_of(T, S, g)):
+        query = i64(v.edges(T)[groups[g].edge].query)
+        if groups[g].maxs < cut_in(T, S, query, partition_of(T, S, i64(g))):
             remove_group(T, S, g)
     for p in range(v.waits(S).shape[0]):
         if v.waits(S)[p].first >= 0:
-            drop_entries(S, p, floor_of(T, S, p))
+            drop_entries(S, p, least_cut(T, S, i64(p)))
 
 
 @kernel

@@ -6,7 +6,7 @@ the instant can be read again when something was full or Python had to decide a 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import extend, unite
@@ -27,7 +27,7 @@ from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket
 from oxiseq.engine.kernels.sequence.entries import first_entry, next_entry
-from oxiseq.engine.kernels.sequence.groups import find_group, killed, mark
+from oxiseq.engine.kernels.sequence.groups import killed, mark
 from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.joining import ASK, NO, UNKNOWN, YES, folded, joins
 from oxiseq.engine.kernels.sequence.leads import NEVER_SEEN, last_lead
@@ -36,8 +36,6 @@ from oxiseq.engine.kernels.sequence.records import (
     ANY,
     ASKED,
     ATTEMPT,
-    CHAINED,
-    DIRECT,
     FIRED,
     FOR_EVERYBODY,
     FROM_CLOCK,
@@ -58,16 +56,17 @@ from oxiseq.engine.kernels.sequence.records import (
     PARTITIONED,
     PENDING,
     PROBES,
-    SLIDING,
     STAMP,
-    TAU,
     TOUCHED,
-    WINDOWED,
     Memory,
     Rows,
     Tables,
 )
+from oxiseq.engine.kernels.sequence.windows import cut, window_begin
 from oxiseq.engine.kernels.terms.columns import Columns
+
+GROUP_BITS: Final = 32
+"""Of the number of a group, where it stands behind that of a probe."""
 
 
 @inner
@@ -93,14 +92,13 @@ def read(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int) -> in
                 asking = True
             elif need != DONE:
                 return need
-        for i in range(v.arms_at(T)[letter], v.arms_at(T)[letter + 1]):
-            need = _fire(T, S, R, C, k, r, i64(v.arms_of(T)[i]))
-            if need == NEED_DECISIONS:
-                asking = True
-            elif need != DONE:
-                return need
+        need = _fire(T, S, R, C, k, r)
+        if need == NEED_DECISIONS:
+            asking = True
+        elif need != DONE:
+            return need
         for i in range(v.guards_at(T)[letter], v.guards_at(T)[letter + 1]):
-            need = _kill(T, S, R, C, k, r, i64(v.guards_of(T)[i]))
+            need = _kill(T, S, R, C, r, i64(v.guards_of(T)[i]))
             if need == NEED_DECISIONS:
                 asking = True
             elif need != DONE:
@@ -139,19 +137,23 @@ def _start(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: 
         if outcome != YES:
             return NEED_DECISIONS if outcome == ASK else DONE
     seen = i64(NEVER_SEEN)
-    tau = v.tau(R)[k]
     if probe.lead0 < probe.lead1:
-        seen = last_lead(T, S, R, r, probe)
-        if v.sizes(T)[SLIDING] == 0:
-            if seen != NEVER_SEEN and (v.sizes(T)[WINDOWED] == 0 or seen >= tau):
-                return DONE
-        elif seen < tau:
+        seen, begin = last_lead(T, S, R, r, probe), _window_begin(T, S, R, k, i64(probe.edge))
+        if seen < begin:
             seen = i64(NEVER_SEEN)
+        elif seen != NEVER_SEEN and v.windows(T)[v.edges(T)[probe.edge].query].slides == 0:
+            return DONE
     need = _room(S)
     if need != DONE:
         return need
     node = extend(S, -1, _pos(R, r, probe), v.clock(R)[k], 0, _rank(R, r, probe))
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), seen)
+
+
+@inner
+def _window_begin(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, edge: int) -> int:
+    """The first clock of the window of an edge's query at instant `k`."""
+    return window_begin(T, S, i64(v.edges(T)[edge].query), v.clock(R)[k])
 
 
 @inner
@@ -165,11 +167,11 @@ def _deliver(
     probe, scalars = v.probes(T)[p], v.scalars(S)
     if probe.negated >= 0:
         seen = keys[at, probe.negated]
-    clear = probe.negated == NO_SLOT or seen < v.tau(R)[k]
+    clear = probe.negated == NO_SLOT or seen < _window_begin(T, S, R, k, i64(probe.edge))
     asking = False
     if probe.final == 1 and clear:
         v.finals(S)[scalars[FINALS], 0] = node
-        v.finals(S)[scalars[FINALS], 1] = scalars[TAU]
+        v.finals(S)[scalars[FINALS], 1] = cut(T, S, i64(probe.edge))
         scalars[FINALS] += 1
     next_, fills, values = v.next(T), v.fill(T), v.values(R)
     pending, pending_keys = v.pending(S), v.pending_keys(S)
@@ -209,21 +211,50 @@ def _deliver(
 
 
 @inner
-def _fire(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
-    """Row `r` extends every group that it joins on probe `p`."""
-    probe = v.probes(T)[p]
-    if probe.index == CHAINED:
-        return _fire_chain(T, S, R, C, k, r, p)
-    if probe.index == DIRECT:
-        for i in range(probe.equal0, probe.equal1):
-            v.key(S)[v.equal(T)[i, 0]] = v.values(R)[r, v.equal(T)[i, 1]]
-        width = v.edges(T)[probe.edge].width
-        g = find_group(S, probe.edge, hash_key(probe.edge, v.key(S), width), v.key(S), width)
-        if g < 0:
-            return DONE
-        acc, need = _extend(T, S, R, C, k, r, p, g, -1, False)
-        return need if need != DONE or acc < 0 else _accumulated(T, S, R, k, r, p, acc)
-    return _fire_bucket(T, S, R, C, k, r, p)
+def _fire(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int) -> int:
+    """Row `r` extends every group that it joins: probe by probe, and of each probe the youngest group first. So the
+    order of what it finds does not depend on how groups of several edges lie in one bucket."""
+    stack, top, letter = v.stack(S), i64(0), v.letter(R)[r]
+    for i in range(v.arms_at(T)[letter], v.arms_at(T)[letter + 1]):
+        top = _gather(T, S, R, r, i64(v.arms_of(T)[i]), top)
+        if top < 0:
+            return NEED_STACK
+    _put_in_order(stack, top)
+    i, asking = i64(0), False
+    chained, last = i64(v.chained_at(T)[letter]), i64(v.chained_at(T)[letter + 1])
+    while i < top or chained < last:
+        if chained < last and (i == top or v.chained_of(T)[chained] < stack[i, 0] >> GROUP_BITS):
+            need = _fire_chain(T, S, R, C, k, r, i64(v.chained_of(T)[chained]))
+            chained += 1
+        else:
+            i, need = _fire_found(T, S, R, C, k, r, i, top)
+        if need == NEED_DECISIONS:
+            asking = True
+        elif need != DONE:
+            return need
+    return NEED_DECISIONS if asking else DONE
+
+
+@inner
+def _fire_found(
+    T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, low: int, top: int
+) -> tuple[int, int]:
+    """Extend the groups that entry `low` of the stack and those behind it name, as far as they are of one probe:
+    (the first entry of the next one, need)."""
+    stack = v.stack(S)
+    p = stack[low, 0] >> GROUP_BITS
+    acc, asking = i64(-1), False
+    while low < top and stack[low, 0] >> GROUP_BITS == p:
+        g, sure = stack[low, 0] & ((1 << GROUP_BITS) - 1), stack[low, 1] & 1 == 1
+        acc, need = _extend(T, S, R, C, k, r, p, g, acc, sure)
+        if need == NEED_DECISIONS:
+            asking = True
+        elif need != DONE:
+            return low, need
+        low += 1
+    if asking:
+        return low, i64(NEED_DECISIONS)
+    return low, i64(DONE) if acc < 0 else _accumulated(T, S, R, k, r, p, acc)
 
 
 @inner
@@ -231,7 +262,7 @@ def _extend(
     T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int, g: int, acc: int, sure: bool
 ) -> tuple[int, int]:
     """Try group `g`: (union of row-only prefixes so far, need). `sure`: the filters are known to hold."""
-    probe, groups, tau = v.probes(T)[p], v.groups(S), v.scalars(S)[TAU]
+    probe, groups, tau = v.probes(T)[p], v.groups(S), cut(T, S, i64(v.probes(T)[p].edge))
     v.scalars(S)[TOUCHED] += 1
     if probe.moves == 1 and groups[g].fired == v.scalars(S)[ATTEMPT]:
         return acc, DONE  # another row of the instant has moved or fired it
@@ -312,90 +343,117 @@ def _accumulated(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, r: int, p
 
 
 @inner
-def bucket_of(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, p: int) -> int:
-    probe = v.probes(T)[p]
-    width = probe.equal1 - probe.equal0
+def bucket_of(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, s: int) -> int:
+    """The bucket of signature `s` in which groups wait for row `r`, or -1."""
+    signature = v.signatures(T)[s]
+    width = signature.equal1 - signature.equal0
     for i in range(width):
-        v.key(S)[i] = v.values(R)[r, v.equal(T)[probe.equal0 + i, 1]]
-    return find_bucket(S, p, hash_key(p, v.key(S), width), v.key(S), width)
+        v.key(S)[i] = v.values(R)[r, v.equal(T)[signature.equal0 + i, 1]]
+    return find_bucket(S, s, hash_key(s, v.key(S), width), v.key(S), width)
 
 
 @inner
-def _fire_bucket(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
-    b = bucket_of(T, S, R, r, p)
-    if b < 0:
-        return DONE
-    acc, asking = i64(-1), False
-    stack, top = v.stack(S), _gather(T, S, R, r, p, b)
-    if top < 0:
-        return NEED_STACK
-    for i in range(top):
-        acc, need = _extend(T, S, R, C, k, r, p, stack[i, 0], acc, stack[i, 1] == 1)
-        if need == NEED_DECISIONS:
-            asking = True
-        elif need != DONE:
-            return need
-    if asking:
-        return NEED_DECISIONS
-    return DONE if acc < 0 else _accumulated(T, S, R, k, r, p, acc)
-
-
-@inner
-def _gather(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, p: int, b: int) -> int:
-    """List the groups of bucket `b` that may join row `r`: (group, surely) in the stack, their number.
+def _gather(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, s: int, low: int) -> int:
+    """List what may join row `r` by signature `s`, from entry `low` of the stack on; the end of the list. An entry is
+    the probe and the group, then the group's serial and whether it surely joins.
 
     A heap is walked from its top and no further than the inequality holds, so this is linear in what
     passes it. -1: the stack is too small.
     """
-    probe, bucket, stack = v.probes(T)[p], v.buckets(S)[b], v.stack(S)
-    probes, local = v.sizes(T)[PROBES], probe.local
+    b, first, top = bucket_of(T, S, R, r, s), low, low
+    if b < 0:
+        return top
+    signature, bucket, stack, links = v.signatures(T)[s], v.buckets(S)[b], v.stack(S), v.links(S)
     kind, measure = NEVER, 0.0
-    every = probe.index != HEAP
+    every = signature.index != HEAP
     if not every:
-        kind = i64(v.measure_kinds(R)[r, probe.measure])
-        measure = v.measures(R)[r, probe.measure] * probe.sign
+        kind = i64(v.measure_kinds(R)[r, signature.measure])
+        measure = v.measures(R)[r, signature.measure] * signature.sign
         if kind == NEVER:
-            return 0
-    top = 0
+            return top
     for which in range(2):
         root = i64(bucket.number if which == 0 else bucket.time)
         if root < 0 or (not every and kind != LISTED and kind != which):
             continue
         bounded = not every and kind == which
-        low = top
         if top >= stack.shape[0]:
             return -1
-        if not bounded or v.links(S)[root * probes + local].value <= measure:
+        if not bounded or links[root].value <= measure:
             stack[top, 0] = root
             top += 1
         # the list so far is also the queue of the walk
         while low < top:
-            g = stack[low, 0]
-            own = v.links(S)[g * probes + local]
-            stack[low, 1] = 1 if bounded and probe.sole == 1 and own.value < measure else 0
+            own = links[stack[low, 0]]
+            stack[low, 1] = 1 if bounded and own.value < measure else 0
             low += 1
             if top + 2 > stack.shape[0]:
                 return -1
-            if own.left >= 0 and (not bounded or v.links(S)[own.left * probes + local].value <= measure):
+            if own.left >= 0 and (not bounded or links[own.left].value <= measure):
                 stack[top, 0] = own.left
                 top += 1
-            if own.right >= 0 and (not bounded or v.links(S)[own.right * probes + local].value <= measure):
+            if own.right >= 0 and (not bounded or links[own.right].value <= measure):
                 stack[top, 0] = own.right
                 top += 1
-    g = i64(bucket.list)
-    while g >= 0:
+    x = i64(bucket.list)
+    while x >= 0:
         if top >= stack.shape[0]:
             return -1
-        stack[top, 0], stack[top, 1] = g, 0
+        stack[top, 0], stack[top, 1] = x, 0
         top += 1
-        g = i64(v.links(S)[g * probes + local].left)
+        x = i64(links[x].left)
+    probes = v.sizes(T)[PROBES]
+    for i in range(first, top):
+        g = stack[i, 0] // probes
+        p = v.edges(T)[v.groups(S)[g].edge].probe0 + stack[i, 0] % probes
+        stack[i, 0] = (p << GROUP_BITS) | g
+        stack[i, 1] = (v.groups(S)[g].serial << 1) | (stack[i, 1] & v.probes(T)[p].sole)
     return top
+
+
+@inner
+def _put_in_order(stack: Array, top: int) -> None:
+    """Sort the first entries of the stack by probe, then by age, the youngest first. Mostly they are in order."""
+    i = i64(1)
+    while i < top and not _comes_before(stack, i, i - 1):
+        i += 1
+    if i >= top:
+        return
+    for root in range(top // 2 - 1, -1, -1):
+        _sift(stack, i64(root), top)
+    for last in range(top - 1, 0, -1):
+        _swap(stack, i64(0), i64(last))
+        _sift(stack, i64(0), i64(last))
+
+
+@inner
+def _comes_before(stack: Array, a: int, b: int) -> bool:
+    mine, theirs = stack[a, 0] >> GROUP_BITS, stack[b, 0] >> GROUP_BITS
+    return mine < theirs or (mine == theirs and stack[a, 1] > stack[b, 1])
+
+
+@inner
+def _swap(stack: Array, a: int, b: int) -> None:
+    stack[a, 0], stack[b, 0] = stack[b, 0], stack[a, 0]
+    stack[a, 1], stack[b, 1] = stack[b, 1], stack[a, 1]
+
+
+@inner
+def _sift(stack: Array, root: int, end: int) -> None:
+    """Let an entry sink in the heap of those before `end`, the one that comes last on top."""
+    while 2 * root + 1 < end:
+        child = 2 * root + 1
+        if child + 1 < end and _comes_before(stack, child, child + 1):
+            child += 1
+        if not _comes_before(stack, root, child):
+            return
+        _swap(stack, root, child)
+        root = child
 
 
 @inner
 def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
     """`,`: only what was put here at the instant just before, of the partition if there are some."""
-    probe, edge = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge]
+    probe, edge, tau = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge], cut(T, S, i64(v.probes(T)[p].edge))
     wait = v.waits(S)[v.partition(R)[k] if v.sizes(T)[PARTITIONED] else i64(0)]
     if wait.first < 0 or wait.instant != v.instant(R)[k] - 1:
         return DONE
@@ -411,7 +469,7 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
         entry = v.entries(S)[at]
         following = next_entry(S, at)
         v.scalars(S)[TOUCHED] += 1
-        if entry.edge == probe.edge and entry.maxs >= v.scalars(S)[TAU]:
+        if entry.edge == probe.edge and entry.maxs >= tau:
             outcome = NO if _overdue(T, R, k, probe.edge, v.entry_keys(S), at) else YES
             low, high = i64(0), i64(EVERYBODY)
             if v.spans(S).shape[0]:
@@ -432,7 +490,7 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
                 if need != DONE:
                     return need
                 if probe.rowonly == 1:
-                    acc = unite(S, acc, i64(entry.node), v.scalars(S)[TAU])
+                    acc = unite(S, acc, i64(entry.node), tau)
                 else:
                     node = extend(S, entry.node, _pos(R, r, probe), entry.maxs, low, high)
                     need = _deliver(T, S, R, k, r, p, node, at, v.entry_keys(S), NEVER_SEEN)
@@ -447,21 +505,18 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
 
 
 @inner
-def _kill(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
-    """A negated row: note the bucket to be stamped, or mark the groups it joins."""
-    b = bucket_of(T, S, R, r, p)
-    if b < 0:
-        return DONE
-    if v.probes(T)[p].index == STAMP:
-        return DONE  # stamped in `_settle`, when the instant's reading is over
-    top = _gather(T, S, R, r, p, b)
+def _kill(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, r: int, s: int) -> int:
+    """Row `r` is negated: mark the groups that it joins by signature `s`."""
+    if v.signatures(T)[s].index == STAMP:
+        return DONE  # stamped in `settle`, when the instant's reading is over
+    top = _gather(T, S, R, r, s, i64(0))
     if top < 0:
         return NEED_STACK
     asking = False
     for i in range(top):
-        g = v.stack(S)[i, 0]
+        p, g = v.stack(S)[i, 0] >> GROUP_BITS, v.stack(S)[i, 0] & ((1 << GROUP_BITS) - 1)
         v.scalars(S)[TOUCHED] += 1
-        outcome = YES if v.stack(S)[i, 1] == 1 else joins(T, S, p, v.values(R), r, v.keys(S), g, C)
+        outcome = YES if v.stack(S)[i, 1] & 1 == 1 else joins(T, S, p, v.values(R), r, v.keys(S), g, C)
         if outcome == ASK:
             asking = True
         elif outcome == YES:

@@ -73,13 +73,14 @@ LINK = np.dtype(
     ],
     align=True,
 )
-"""Membership of a group in the bucket of one probe: links[group * probes + local]."""
+"""Membership of a group in the bucket of one of its edge's probes: links[group * probes + local]. Other links are
+named by their number: those of one bucket may be of any edge."""
 
 BUCKET = np.dtype(
     [
         ("kill", "i8"),  # instant of the last kill
         ("hash", "u8"),
-        ("probe", "i4"),  # -1: free
+        ("signature", "i4"),  # -1: free
         ("count", "i4"),
         ("number", "i4"),  # heap roots by kind of value
         ("time", "i4"),
@@ -128,15 +129,20 @@ EDGE = np.dtype(
         ("lasting0", "i4"),  # (slot, µs) pairs: what began then and how long it lasts at most
         ("lasting1", "i4"),
         ("floor", "i4"),  # of a family: the key slot of the first query for which the runs still wait, or -1
+        ("query", "i4"),
     ],
     align=True,
 )
+
+WINDOW = np.dtype([("size", "i8"), ("slides", "i4")], align=True)
+"""The window of a query; size 0: it has none."""
 
 PROBE = np.dtype(
     [
         ("edge", "i4"),
         ("local", "i4"),  # number within the edge
-        ("index", "i4"),  # DIRECT, LIST, HEAP, STAMP, CHAINED, STARTS
+        ("signature", "i4"),  # -1: it has no buckets
+        ("index", "i4"),  # LIST, HEAP, STAMP, CHAINED, STARTS
         ("letter", "i4"),
         ("place", "i4"),  # number of the way into its target: see PLACE_BITS
         ("equal0", "i4"),
@@ -166,6 +172,19 @@ PROBE = np.dtype(
     align=True,
 )
 
+SIGNATURE = np.dtype(
+    [
+        ("equal0", "i4"),  # those of one of its probes: all compare the same columns of the row
+        ("equal1", "i4"),
+        ("index", "i4"),
+        ("measure", "i4"),
+        ("sign", "i4"),
+    ],
+    align=True,
+)
+"""How rows of a letter find groups: all its arms, or all its guards, that compare the same columns of the row, and are
+indexed by the same inequality, have common buckets. So one look finds the groups of all edges that wait for a row."""
+
 FILTER = np.dtype([("code0", "i4"), ("code1", "i4"), ("uses0", "i4"), ("uses1", "i4")], align=True)
 
 LEAD = np.dtype([("equal0", "i4"), ("equal1", "i4"), ("compatible", "i4"), ("part", "i4")], align=True)
@@ -173,7 +192,7 @@ LEAD = np.dtype([("equal0", "i4"), ("equal1", "i4"), ("compatible", "i4"), ("par
 `part`: which of them is the partition's number + 1."""
 
 # how a probe finds its groups
-DIRECT, LIST, HEAP, STAMP, CHAINED, STARTS = range(6)
+LIST, HEAP, STAMP, CHAINED, STARTS = range(5)
 # the order of a group in a bucket
 HEAP_NUMBER, HEAP_TIME, LISTED, NEVER = range(4)
 # operators
@@ -204,9 +223,9 @@ WINDOW_END, COUNTED_END = 1, 2
     PHASE,
     INSTANT,  # index of the instant in work
     TOUCHED,  # groups and entries looked at, for tests of complexity
-    TAU,  # everything that starts before is dead in the instant in work
-    OPENED,  # everything that starts before is out of the window, in every partition
-    FORGOTTEN,  # CONSUME BY ANY: everything that starts before it is forgotten; with partitions: that started by then
+    CLOCK,  # of the instant in work, or of the last one
+    FLOOR,  # CONSUME BY: everything that starts before is dead in it, in its partition
+    FORGOTTEN,  # with partitions CONSUME BY ANY: what started by this moment is forgotten
     CONSUMED,  # with partitions: the last moment with matches, FORGOTTEN from the next one on
     TALLIES,  # counts of matches in `tally`
     BUCKET_ORIGIN,  # matches are counted together if they end in one bucket: the clock, or, if the width is not 0,
@@ -220,8 +239,9 @@ WINDOW_END, COUNTED_END = 1, 2
     WAITING,  # groups that become matches with time
     ENTRY_FREE,  # head of the free list
     LAPSES,
+    ORIGIN,  # the first clock of the first tumbling window
     SCALARS,
-) = range(MATCH_SCALARS, MATCH_SCALARS + 37)
+) = range(MATCH_SCALARS, MATCH_SCALARS + 38)
 
 # phases of one instant
 BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
@@ -247,15 +267,19 @@ class Tables(Arrays):
     """The compiled sequence: read-only while it runs."""
 
 
+windows = array(Tables, "windows", WINDOW)  # by query
 edges = array(Tables, "edges", EDGE)
 probes = array(Tables, "probes", PROBE)
 filters = array(Tables, "filters", FILTER)
 leads = array(Tables, "leads", LEAD)
-arms_of = array(Tables, "arms_of", np.int32)  # CSR over letters: probes that a row of the letter fires
+signatures = array(Tables, "signatures", SIGNATURE)
+arms_of = array(Tables, "arms_of", np.int32)  # CSR over letters: signatures of arms that a row of the letter fires
 arms_at = array(Tables, "arms_at", np.int32)
 starts_of = array(Tables, "starts_of", np.int32)
 starts_at = array(Tables, "starts_at", np.int32)
-guards_of = array(Tables, "guards_of", np.int32)
+chained_of = array(Tables, "chained_of", np.int32)  # arms of `,` edges
+chained_at = array(Tables, "chained_at", np.int32)
+guards_of = array(Tables, "guards_of", np.int32)  # signatures
 guards_at = array(Tables, "guards_at", np.int32)
 leads_of = array(Tables, "leads_of", np.int32)  # leading negations that a row of the letter feeds
 leads_at = array(Tables, "leads_at", np.int32)
@@ -278,9 +302,6 @@ sizes = array(Tables, "sizes", np.int64)  # WIDTH, COLUMNS, ...
     WIDTH,
     COLUMNS,
     PROBES,
-    WINDOW,
-    SLIDING,
-    WINDOWED,
     LIMIT,
     CHOICE,
     CONSUMES,
@@ -290,7 +311,7 @@ sizes = array(Tables, "sizes", np.int64)  # WIDTH, COLUMNS, ...
     AGEING,
     NUMBERED,
     STRICTS,
-) = range(15)
+) = range(12)
 """LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: CHOOSES if a strategy chooses among an
 instant's finals, NOTES if these are written as they are (matches/weighing.py), REACHES if `reach` is to be told of the
 sequences that begin to wait for time to decide them, LISTS_REACHED if they are emitted then, too; CONSUMES: what an
@@ -319,9 +340,10 @@ class Memory(MatchMemory):
 
 groups = array(Memory, "groups", GROUP, rows="groups", used=GROUP_TOP)
 keys = array(Memory, "keys", np.int64, 2, rows="groups", columns="width", used=GROUP_TOP, ids=True)
-links = array(Memory, "links", LINK, rows="groups", each="probes", used=GROUP_TOP)
-buckets = array(Memory, "buckets", BUCKET, rows="buckets", used=BUCKET_TOP)
-bucket_keys = array(Memory, "bucket_keys", np.int64, 2, rows="buckets", columns="width", used=BUCKET_TOP, ids=True)
+links = array(Memory, "links", LINK, rows="groups", each="probes")
+buckets = array(Memory, "buckets", BUCKET, rows="buckets")
+bucket_keys = array(Memory, "bucket_keys", np.int64, 2, rows="buckets", columns="width")
+"""Their ids are in keys of groups, too. What finds groups is not saved, but made again (indexes.py)."""
 table = array(Memory, "table", np.int32, rows="groups", slots=table_size, fill=-1)  # open addressing over groups
 bucket_table = array(Memory, "bucket_table", np.int32, rows="buckets", slots=table_size, fill=-1)
 entries = array(Memory, "entries", ENTRY, rows="entries", used=ENTRY_TOP)
@@ -352,8 +374,8 @@ aged = array(Memory, "aged", AGED, rows="aged", used=AGED_TOP)
 ages = array(Memory, "ages", AGES, rows="edges", used=WHOLE, fill={"oldest": -1, "newest": -1})  # by edge
 lapses = array(Memory, "lapses", CLOSING, rows="lapses", used=LAPSES)
 """Groups in which something has lasted too long from a time (µs) on: a heap."""
-floors = array(Memory, "floors", np.int64, rows="partitions", used=WHOLE)
-"""By partition: everything that starts before is dead."""
+floors = array(Memory, "floors", np.int64, rows="partitions", used=WHOLE, fill=BEFORE_ALL)
+"""By partition (without PARTITION BY there is one): everything that starts before has been consumed."""
 moments = array(Memory, "moments", np.int64, rows="partitions", used=WHOLE)  # when it was seen last
 numbers = array(Memory, "numbers", np.int64, rows="partitions", used=WHOLE)  # the number of its instant then
 tally = array(Memory, "tally", np.uint64, 2, rows="tallies", each="members", columns="counted")
@@ -375,7 +397,6 @@ measure_kinds = array(Rows, "measure_kinds", np.uint8, 2, rows="rows", columns="
 instant = array(Rows, "instant", np.int64, rows="instants")
 """Number of the instant among the query's streams, or in its partition."""
 clock = array(Rows, "clock", np.int64, rows="instants")
-tau = array(Rows, "tau", np.int64, rows="instants")  # everything that starts before is dead
 first = array(Rows, "first", np.int64, rows="firsts")  # rows of an instant
 base = array(Rows, "base", np.int64, rows=1)  # row id of the first row
 partition = array(Rows, "partition", np.int64, rows="instants", each="partitioned")  # whose instant it is

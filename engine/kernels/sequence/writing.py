@@ -19,15 +19,13 @@ from oxiseq.engine.kernels.sequence.groups import enqueue, find_group, killed, n
 from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.joining import key_order
 from oxiseq.engine.kernels.sequence.leads import see_lead
-from oxiseq.engine.kernels.sequence.queues import clear, has_room, is_queue, push
+from oxiseq.engine.kernels.sequence.queues import has_room, is_queue, push
 from oxiseq.engine.kernels.sequence.reading import bucket_of
 from oxiseq.engine.kernels.sequence.records import (
     BEFORE_ALL,
     BUCKET_COUNT,
-    CHAINED,
     CLOSINGS,
     COUNTED_END,
-    DIRECT,
     FIRED,
     GROUP_COUNT,
     HEAP,
@@ -43,17 +41,16 @@ from oxiseq.engine.kernels.sequence.records import (
     PARTITIONED,
     PENDING,
     PROBES,
-    SLIDING,
     STAMP,
     STRICT,
     STRICTS,
-    WINDOW,
-    WINDOWED,
+    WINDOW_END,
     Memory,
     Rows,
     Tables,
 )
 from oxiseq.engine.kernels.sequence.tallies import tally
+from oxiseq.engine.kernels.sequence.windows import cut, window_begin
 from oxiseq.engine.kernels.terms.columns import Columns
 
 
@@ -64,9 +61,9 @@ def settle(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> None:
     for r in range(v.first(R)[k], v.first(R)[k + 1]):
         letter = v.letter(R)[r]
         for i in range(v.guards_at(T)[letter], v.guards_at(T)[letter + 1]):
-            p = i64(v.guards_of(T)[i])
-            if v.probes(T)[p].index == STAMP:
-                b = bucket_of(T, S, R, r, p)
+            s = i64(v.guards_of(T)[i])
+            if v.signatures(T)[s].index == STAMP:
+                b = bucket_of(T, S, R, r, s)
                 if b >= 0:
                     v.buckets(S)[b].kill = v.instant(R)[k]
     _stay_gone(T, S)
@@ -113,7 +110,7 @@ def _keep_rests(T: Ptr[Tables], S: Ptr[Memory]) -> None:
 
 
 @inner
-def write(T: Ptr[Tables], S: Ptr[Memory], C: Columns, instant: int, clock: int, time: int, tau: int) -> int:
+def write(T: Ptr[Tables], S: Ptr[Memory], C: Columns, instant: int, clock: int, time: int) -> int:
     """Pending prefixes become groups, or `,` entries; resumes at the item where something was full."""
     scalars = v.scalars(S)
     while scalars[PROGRESS] < scalars[PENDING]:
@@ -126,7 +123,7 @@ def write(T: Ptr[Tables], S: Ptr[Memory], C: Columns, instant: int, clock: int, 
         elif v.edges(T)[edge].op == STRICT:
             need = put_entry(T, S, i, edge, instant, time)
         else:
-            need = _put_group(T, S, C, i, edge, instant, clock, time, tau)
+            need = _put_group(T, S, C, i, edge, instant, clock, time)
         if need != DONE:
             return need
         scalars[PROGRESS] = i + 1
@@ -135,17 +132,19 @@ def write(T: Ptr[Tables], S: Ptr[Memory], C: Columns, instant: int, clock: int, 
 
 @inner
 def _put_group(
-    T: Ptr[Tables], S: Ptr[Memory], C: Columns, i: int, edge: int, instant: int, clock: int, time: int, tau: int
+    T: Ptr[Tables], S: Ptr[Memory], C: Columns, i: int, edge: int, instant: int, clock: int, time: int
 ) -> int:
     node = i64(v.pending(S)[i, 1])
     for c in range(v.edges(T)[edge].width):
         v.key(S)[c] = v.pending_keys(S)[i, c]
-    close = i64(NEVER_CLOSES)
-    if v.edges(T)[edge].waits == 1 and v.sizes(T)[SLIDING] == 1:
-        close = v.nodes(S)[node].maxs + v.sizes(T)[WINDOW]
-    elif v.edges(T)[edge].waits == 1 and v.sizes(T)[WINDOWED] == 1:
-        close = tau + v.sizes(T)[WINDOW] - 1
-    return insert_run(T, S, C, edge, node, instant, clock, time, tau, close)
+    close, query = i64(NEVER_CLOSES), i64(v.edges(T)[edge].query)
+    window = v.windows(T)[query]
+    if v.edges(T)[edge].waits == WINDOW_END and window.size > 0:
+        if window.slides == 1:
+            close = v.nodes(S)[node].maxs + window.size
+        else:
+            close = window_begin(T, S, query, clock) + window.size - 1
+    return insert_run(T, S, C, edge, node, instant, clock, time, cut(T, S, edge), close)
 
 
 @inner
@@ -175,12 +174,10 @@ def insert_run(
     width = v.edges(T)[edge].width
     h = hash_key(edge, v.key(S), width)
     g = find_group(S, edge, h, v.key(S), width)
+    if g >= 0 and (groups[g].maxs < tau or killed(T, S, g)):
+        remove_group(T, S, g)  # as if it had gone when it died: the new one is younger
+        g = i64(-1)
     if g >= 0:
-        if groups[g].maxs < tau or killed(T, S, g):
-            if queue:
-                clear(S, g)
-            groups[g].node = -1
-            groups[g].maxs = BEFORE_ALL
         if not _join(T, S, g, node, time, tau, queue):
             return NEED_LIMBS
         groups[g].inserted = max(groups[g].inserted, instant)
@@ -205,7 +202,7 @@ def insert_run(
         push_closing(S, close, g)
     if lapse != NEVER_CLOSES:
         push_lapse(S, lapse, g)
-    _index(T, S, C, g, edge)
+    index_group(T, S, C, g, edge)
     return DONE
 
 
@@ -238,12 +235,13 @@ def _lapses_at(T: Ptr[Tables], S: Ptr[Memory], edge: int) -> int:
 
 
 @inner
-def _index(T: Ptr[Tables], S: Ptr[Memory], C: Columns, g: int, edge: int) -> None:
-    """Put a new group into the bucket of each probe that has an index."""
+def index_group(T: Ptr[Tables], S: Ptr[Memory], C: Columns, g: int, edge: int) -> None:
+    """Put a new group into the bucket of each probe that has a signature."""
     probes = v.sizes(T)[PROBES]
     for p in range(v.edges(T)[edge].probe0, v.edges(T)[edge].probe1):
         probe = v.probes(T)[p]
-        if probe.index == DIRECT or probe.index == CHAINED:
+        s = i64(probe.signature)
+        if s < 0:
             continue
         kind, number = LISTED, 0.0
         if probe.index == HEAP:
@@ -253,8 +251,8 @@ def _index(T: Ptr[Tables], S: Ptr[Memory], C: Columns, g: int, edge: int) -> Non
         width = probe.equal1 - probe.equal0
         for c in range(width):
             v.key(S)[c] = v.keys(S)[g, v.equal(T)[probe.equal0 + c, 0]]
-        h = hash_key(p, v.key(S), width)
-        b = find_bucket(S, p, h, v.key(S), width)
+        h = hash_key(s, v.key(S), width)
+        b = find_bucket(S, s, h, v.key(S), width)
         if b < 0:
-            b = new_bucket(S, p, h, v.key(S), width)
-        link(S, probes, probe.local, g, b, kind, number)
+            b = new_bucket(S, s, h, v.key(S), width)
+        link(S, g * probes + probe.local, b, kind, number)
