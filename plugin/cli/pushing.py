@@ -74,7 +74,7 @@ class _Pushing:
         self._server, self._stream = server, stream
         self._sockets = server.sockets
         self.counts = Counter[str]()
-        """accepted, late, left_out, rejected; `repeated`: events that the server had already."""
+        """accepted, late, left_out, rejected; `duplicates`: events that the server had already."""
         self.reasons: list[str] = []
 
     def push(self, file: PushedFile, session: str | None, bar: Bar) -> None:
@@ -112,7 +112,7 @@ class _Pushing:
                 "nothing was pushed. A file that was begun again needs another --session"
             )
         self.counts["accepted"] += count - push.stored
-        self.counts["repeated"] += push.stored
+        self.counts["duplicates"] += push.stored
         self.counts.update({name: push.counts[name] for name in ("late", "left_out")})
         self.reasons += push.reasons
         return True
@@ -123,8 +123,8 @@ class _Pushing:
         done: dict[str, Any] = self._server.send(
             "POST", "streams", self._stream, content=body, kind="application/n-quads", key=digest
         ).json()
-        if done["repeated"]:
-            self.counts["repeated"] += done["accepted"]
+        if done["duplicates"]:
+            self.counts["duplicates"] += done["accepted"]
             return
         self.counts.update({name: done[name] or 0 for name in ("accepted", "late", "left_out", "rejected")})
         self.reasons += [each["reason"] for each in done["reasons"]]
@@ -140,7 +140,7 @@ class _Pushing:
                 for name, word in (
                     ("left_out", "left out by queries"),
                     ("rejected", "rejected"),
-                    ("repeated", "were there already"),
+                    ("duplicates", "were there already"),
                 )
                 if counts[name]
             ),

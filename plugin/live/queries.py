@@ -424,7 +424,7 @@ class Queries:
         if blamed is not None:
             LOG.error("%s: it continues without entry %d", error, blamed.position, extra={"query": record.name})
             self._journal.set_aside.add([aside(record.name, blamed, error.reason)])
-            self._metrics.set_aside.labels(record.name).inc()
+            self._metrics.quarantined.labels(record.name).inc()
             return
         LOG.error("%s: it restarts there with empty state", error, extra={"query": record.name})
         last = self._journal.queries.get(record.name).next - 1

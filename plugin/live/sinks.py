@@ -222,7 +222,7 @@ class Sinks:
 
     def gauges(self) -> Iterable[GaugeMetricFamily]:
         """How many matches wait for each sink, and whether it fails."""
-        waiting = gauge("sink_waiting", "Matches not delivered yet.", labels=("query", "sink"))
+        waiting = gauge("sink_lag_matches", "Matches not delivered yet.", labels=("query", "sink"))
         failing = gauge("sink_failing", "1 while the receiver does not confirm.", labels=("query", "sink"))
         for row in self._journal.sinks.all():
             waiting.add_metric([row.query, row.name], self._journal.matches.last(row.query) - row.position)

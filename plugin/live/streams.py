@@ -57,7 +57,7 @@ class Push:
     append: Appends
     reading: Reading
     begun: float
-    repeated: int = 0
+    duplicates: int = 0
     """Items that were stored before, and are skipped."""
 
 
@@ -66,8 +66,9 @@ class Pushed:
     """What became of a batch: its events have the offsets first, ..., first + accepted - 1.
 
     late: how many of them are older than the watermark; left_out: how many a query that reads the stream leaves out,
-    because its language cannot take them (both None for a repeated batch: the first answer said so); rejected: lines
-    and events left out; reasons: the first of them. time: what an event was stamped with on arrival (µs).
+    because its language cannot take them (both None for a batch that was stored before: the first answer said so);
+    rejected: lines and events left out; reasons: the first of them; duplicates: the events of a batch that was stored
+    before. time: what an event was stamped with on arrival (µs).
     """
 
     first: int
@@ -75,7 +76,7 @@ class Pushed:
     late: int | None
     rejected: int
     reasons: tuple[Reason, ...]
-    repeated: bool = False
+    duplicates: int = 0
     time: int | None = None
     left_out: int | None = None
 
@@ -87,7 +88,7 @@ class Streams:
         self._terms = SharedTerms()  # to set up a dictionary for each push takes longer than a small push
         self._journal, self._worker = journal, worker
         self._settings, self._metrics = settings, metrics
-        counters = (metrics.events, metrics.late, metrics.rejected)
+        counters = (metrics.events, metrics.late, metrics.rejected, metrics.rejected_lines)
         self._counters = lru_cache(1024)(lambda iri: tuple(counter.labels(iri) for counter in counters))
 
     def create(self, iri: str, keep: Retention | None = None, mapping: str | None = None) -> StreamRecord:
@@ -120,7 +121,7 @@ class Streams:
     def admit(self) -> None:
         """Raises BusyError when too many events wait: to be called before a body is read."""
         if self._worker.waiting >= self._settings.waiting:
-            self._metrics.refused.inc()
+            self._metrics.backpressure.inc()
             raise BusyError(f"{self._worker.waiting} events wait to be processed: try again later")
 
     def push(
@@ -173,7 +174,7 @@ class Streams:
             told = (*reading.reasons, Reason(f"advance: {reason}"))[:_REASONS]
             advance, reading = None, replace(reading, rejected=reading.rejected + 1, reasons=told)
         append = Appends.of(iri, reading.blob, advance=advance, on_arrival=portion.stamped, session=session)
-        return Push(append, reading, begun, portion.repeated)
+        return Push(append, reading, begun, portion.duplicates)
 
     def check_advance(self, time: int | None) -> None:
         """Raises OxiseqError for a punctuation (µs) from the network that is too far ahead of the clock."""
@@ -208,7 +209,7 @@ class Streams:
             raise RejectedError(f"no event is taken: {self._ahead(last)}", rejected, reasons)
         with self._terms.borrowed() as terms:
             batch = unpack_events([reading.blob], terms).take(np.flatnonzero(kept))
-            return Reading(pack_events(batch, terms), batch.time, rejected, reasons)
+            return Reading(pack_events(batch, terms), batch.time, rejected, reasons, reading.lines)
 
     @property
     def crowded(self) -> bool:
@@ -219,10 +220,11 @@ class Streams:
         """`push` from there on."""
         metrics, reading, iri = self._metrics, push.reading, push.append.stream
         if appended.repeated:
-            metrics.repeated.labels(iri).inc()
-            return Pushed(appended.first, appended.count, None, reading.rejected, reading.reasons, repeated=True)
+            metrics.duplicates.labels(iri).inc()
+            return Pushed(appended.first, appended.count, None, reading.rejected, reading.reasons, appended.count)
         late = 0 if push.append.on_arrival else self._late(iri, appended, reading)
-        for counter, amount in zip(self._counters(iri), (appended.count, late, reading.rejected), strict=True):
+        amounts = (appended.count, late, reading.rejected - reading.lines, reading.lines)
+        for counter, amount in zip(self._counters(iri), amounts, strict=True):
             if amount:
                 counter.inc(amount)
         metrics.push_seconds.observe(time.perf_counter() - push.begun)

@@ -55,7 +55,7 @@ class Subscriptions:
         """There is one more of them. Raises BusyError."""
         with self._lock:
             if self.count >= self.settings.subscribers:
-                self._metrics.turned_away.inc()
+                self._metrics.rejected_readers.inc()
                 raise BusyError(f"there are {self.count} subscribers, the limit: try again later", 5, 503)
             self.count += 1
 
@@ -82,7 +82,7 @@ class Subscriptions:
         with self._lock:
             self.count -= 1
         if behind >= self.settings.recent:
-            self._metrics.cut_off.inc()
+            self._metrics.disconnected.inc()
 
 
 class Subscription:

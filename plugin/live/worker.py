@@ -250,8 +250,8 @@ class Worker:
                     self._work(group, read)
                 emission = self._engine.collected(self._away)
             self._at_hand = ()
-            self._metrics.worked.inc(sum(entry.count for entry in entries))
-            self._metrics.turn_seconds.observe(time.perf_counter() - begun)
+            self._metrics.processed.inc(sum(entry.count for entry in entries))
+            self._metrics.processing_seconds.observe(time.perf_counter() - begun)
             self._count(entries)
             self._lost += [query.name for query in emission.broken]
             self._emit(emission)
@@ -385,7 +385,7 @@ class Worker:
             extra={"query": query.name},
         )
         self._asides.append(aside(query.name, entry, reason))
-        self._metrics.set_aside.labels(query.name).inc()
+        self._metrics.quarantined.labels(query.name).inc()
 
     def _count(self, entries: Sequence[Entry]) -> None:
         done = sum(entry.count for entry in entries if entry.position > self._counted_from)

@@ -227,7 +227,7 @@ def test_the_server_tells_in_the_answer_the_state_and_the_metrics(tmp_path: Path
         status = service.queries.get("pairs")
         assert (status.faults.count, status.faults.first) == (2, (FIRST, SECOND_ONE))
         assert (status.events, status.error, status.doing) == (20, "", "running")
-        assert b'oxiseq_query_left_out_events{query="pairs"} 2.0' in service.metrics.text()
+        assert b'oxiseq_query_ignored_events_total{query="pairs"} 2.0' in service.metrics.text()
         count = len(rows(service, "pairs"))
         assert count == expected() - 17, "the newest instant is open"
     with live(tmp_path) as service:

@@ -186,7 +186,7 @@ def test_an_old_log_that_holds_such_an_entry_stops_nobody(tmp_path: Path, old: i
             headers = {"Content-Type": "application/spaseq-query"}  # to look back passes over it, too
             assert here.ask("POST", "/query", LANGUAGES["spaseq"].encode(), headers)[0] == 200
             assert here.ask("GET", "/queries/spaseq/why?since=2024-01-01T00:00:00Z")[0] == 200
-            assert "oxiseq_set_aside" in here.ask("GET", "/metrics")[1].decode()
+            assert "oxiseq_quarantined_entries" in here.ask("GET", "/metrics")[1].decode()
             still_works(here)
             if again:  # the last of all: it is of today
                 assert here.ask("POST", f"{PATH}?time=arrival", GRAPH, TURTLE)[0] == 200

@@ -133,7 +133,7 @@ def test_ids_go_on_and_what_is_missing_is_what_came_after_the_backup(
     assert some == before[: len(some)]
     assert 0 < len(some) < len(before)
     repeated = push(second, place // SIZE - 1)  # what is in the backup is known again
-    assert repeated["repeated"]
+    assert repeated["duplicates"]
     for number in range(place // SIZE, pushed[0]):
         assert push(second, number)["offsets"]["first"] == number * SIZE
     until_worked(second)

@@ -181,7 +181,7 @@ def settle(server: Asked) -> None:
         now = "".join(
             line
             for line in server.ask("GET", "/metrics")[1].decode().splitlines()
-            if line.startswith(("oxiseq_position", "oxiseq_waiting", "oxiseq_matches_total"))
+            if line.startswith(("oxiseq_log_position", "oxiseq_lag_events", "oxiseq_matches_total"))
         )
         if now == before and server.ask("GET", "/ready")[0] == 200:
             return

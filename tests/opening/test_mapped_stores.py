@@ -147,7 +147,7 @@ def test_rows_over_http(tmp_path: Path, kind: str) -> None:
         assert (told["accepted"], told["rejected"]) == (3, 1)
         assert told["reasons"][0]["line"] == PLACES.get(kind, 5)
         again = httpx.post(url, content=BODIES[kind], headers={"content-type": kind, "idempotency-key": "k"}).json()
-        assert again["repeated"] and httpx.get(url).json()["next"] == 3
+        assert again["duplicates"] and httpx.get(url).json()["next"] == 3
         bad = httpx.post(url, content="[5]", headers={"content-type": "application/json"})
         assert (bad.status_code, bad.json()["rejected"], bad.json()["reasons"][0]["line"]) == (400, 1, 1)
         assert httpx.post(url, content="", headers={"content-type": kind}).json()["accepted"] == 0

@@ -130,7 +130,7 @@ def test_a_batch_id_is_idempotent(address: str, rises: str) -> None:
     key = ("Idempotency-Key", "k1")
     first = told(push(address, 1, 5, key))
     again = told(push(address, 1, 5, key))
-    assert (first["repeated"], again["repeated"]) == (False, True)
+    assert (first["duplicates"], again["duplicates"]) == (0, first["accepted"])
     assert first["offsets"] == again["offsets"]
     told(push(address, 1, 6, key), 409)
 
@@ -301,7 +301,7 @@ def test_a_full_queue_is_a_429(tmp_path: Path) -> None:
         assert ask(address, "PUT", "/queries/q", [SPASEQ], RISES.encode()).status == 200
         refused = push(address, 1, 1)
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")
-        assert b"oxiseq_refused_batches_total 1.0" in ask(address, "GET", "/metrics").body
+        assert b"oxiseq_backpressure_rejected_batches_total 1.0" in ask(address, "GET", "/metrics").body
 
 
 def test_tokens_hold_for_all_routes(tmp_path: Path) -> None:

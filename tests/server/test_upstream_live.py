@@ -175,7 +175,7 @@ def test_on_a_schedule(behind: str, tmp_path: Path) -> None:
             assert time.monotonic() < deadline
         pay(address, 1, "ann", 10)
         assert rows(address, "named", 1) == [("ann", "Anna", "10")]
-        assert b"oxiseq_kb_asked_seconds" in service.metrics.text()
+        assert b"oxiseq_kb_last_query_timestamp_seconds" in service.metrics.text()
 
 
 def test_an_endpoint_that_is_away(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_messages_of_n_quads_hold_whole_events(tmp_path: Path) -> None:
         with opened(place, f"{PATH}/events?session=s&format=nquads&first=2") as again:
             assert told(again)["last"] == 3
             again.send(quads(2) + quads(3) + quads(4))
-            assert [(line["accepted"], line["repeated"]) for line in until(again, 4)] == [(1, 2)]
+            assert [(line["accepted"], line["duplicates"]) for line in until(again, 4)] == [(1, 2)]
 
 
 def test_a_session_goes_on_from_a_request_to_a_socket_and_ends_the_one_before(tmp_path: Path) -> None:

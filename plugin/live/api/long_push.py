@@ -66,7 +66,7 @@ class LongPush:
             ("late", pushed.late or 0),
             ("left_out", pushed.left_out or 0),
             ("rejected", pushed.rejected),
-            ("repeated", push.repeated),
+            ("duplicates", push.duplicates),
         ):
             told[name] = told.get(name, 0) + count
         reasons: list[Reason] = told.setdefault("reasons", [])

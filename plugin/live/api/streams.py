@@ -187,7 +187,7 @@ def pushed_value(pushed: Pushed) -> dict[str, Any]:
         "late": pushed.late,
         "left_out": pushed.left_out,
         "rejected": pushed.rejected,
-        "repeated": pushed.repeated,
+        "duplicates": pushed.duplicates,
         "reasons": [reason.as_data() for reason in pushed.reasons],
         **({} if pushed.time is None else {"time": to_text(pushed.time)}),
     }
