@@ -90,7 +90,7 @@ def stood(address: str, behind: str, rows: int) -> None:
         begun = time.perf_counter()
         refresh(address)
         taken.append(time.perf_counter() - begun)
-    last = httpx.get(f"{address}/queries/q/changes?since={last_id}&limit=100000", timeout=600).json()["changes"]
+    last = httpx.get(f"{address}/queries/q/changes?after={last_id}&limit=100000", timeout=600).json()["changes"]
     assert sum(len(change["added"]) for change in last) == 10 * ROUNDS, last
     direct = best(lambda: rows_of(behind, text))
     print(

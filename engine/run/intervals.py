@@ -494,8 +494,8 @@ class IntervalRun(KbRun):
 
     @property
     def state(self) -> dict[str, int]:
-        """How many rows are kept; and `left_out`."""
-        return {"rows": self.records, "left_out": self.faults.count}
+        """How many rows are kept; and `ignored`."""
+        return {"rows": self.records, "ignored": self.faults.count}
 
     @property
     def records(self) -> int:

@@ -56,7 +56,7 @@ class Stream:
 
         An instant is complete when a later event, `advance` or `close` has passed it; until then a second
         graph of the same time is merged. An event older than the watermark is late: counted by each query
-        (`query.late`) and returned by `query.late_events()`. Raises EventError for what is not RDF.
+        (`query.late_count`) and returned by `query.drain_late_events()`. Raises EventError for what is not RDF.
         """
         with self._feed.lock:
             if isinstance(graph, Mapping):

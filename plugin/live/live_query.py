@@ -70,5 +70,5 @@ class LiveQuery:
 
     @property
     def faults(self) -> Faults:
-        """Events that it cannot read, which it leaves out."""
+        """Events that it ignores because its language cannot take them."""
         return self.run.faults

@@ -281,7 +281,11 @@ class LiveService:
         late = counter(
             "query_late_events", "Events that a query has found late since it began here.", labels=("query",)
         )
-        ignored = counter("query_ignored_events", "Events that a query cannot read and ignores.", labels=("query",))
+        ignored = counter(
+            "query_ignored_events",
+            "Events that a query has ignored because its language cannot take them.",
+            labels=("query",),
+        )
         for name, seen in self.queries.looked().items():
             late.add_metric([name], seen.late)
             ignored.add_metric([name], seen.faults.count)

@@ -65,7 +65,7 @@ class Push:
 class Pushed:
     """What became of a batch: its events have the offsets first, ..., first + accepted - 1.
 
-    late: how many of them are older than the watermark; left_out: how many a query that reads the stream leaves out,
+    late: how many of them are older than the watermark; ignored: how many a query that reads the stream ignores,
     because its language cannot take them (both None for a batch that was stored before: the first answer said so);
     rejected: lines and events left out; reasons: the first of them; duplicates: the events of a batch that was stored
     before. time: what an event was stamped with on arrival (µs).
@@ -78,7 +78,7 @@ class Pushed:
     reasons: tuple[Reason, ...]
     duplicates: int = 0
     time: int | None = None
-    left_out: int | None = None
+    ignored: int | None = None
 
 
 class Streams:
@@ -155,7 +155,7 @@ class Streams:
         Raises BusyError, RejectedError."""
         begun = time.perf_counter()
         self.admit()
-        self.check_advance(advance)
+        self.check_watermark(advance)
         reading = self._not_ahead(read(), on_arrival=on_arrival)
         digest = None if batch_id is None else hashlib.blake2b(body, digest_size=16).digest()
         if former_id is not None and digest is not None and self._journal.log.knows(iri, former_id, digest):
@@ -176,10 +176,10 @@ class Streams:
         append = Appends.of(iri, reading.blob, advance=advance, on_arrival=portion.stamped, session=session)
         return Push(append, reading, begun, portion.duplicates)
 
-    def check_advance(self, time: int | None) -> None:
+    def check_watermark(self, time: int | None) -> None:
         """Raises OxiseqError for a punctuation (µs) from the network that is too far ahead of the clock."""
         if time is not None and (reason := self._ahead(time)):
-            raise OxiseqError(f"advance: {reason}")
+            raise OxiseqError(f"watermark: {reason}")
 
     def _latest(self) -> int | None:
         """The latest time (µs) that is taken; None: any."""
@@ -229,9 +229,9 @@ class Streams:
                 counter.inc(amount)
         metrics.push_seconds.observe(time.perf_counter() - push.begun)
         reasons = reading.reasons + ((Reason(f"{late} late: {LATE}"),) if late else ())
-        left_out, why = self._left_out(iri, reading)
+        ignored, why = self._ignored(iri, reading)
         return Pushed(
-            appended.first, appended.count, late, reading.rejected, reasons + why, time=appended.time, left_out=left_out
+            appended.first, appended.count, late, reading.rejected, reasons + why, time=appended.time, ignored=ignored
         )
 
     def advance(self, iri: str, time: int) -> int:
@@ -265,8 +265,8 @@ class Streams:
         batches = (logged.batch for logged in self._journal.log.read(iri, terms, since=since, until=until))
         return quads_text(batches, terms, format="trig", named=lambda number: named(since + number))
 
-    def _left_out(self, iri: str, reading: Reading) -> tuple[int, tuple[Reason, ...]]:
-        """How many events some query that reads the stream leaves out, and why."""
+    def _ignored(self, iri: str, reading: Reading) -> tuple[int, tuple[Reason, ...]]:
+        """How many events some query that reads the stream ignores, and why."""
         alike = self._worker.readers(iri).fits.values()
         if not alike or not len(reading.time):
             return 0, ()

@@ -105,7 +105,7 @@ class Registered:
             silence = min(_SILENCE, max(left / 2, _LAST))  # half: one that comes late may be followed by as long again
             try:
                 with self._wire.listening(
-                    "queries", self.name, what, params={"since": self.cursor}, patience=silence
+                    "queries", self.name, what, params={"after": self.cursor}, patience=silence
                 ) as reply:
                     gone = None
                     for event in EventSource(reply).iter_sse():

@@ -136,7 +136,7 @@ class ServedStream:
     def advance(self, time: Time) -> None:
         """Punctuation: no event before `time` will come any more (if one does, it is late)."""
         at = to_text(to_microseconds(time))
-        self._wire.send("POST", "streams", self.iri, params={"advance": at}, again=True)
+        self._wire.send("POST", "streams", self.iri, params={"watermark": at}, again=True)
 
     def _repr_html_(self) -> str:
         return html_table(self.iri, [("events", f"{self.events:,}")])

@@ -199,7 +199,7 @@ def test_sinks_and_dead_letters_leave_the_reserve(tmp_path: Path, left: Callable
         left(20)  # the journal may write, and a sink has more to
         for format_ in ("jsonl", "parquet"):
             config = {"kind": "file", "path": format_, "format": format_, "every": "0s"}
-            here.service.sinks.put("spaseq", format_, config, ("house",), since=0)
+            here.service.sinks.put("spaseq", format_, config, ("house",), after=0)
         sinks = here.service.sinks
         eventually(lambda: all("no room on the disk" in each.row.error for each in sinks.all("spaseq")))
         left(None)

@@ -158,13 +158,13 @@ class Baseline:
         eventually(lambda: self._next(FOLLOWED) >= LINES * (half + 1))
         for stream, count in ((S, HALF), (FOLLOWED, LINES)):
             complete = BEGIN + count * (half + 1) * 1_000_000
-            self.ask("POST", f"/streams/{quote(stream, safe='')}?advance={complete}")
+            self.ask("POST", f"/streams/{quote(stream, safe='')}?watermark={complete}")
 
     def matches(self) -> dict[str, list[Any]]:
         """All stored matches by query: id, end and bindings."""
         found = {}
         for name in QUERIES:
-            lines = self.ask("GET", f"/queries/{name}/matches?since=0&limit=10000", accept="application/x-ndjson")
+            lines = self.ask("GET", f"/queries/{name}/matches?after=0&limit=10000", accept="application/x-ndjson")
             time = "end" if name == "absence" and "end" in lines[0] else "at"  # which was the time of the last event
             found[name] = [[each["id"], each[time], _content(each)] for each in lines]
         return found

@@ -227,4 +227,4 @@ def test_a_registered_query_uses_up_too() -> None:
     query = store.register(f"{P} SELECT * FROM STREAM <{S}> {{ {PAIR} }}", language="epsparql", consumption="recent")
     for time, triple in enumerate(["x p a", "a q c", "a q d"], 1):
         store.stream(S).push(" ".join(f"<http://e/{part}>" for part in triple.split()) + " .", time)
-    assert [(m.start_us, m.end_us) for m in query.wait("0s")] == [(1, 2)]
+    assert [(m.start_us, m.end_us) for m in query.poll("0s")] == [(1, 2)]

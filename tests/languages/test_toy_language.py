@@ -167,7 +167,7 @@ def test_a_folder_keeps_it_over_a_restart(query: Path, tmp_path: Path) -> None:
             store.stream(S).push(graph, time)
         store.stream(S).advance(60 * SECOND)
         until = monotonic() + 30
-        while registered.found < len(wanted()) and monotonic() < until:
+        while registered.match_count < len(wanted()) and monotonic() < until:
             sleep(0.01)
         assert told(registered.matches()) == wanted()
 

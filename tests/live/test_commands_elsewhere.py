@@ -232,7 +232,7 @@ def test_tables_are_pushed_by_a_mapping_of_their_own_or_the_streams(server: Serv
     assert f"no event came of {bare}" in oxiseq("push", STREAM, bare, url=url).stderr
     untimed = write(tmp_path, "untimed.json", json.dumps({**given, "time": None}))
     assert "the mapping has no time" in oxiseq("push", STREAM, lines, "-m", untimed, url=url).stderr
-    watched = oxiseq("watch", "paid", "--since", "0", "--limit", "3", url=url).stdout.splitlines()
+    watched = oxiseq("watch", "paid", "--after", "0", "--limit", "3", url=url).stdout.splitlines()
     assert [json.loads(row)["bindings"]["paid"]["value"] for row in watched] == ["1", "4", "5"]
 
 
@@ -242,7 +242,7 @@ def test_sinks_are_put_listed_shown_and_deleted(server: ServeProcess, tmp_path: 
     oxiseq("push", STREAM, write(tmp_path, "events.nq", events(0, 3)), url=url)
     settings = write(tmp_path, "file.toml", 'kind = "file"\npath = "paid.jsonl"\ntemplate = "{?paid}"\n')
     assert oxiseq("queries", "sink", "list", "sold", url=url).stdout == ""
-    put = oxiseq("queries", "sink", "put", "sold", "log", settings, "--since", "0", url=url)
+    put = oxiseq("queries", "sink", "put", "sold", "log", settings, "--after", "0", url=url)
     assert put.exit_code == 0, put.stderr
     end = time.monotonic() + 60
     while True:
@@ -298,7 +298,7 @@ def test_watching_goes_on_behind_the_last_match_after_a_kill(server: ServeProces
 def test_watching_a_query_that_is_deleted_ends_with_an_error(server: ServeProcess, tmp_path: Path) -> None:
     url = server.address
     oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
-    command = [sys.executable, "-m", "oxiseq", "watch", "paid", "--since", "0", "--url", url]
+    command = [sys.executable, "-m", "oxiseq", "watch", "paid", "--after", "0", "--url", url]
     environment = {**os.environ, "OXISEQ_TOKEN": TOKEN}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as watch:
         assert watch.stdout is not None

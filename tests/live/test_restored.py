@@ -53,7 +53,7 @@ def matches(server: ServeProcess) -> list[str]:
     found: list[str] = []
     while True:
         status, content = server.ask(
-            "GET", f"/queries/rises/matches?since={len(found)}", headers={"Accept": "application/x-ndjson"}
+            "GET", f"/queries/rises/matches?after={len(found)}", headers={"Accept": "application/x-ndjson"}
         )
         assert status == 200, content
         if not content:

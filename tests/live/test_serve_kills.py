@@ -126,7 +126,7 @@ def all_matches(server: Asked, query: str) -> dict[int, dict[str, Any]]:
     """Id → bindings, by pages."""
     found: dict[int, dict[str, Any]] = {}
     while True:
-        status, body = server.ask("GET", f"/queries/{query}/matches?since={len(found)}&limit=500")
+        status, body = server.ask("GET", f"/queries/{query}/matches?after={len(found)}&limit=500")
         assert status == 200, body
         rows = json.loads(body)["results"]["bindings"]
         if not rows:
@@ -169,7 +169,7 @@ def finish(server: Asked) -> None:
     """No event will come any more."""
     for iri in (POWER, DOORS, ALARMS):
         settle(server)
-        status, body = server.ask("POST", f"{stream_path(iri)}?advance={quote(AFTER_ALL)}")
+        status, body = server.ask("POST", f"{stream_path(iri)}?watermark={quote(AFTER_ALL)}")
         assert status == 200, body
     settle(server)
 

@@ -42,7 +42,7 @@ def _found(store: Any, query: Any, count: int) -> list[tuple[str, str, str]]:
     store.advance(1_000_000_000)
     end = time.monotonic() + 60
     while len(query.matches()) < count and time.monotonic() < end:
-        query.wait("1s")
+        query.poll("1s")
     return [(m["x"].value, m["a"].value, m["b"].value) for m in query.matches()]
 
 

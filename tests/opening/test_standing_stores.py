@@ -47,12 +47,12 @@ def test_a_snapshot_and_then_what_comes_and_goes(store: Any) -> None:
     insert(store, ":a :knows :c")
     change = next(query.changes(timeout="30s"))
     assert told(change) == ([{"who": E + "a", "n": "1"}], [{"who": E + "a", "n": "2"}])
-    assert list(query.changes(timeout="50ms")) == [] == query.take()
+    assert list(query.changes(timeout="50ms")) == [] == query.poll()
     insert(store, ":d :knows :c")
-    (taken,) = query.take()
+    (taken,) = query.poll()
     assert told(taken) == ([], [{"who": E + "d", "n": "1"}]) and taken.number > change.number
-    assert [each.number for each in query.take(since=snapshot.number)] == [change.number, taken.number]
-    assert [each.number for each in query.changes(since=change.number, timeout="50ms")] == [taken.number]
+    assert [each.number for each in query.poll(after=snapshot.number)] == [change.number, taken.number]
+    assert [each.number for each in query.changes(after=change.number, timeout="50ms")] == [taken.number]
     assert [each.name for each in store.standing] == ["friends"]
     query.close()
 
@@ -76,12 +76,12 @@ def test_changes_add_up(store: Any) -> None:
     query = store.register(ROWS, language="sparql")
     seen: list[StoreChange] = []
     snapshot = query.snapshot()
-    listening = query.on_change(seen.append, since=snapshot.number)
+    listening = query.on_change(seen.append, after=snapshot.number)
     for number in range(20):
         insert(store, f":p{number % 5} :knows :q{number}", f':p{number % 3} :name "n{number % 4}"')
     store.update(f"PREFIX : <{E}> DELETE WHERE {{ :p1 :knows ?x }}")
     sums = Counter(map(key, snapshot.rows))
-    for change in query.take():
+    for change in query.poll():
         sums.update(map(key, change.added))
         sums.subtract(map(key, change.removed))
     assert +sums == Counter(map(key, query.snapshot().rows)) and min(sums.values()) >= 0

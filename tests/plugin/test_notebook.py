@@ -89,7 +89,7 @@ def test_a_view_is_drawn_anew_while_events_come(monkeypatch: pytest.MonkeyPatch)
     drawn = len(notebook.shown)
     time.sleep(0.05)
     assert len(notebook.shown) == drawn  # nothing has come
-    assert [str(m["second"].value) for m in query.wait("0s")] == ["30", "400", "5000"]  # they are still there
+    assert [str(m["second"].value) for m in query.poll("0s")] == ["30", "400", "5000"]  # they are still there
     query.close()
     wait(lambda: "ended" in notebook.shown[-1])
 
@@ -191,14 +191,14 @@ def test_what_has_been_found_is_taken_at_once() -> None:
     query = store.register(QUERY)
     assert len(query.matches()) == 0
     store.stream(S).extend([paid(3, 1), paid(30, 2), paid(400, 3), paid(5000, 4), paid(60000, 5)])
-    first = next(query.wait("0s", idle=None))
-    taken = query.matches(since=query.cursor)
+    first = next(query.poll("0s", idle=None))
+    taken = query.matches(after=query.cursor)
     assert [first["second"].value, *(match["second"].value for match in taken)] == ["30", "400", "5000"]  # type: ignore[union-attr]
     assert taken.to_arrow().column("second").to_pylist() == [400, 5000] and taken.events == 5
-    assert len(query.matches(since=3)) == 0  # 5 s is not complete yet
+    assert len(query.matches(after=3)) == 0  # 5 s is not complete yet
     store.advance(6_000_000)
-    assert [(match.id, match.at_us) for match in query.matches(since=3)] == [(4, 5_000_000)]
-    assert [match.id for match in query.matches(since=1, limit=2)] == [2, 3]
+    assert [(match.id, match.at_us) for match in query.matches(after=3)] == [(4, 5_000_000)]
+    assert [match.id for match in query.matches(after=1, limit=2)] == [2, 3]
 
 
 def test_other_languages_hand_out_matches_alike() -> None:
@@ -256,7 +256,7 @@ def test_a_query_shows_no_internals() -> None:
     store.stream(S).extend([paid(3, 1), paid(30, 2), paid(4, 3)])
     names = [each.text for each in ElementTree.fromstring(query._repr_html_()).findall("table/tr/th")]
     assert names == ["reads", "events", "late", "matches", "memory"]
-    (match,) = query.wait("0s")
+    (match,) = query.poll("0s")
     table = ElementTree.fromstring(match._repr_html_())  # type: ignore[union-attr]
     cells = {row[0].text: row[1].text for row in table.findall("tr")}
     assert cells["?who"] == "http://example.org/ann" and cells["A"] == "1970-01-01T00:00:01Z"

@@ -112,7 +112,7 @@ def test_a_registered_query() -> None:
     stream = store.stream(S)
     for time, graph in (at(1, 5), at(2, 6), at(3, 7)):
         stream.push(graph, time)
-    found = [(m.at_us, m.start_us, m.end_us) for m in query.wait("1s")]
+    found = [(m.at_us, m.start_us, m.end_us) for m in query.poll("1s")]
     assert found == [(2, 1, 2), (3, 1, 3), (3, 2, 3)]
     assert query.state["mappings"] == 6
 
@@ -129,7 +129,7 @@ def test_results_feed_a_stream() -> None:
     for time, graph in (at(1, 5), at(2, 6)):
         store.stream(S).push(graph, time)
     store.advance(50)
-    assert values(query.wait("1s"), "b") == [(1, "5"), (2, "6")]
+    assert values(query.poll("1s"), "b") == [(1, "5"), (2, "6")]
 
 
 def test_the_knowledge_base_changes() -> None:
@@ -145,7 +145,7 @@ def test_the_knowledge_base_changes() -> None:
     store.add(Quad(name.subject, name.predicate, Literal("new"), name.graph_name))
     store.stream(S).push(at(3, 6)[1], 3)
     store.advance(4)
-    assert values(query.wait("1s"), "n") == [(1, "old"), (3, "new"), (3, "new")]
+    assert values(query.poll("1s"), "n") == [(1, "old"), (3, "new"), (3, "new")]
 
 
 # --- the command line -----------------------------------------------------------------------------

@@ -126,7 +126,7 @@ def lived(text: str, language: str, report: str, times: Iterable[int]) -> list[t
     for time in times:
         store.stream(S).push(f"<http://e/a> <http://e/p> {time} .", time)
     store.advance(10_000)
-    return sorted((a.at_us, a["o"].value) for a in query.wait("0s"))
+    return sorted((a.at_us, a["o"].value) for a in query.poll("0s"))
 
 
 @drawn(40)

@@ -266,7 +266,7 @@ def test_who_may_push_may_make_the_stream_and_say_no_more_of_it(served: Served) 
     path = at("streams", f"{EX}plant/1")
     assert served.status("PUT", path, token) == 200
     assert served.status("POST", f"{path}?time=1", token, f"<{A}> <{A}> 1 .", TURTLE) == 200
-    assert served.status("POST", f"{path}?advance=5", token) == 200
+    assert served.status("POST", f"{path}?watermark=5", token) == 200
     assert served.status("PUT", path, token, '{"keep": {"count": 0}}') == 403
     assert served.status("DELETE", path, token) == 403
     assert served.status("GET", f"{path}/events", token) == 403

@@ -85,7 +85,7 @@ def test_a_full_disk(full: tuple[str, LiveService]) -> None:
     for number in range(accepted, accepted + 20):
         while push(address, number) != 200:
             pass
-    assert ask(address, "POST", f"{POWER}?advance={10**15}").status == 200
+    assert ask(address, "POST", f"{POWER}?watermark={10**15}").status == 200
     while json.loads(ask(address, "GET", "/queries/high").body)["matches"]["next"] <= accepted + 20:
         assert service.worker.error is None
     answer = ask(address, "GET", "/queries/high/matches?limit=1000", [("Accept", "text/csv")])

@@ -112,17 +112,17 @@ def test_pages_of_matches_link_to_the_next(address: str, rises: str) -> None:
         push(address, second, watts)
     while told(ask(address, "GET", rises))["matches"]["next"] < first + 3:
         pass
-    seen, target = [], f"{rises}/matches?since={first - 1}&limit=2"
+    seen, target = [], f"{rises}/matches?after={first - 1}&limit=2"
     answer = ask(address, "GET", target)
     seen += told_rows(answer)
     assert len(seen) == 2
     link = answer.headers["link"]
-    assert link == f'<{rises}/matches?since={first + 1}>; rel="next"'
+    assert link == f'<{rises}/matches?after={first + 1}>; rel="next"'
     rest = ask(address, "GET", link[1 : link.index(">")])
     assert "link" not in rest.headers
     assert len(told_rows(rest)) >= 1
-    assert told_rows(ask(address, "GET", f"{rises}/matches?since=999999")) == []
-    for wrong in ("since=x", "since=-1", "limit=1.5", "since=1&since=2", "since=99999999999999999999999"):
+    assert told_rows(ask(address, "GET", f"{rises}/matches?after=999999")) == []
+    for wrong in ("after=x", "after=-1", "limit=1.5", "after=1&after=2", "since=1", "after=99999999999999999999999"):
         told(ask(address, "GET", f"{rises}/matches?{wrong}"), 400)
 
 
@@ -146,7 +146,7 @@ def test_events_are_stamped_when_they_arrive(address: str, rises: str) -> None:
         pass  # nothing later comes: the instant is complete by itself
     assert [row["after"]["value"] for row in rows] == ["300"]
     event = f"<{EX}h> <{EX}watts> 5 ."
-    told(ask(address, "POST", f"{PATH}?time=arrival&advance=5", [TURTLE], event.encode()), 400)
+    told(ask(address, "POST", f"{PATH}?time=arrival&watermark=5", [TURTLE], event.encode()), 400)
     told(ask(address, "POST", f"{PATH}?time=arrival", [("Content-Type", "application/n-quads")], b""), 400)
 
 
@@ -271,7 +271,7 @@ def test_live_readers_get_matches_and_comments(address: str, rises: str) -> None
         seen.append(response.readline())
     connection.close()
     again = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
-    again.request("GET", f"{rises}/matches?since=99", headers={**headers, "Last-Event-ID": str(number - 1)})
+    again.request("GET", f"{rises}/matches?after=99", headers={**headers, "Last-Event-ID": str(number - 1)})
     lines = iter(again.getresponse().readline, b"")
     assert f"id: {number}\n".encode() in (next(lines) for _ in range(10))
     again.close()

@@ -77,7 +77,7 @@ def in_front(url: str, folder: Path, refresh: float | None = None) -> Iterator[t
 def pay(address: str, time: int, who: str, sum: int) -> None:
     """A payment, and nothing before it will come."""
     body = f"<{EX}{who}> <{EX}paid> {sum} .".encode()
-    assert ask(address, "POST", f"{PAID}?time={time}&advance={time + 1}", [TURTLE], body).status == 200
+    assert ask(address, "POST", f"{PAID}?time={time}&watermark={time + 1}", [TURTLE], body).status == 200
 
 
 def rows(address: str, query: str, count: int) -> list[tuple[str, ...]]:

@@ -148,7 +148,7 @@ def test_matches_come_with_their_ids_and_go_on_after_one(tmp_path: Path) -> None
         assert {each["event"] for each in found} == {"match"}
         assert [each["data"]["bindings"]["n"]["value"] for each in found] == ["0", "1", "2", "3", "4"]
         assert [each["data"]["id"] for each in found] == [1, 2, 3, 4, 5]
-        for again, header in ((f"{MATCHES}?since=3", {}), (MATCHES, {"Last_Event_ID": "3"})):
+        for again, header in ((f"{MATCHES}?after=3", {}), (MATCHES, {"Last_Event_ID": "3"})):
             with opened(place, again, **header) as later:
                 assert [told(later).get("id") for _ in range(3)] == [None, 4, 5]
 
@@ -201,7 +201,7 @@ def test_a_reader_that_says_anything_is_shown_out(tmp_path: Path) -> None:
         ("/streams/http%3A%2F%2Fnone%2F/events", 404),
         (f"{PATH}/events?format=turtle", 400),
         (f"{PATH}/events?first=x", 400),
-        (f"{MATCHES}?since=x", 400),
+        (f"{MATCHES}?after=x", 400),
         ("/queries/each/other", 404),
     ],
 )

@@ -64,7 +64,7 @@ class LongPush:
         for name, count in (
             ("accepted", pushed.accepted),
             ("late", pushed.late or 0),
-            ("left_out", pushed.left_out or 0),
+            ("ignored", pushed.ignored or 0),
             ("rejected", pushed.rejected),
             ("duplicates", push.duplicates),
         ):

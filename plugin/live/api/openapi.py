@@ -120,7 +120,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         offsets=_object(("first", "next"), first=_COUNT, next=_COUNT),
         accepted=_COUNT,
         late={"type": ["integer", "null"]},
-        left_out={"type": ["integer", "null"]},
+        ignored={"type": ["integer", "null"]},
         rejected=_COUNT,
         duplicates=_COUNT,
         advanced={"type": "boolean"},
@@ -134,7 +134,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         "type": "object",
         "required": ["kind"],
         "properties": {
-            "since": _COUNT
+            "after": _COUNT
             | {"description": "Begin after the match with this id. Default: from now on; 0: all that are kept."}
         },
         "oneOf": [kind.schema() for kind in KINDS.values()],
@@ -201,7 +201,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         feeds={"type": ["string", "null"]},
         events=_COUNT,
         late=_COUNT,
-        left_out=_object(count=_COUNT, first=_TEXTS),
+        ignored=_object(count=_COUNT, first=_TEXTS),
         lag={"type": ["integer", "null"], "description": "Events that wait for it; null: it does not run."},
         omitted=_OMITTED,
         resets=_RESETS,

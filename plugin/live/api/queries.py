@@ -162,7 +162,7 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
         "feeds": status.feeds,
         "events": status.events,
         "late": status.late,
-        "left_out": {"count": status.faults.count, "first": list(status.faults.first)},
+        "ignored": {"count": status.faults.count, "first": list(status.faults.first)},
         "omitted": {"count": status.omitted.count, "last": list(status.omitted.last)},
         "lag": status.lag,
         "matches": {"first": record.first, "next": record.next},
