@@ -175,19 +175,19 @@ class ServeSettings:
         "DURATION",
         type=Duration(),
     )
-    state_records: int = _setting(
+    max_state_records: int = _setting(
         0,
         "The most records of a query's running state, unless the query sets it; 0: no limit.",
         "N",
         type=click.IntRange(min=0),
     )
-    state_bytes: int = _setting(
+    max_state_bytes: int = _setting(
         1 << 30, "The most memory of a query's running state; 0: no limit.", "BYTES", type=click.IntRange(min=0)
     )
-    on_budget: Literal["fail", "reset"] = _setting(
+    on_state_limit: Literal["fail", "drop"] = _setting(
         "fail",
-        "When the state exceeds its limit: fail stops the query, reset drops its partial matches and continues.",
-        type=click.Choice(["fail", "reset"]),
+        "When the state exceeds its limit: fail stops the query, drop discards its partial matches and continues.",
+        type=click.Choice(["fail", "drop"]),
     )
     instant_matches: int = _setting(
         SERVED.matches,

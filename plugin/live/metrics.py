@@ -38,7 +38,9 @@ class Metrics:
         )
         self.processed = self._counter("oxiseq_processed_events", "Events that the queries have processed.")
         self.matches = self._counter("oxiseq_matches", "Matches found and stored.", "query")
-        self.resets = self._counter("oxiseq_query_resets", "Times that a query has discarded its state.", "query")
+        self.state_drops = self._counter(
+            "oxiseq_query_state_drops", "Times that a query has dropped its state.", "query"
+        )
         self.quarantined = self._counter(
             "oxiseq_quarantined_entries", "Entries of the log that a query has quarantined and skips.", "query"
         )

@@ -87,5 +87,5 @@ def is_whole(journal: Journal, record: QueryRecord, query: LiveQuery) -> bool:
         record.begun is not None
         and journal.log.reaches(query.shape.reads, record.begun)
         and not query.run.reads_kb
-        and query.watch.budget.policy != "reset"
+        and query.watch.budget.policy != "drop"
     )

@@ -519,7 +519,7 @@ class Worker:
                     self._engine.remove(query)
                 self._metrics.failures.labels(query.name).inc()
             else:
-                self._metrics.resets.labels(query.name).inc()
+                self._metrics.state_drops.labels(query.name).inc()
 
     # --- changes of what is at work -----------------------------------------------------------------
 

@@ -46,7 +46,7 @@ def test_why_says_what_it_cannot_do(folder: Path) -> None:
     assert oxiseq("why", folder / "jumps.spaseq").exit_code == 2
     refused = oxiseq("why", folder / "jumps.spaseq", "-s", folder / "payments.nq", "-k", folder / "nowhere.nq")
     assert refused.exit_code == 1 and "nowhere.nq" in refused.stderr
-    refused = oxiseq("why", folder / "jumps.spaseq", "-s", folder / "payments.nq", "--at", 5)
+    refused = oxiseq("why", folder / "jumps.spaseq", "-s", folder / "payments.nq", "--evaluation-times", 5)
     assert refused.exit_code == 1 and "is for RSP-QL, SPECTRA, RSEP-QL" in refused.stderr
 
 
@@ -105,7 +105,7 @@ def test_why_of_queries_over_windows_and_of_intervals(folder: Path) -> None:
         files = oxiseq("why", text, "-s", folder / "payments.nq")
         assert files.exit_code == 0, files.stderr
         assert f"  {part}: " in files.stdout and "without a filter, FILTER(?n > 1000)" in files.stdout
-    at = oxiseq("why", window, "-s", folder / "payments.nq", "--at", BEGIN_MICROSECONDS, "--json")
+    at = oxiseq("why", window, "-s", folder / "payments.nq", "--evaluation-times", BEGIN_MICROSECONDS, "--json")
     assert json.loads(at.stdout)["at"] == BEGIN_MICROSECONDS
     logged = oxiseq("why", ever, "-l", log(folder), "--json")
     assert json.loads(logged.stdout)["stopped"] == "FILTER(?n > 1000)"

@@ -206,7 +206,7 @@ def test_what_is_said_twice_must_agree() -> None:
     with pytest.raises(oxiseq.OxiseqError, match="the query says CONSUME RECENT"):
         oxiseq.run(text, {S: []}, language="epsparql", consumption="CHRONOLOGICAL")
     with pytest.raises(oxiseq.OxiseqError, match="RSEP-QL: a query of EP-SPARQL has none"):
-        oxiseq.run(f"{P} SELECT * {{ {PAIR} }}", {S: []}, language="epsparql", report="RSTREAM")  # type: ignore[call-overload]
+        oxiseq.run(f"{P} SELECT * {{ {PAIR} }}", {S: []}, language="epsparql", stream_operator="RSTREAM")  # type: ignore[call-overload]
     with pytest.raises(oxiseq.QueryError, match="a path of any length does not show"):
         oxiseq.run(f"{P} SELECT * {{ ?x :p+ ?y }}", {S: []}, language="epsparql", consumption="RECENT")
 

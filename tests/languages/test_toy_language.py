@@ -141,7 +141,7 @@ def test_it_is_translated_and_others_are_not_translated_to_it(query: Path) -> No
 
 def test_options_of_other_languages_are_refused(query: Path) -> None:
     with pytest.raises(oxiseq.OxiseqError, match=r"the option report is for .*: a query of Then has none"):
-        oxiseq.run(query, {S: []}, report="RSTREAM")
+        oxiseq.run(query, {S: []}, stream_operator="RSTREAM")
 
 
 def test_a_store_has_it_at_work(query: Path) -> None:

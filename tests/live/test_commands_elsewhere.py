@@ -111,18 +111,18 @@ def test_queries_are_registered_with_all_their_options_and_replaced(server: Serv
         f"S={STREAM}",
         "--origin",
         "2026-11-20",
-        "--state-records",
+        "--max-state-records",
         "100",
-        "--on-budget",
-        "reset",
+        "--on-state-limit",
+        "drop",
     )
     assert oxiseq("queries", "register", pairs, "--name", "pairs", *given, url=url).exit_code == 0
     shown = json.loads(oxiseq("queries", "show", "pairs", url=url).stdout)
-    assert (shown["reads"], shown["origin"], shown["state_records"], shown["on_budget"]) == (
+    assert (shown["reads"], shown["origin"], shown["max_state_records"], shown["on_state_limit"]) == (
         [STREAM],
         "2026-11-20T00:00:00Z",
         100,
-        "reset",
+        "drop",
     )
     again = oxiseq("queries", "register", pairs, "--name", "pairs", url=url)
     assert again.exit_code == 1 and "409" in again.stderr
@@ -131,8 +131,8 @@ def test_queries_are_registered_with_all_their_options_and_replaced(server: Serv
     assert oxiseq("queries", "register", pairs, "--replace", url=url).exit_code == 2
     over = write(tmp_path, "all.rq", "SELECT ?s { ?s ?p ?o }")
     assert oxiseq("queries", "register", over, "--name", "all", url=url).exit_code == 0
-    refused = oxiseq("queries", "register", pairs, "--report", "rstream", url=url)
-    assert refused.exit_code == 1 and "report is for" in refused.stderr
+    refused = oxiseq("queries", "register", pairs, "--stream-operator", "rstream", url=url)
+    assert refused.exit_code == 1 and "stream_operator is for" in refused.stderr
 
 
 def test_what_the_server_refuses_is_told_with_its_reason(server: ServeProcess, tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def test_other_languages_hand_out_matches_alike() -> None:
         f"SELECT ?x FROM NAMED WINDOW <http://e/w> ON <{S}> [RANGE PT1S STEP PT1S] "
         "WHERE { WINDOW <http://e/w> { ?x a <http://e/BUY> } }",
         language="rspql",
-        report="RSTREAM",
+        stream_operator="RSTREAM",
     )
     intervals = store.register(f"SELECT ?x FROM STREAM <{S}> {{ ?x a <http://e/BUY> }}", language="epsparql")
     for query in (ceql, windows, intervals):

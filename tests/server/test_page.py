@@ -647,7 +647,7 @@ def test_a_query_is_registered_with_its_options_and_changed_after_a_preview(page
     click(page, "register")
     until(page, "document.getElementById('query-name').textContent === 'versions'")
     record = json.loads(ask(address, "GET", "/queries/versions").body)
-    assert (record["lateness"], record["state_bytes"]) == ("5s", 7 * 1048576)
+    assert (record["lateness"], record["max_state_bytes"]) == ("5s", 7 * 1048576)
     write(page, GOOD.replace("?high > ?low", "?high > 2 * ?low"), "spaseq", "versions")
     click(page, "what-if")
     until(page, "document.getElementById('deploy').hidden === false", 60)

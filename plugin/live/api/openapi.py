@@ -71,7 +71,7 @@ _OMITTED: Final = {
     "description": "Instants left out since the query was beyond a bound there; the last ones, and which bound.",
 }
 
-_RESETS: Final = _object(
+_STATE_DROPS: Final = _object(
     count=_COUNT,
     last={
         "type": ["object", "null"],
@@ -204,7 +204,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         ignored=_object(count=_COUNT, first=_TEXTS),
         lag={"type": ["integer", "null"], "description": "Events that wait for it; null: it does not run."},
         omitted=_OMITTED,
-        resets=_RESETS,
+        state_drops=_STATE_DROPS,
         matches=_object(first=_COUNT, next=_COUNT),
         records={"type": "object", "additionalProperties": _COUNT},
         set_aside=_ASIDE,

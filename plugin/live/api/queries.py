@@ -167,7 +167,7 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
         "lag": status.lag,
         "matches": {"first": record.first, "next": record.next},
         "records": dict(status.state or {}),
-        "resets": {"count": resets.count, "last": last if resets.count else None},
+        "state_drops": {"count": resets.count, "last": last if resets.count else None},
         "set_aside": {"entries": status.set_aside.entries, "events": status.set_aside.events, "last": passed},
         "rebuilt": record.rebuilt or None,
         "error": status.stalled or status.error or None,
@@ -183,7 +183,11 @@ def _options_value(status: QueryStatus) -> dict[str, Any]:
     if record.language == STANDING:
         return {}
     options = status.options
-    held = {"state_records": budget.records or 0, "state_bytes": budget.bytes or 0, "on_budget": budget.policy}
+    held = {
+        "max_state_records": budget.records or 0,
+        "max_state_bytes": budget.bytes or 0,
+        "on_state_limit": budget.policy,
+    }
     values = {o.name: getattr(options, o.name) for o in options_for(record.language, DOORS)} | held
     return {name: None if value is None else OPTIONS[name].kind.write(value) for name, value in values.items()}
 

@@ -51,8 +51,8 @@ async function deploy() {
   if (query?.name !== name) return;
   byId("deploy").disabled = true;
   try {
-    const { lateness, state_records, state_bytes, on_budget } = query;
-    await sendJson("PUT", queryPath(name), { text, language, lateness, state_records, state_bytes, on_budget });
+    const { lateness, max_state_records, max_state_bytes, on_state_limit } = query;
+    await sendJson("PUT", queryPath(name), { text, language, lateness, max_state_records, max_state_bytes, on_state_limit });
     await refresh();
     show(null);
     tell(`${name} has the new text: it matches what is pushed from now on.`, "good");
