@@ -198,8 +198,8 @@ class ContinuousQuery:
             return late_events(late, self._shape.terms, self._shape.vocab)
 
     def why(self, since: Time | None = None, until: Time | None = None, limit: int = SHOWN) -> Why:
-        """Why it matched and why it did not, over the events that its streams keep (`Stream.keep`), with the knowledge
-        base of now; see `oxiseq.Query.why`.
+        """Why it matched and why it did not, over the events that its streams keep (`Stream.retain`), with the
+        knowledge base of now; see `oxiseq.Query.why`.
 
         Raises OxiseqError if none of its streams keeps events; KbError, LimitError.
         """
@@ -211,7 +211,7 @@ class ContinuousQuery:
 
     def matches_at(self, time: Time, offset: int = 0, limit: int = PAGE) -> Matches:
         """Of the matches that end at `time`, `limit` from the one at `offset` on, over the events that its streams keep
-        (`Stream.keep`), with the knowledge base of now; see `oxiseq.Query.matches_at`.
+        (`Stream.retain`), with the knowledge base of now; see `oxiseq.Query.matches_at`.
 
         Raises OxiseqError if none of its streams keeps events; KbError, LimitError.
         """
@@ -226,7 +226,9 @@ class ContinuousQuery:
         kept = {iri: events for iri in self.reads if (events := self._feed.kept(iri)) is not None}
         if not kept:
             streams = " nor ".join(f"<{iri}>" for iri in self.reads)
-            raise OxiseqError(f"no events are kept for {streams}: call store.stream(...).keep(10_000) before they come")
+            raise OxiseqError(
+                f"no events are kept for {streams}: call store.stream(...).retain(10_000) before they come"
+            )
         return kept, self._kb if self._spoken.asks_kb else None
 
     @property
@@ -289,7 +291,7 @@ class ContinuousQuery:
 
     @property
     def failed(self) -> bool:
-        """Whether it has been set aside and gets nothing more, since it was beyond a bound at instant after instant."""
+        """Whether it has been stopped and gets nothing more, since it was beyond a bound at instant after instant."""
         return self._now.omitted.over
 
     @property

@@ -99,10 +99,10 @@ class Stream:
             self._feed.push(self.iri, batch)
             self._terms.collect_if_due()
 
-    def keep(self, events: int) -> None:
+    def retain(self, events: int) -> None:
         """Keep the newest `events` events in memory from now on, for `query.why()`; 0, the default: none. Raises
         ArgumentValueError for less."""
-        self._feed.keep(self.iri, whole_number(events, "events"))
+        self._feed.retain(self.iri, whole_number(events, "events"))
 
     def advance(self, time: Time) -> None:
         """Punctuation: no event before `time` will come (if one does, it is late)."""

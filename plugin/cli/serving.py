@@ -128,8 +128,8 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
     bridges = _bridges(tables.get(BRIDGES, {}), folder)
     settings = LiveSettings(
         subscribers=request.subscribers,
-        idle=seconds(request.idle),
-        keep=request.keep,
+        idle=seconds(request.stream_idle),
+        retention=request.retention,
         ahead=request.max_ahead or None,
         budget=budget,
         bounds=replace(SERVED, matches=request.instant_matches, rows=request.instant_matches),

@@ -161,13 +161,13 @@ class ServeSettings:
         "N",
         type=click.IntRange(min=1),
     )
-    idle: int = _setting(
+    stream_idle: int = _setting(
         "250ms",
         "After this long without events the newest instant counts as complete; 0s: never.",
         "DURATION",
         type=Duration(),
     )
-    keep: int = _setting("1h", "How long new streams keep their events.", "DURATION", type=Duration())
+    retention: int = _setting("1h", "How long new streams keep their events.", "DURATION", type=Duration())
     max_ahead: int = _setting(
         "1d",
         "How far an event's time, or an advance, may be ahead of the server's clock; what is further is rejected. 0s: "

@@ -148,7 +148,7 @@ CREATE TABLE kb_answer (         -- of a knowledge base elsewhere
     f"""
 ALTER TABLE query ADD COLUMN begun INTEGER; -- the log's entry after which it was registered, NULL: not known
 ALTER TABLE query ADD COLUMN rebuilt TEXT NOT NULL DEFAULT ''; -- how its state was rebuilt from the log
-CREATE TABLE set_aside (         -- entries of the log that a query could not work through
+CREATE TABLE set_aside (         -- quarantined: entries of the log that a query could not work through
     query INTEGER NOT NULL,
     position INTEGER NOT NULL,   -- id of the entry
     stream TEXT NOT NULL,

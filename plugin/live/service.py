@@ -163,11 +163,11 @@ class LiveService:
         return False
 
     def health(self) -> dict[str, object]:
-        """What `/ready` says of it: `reason` only where it is not ready; entries that queries have set aside; what is
+        """What `/ready` says of it: `reason` only where it is not ready; entries that queries have quarantined; what is
         wrong with background threads."""
         told: dict[str, object] = {}
         try:
-            told["set_aside"] = self.journal.set_aside.total()
+            told["quarantined"] = self.journal.quarantine.total()
         except JournalError as error:
             return {"reason": str(error)}
         if self.journal.lost:

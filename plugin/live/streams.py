@@ -99,7 +99,7 @@ class Streams:
         except UnknownError:
             if len(self._journal.streams.all()) >= self._settings.streams:
                 raise BoundError(f"there are {self._settings.streams} streams, the limit") from None
-            return self._journal.streams.create(iri, keep or Retention(self._settings.keep), mapping)
+            return self._journal.streams.create(iri, keep or Retention(self._settings.retention), mapping)
         return known if keep is None and mapping is None else self._journal.streams.create(iri, keep, mapping)
 
     def get(self, iri: str) -> StreamRecord:

@@ -44,7 +44,7 @@ class Registered:
 
     @property
     def status(self) -> Mapping[str, Any]:
-        """All that the server says of it now: its state, counts, budget, what was set aside. Raises UnknownError."""
+        """All that the server says of it now: its state, counts, budget, what was quarantined. Raises UnknownError."""
         value: Mapping[str, Any] = self._wire.send("GET", "queries", self.name).json()
         return value
 

@@ -129,9 +129,9 @@ class ServedStream:
         if told["rejected"]:
             raise OxiseqError(f"{told['rejected']} events are not stored: {told['reasons'][0]['reason']}")
 
-    def keep(self, events: int) -> None:
+    def retain(self, events: int) -> None:
         """Keep the newest so many events, however old they are. Raises ArgumentValueError for less than none."""
-        self._wire.send("PUT", "streams", self.iri, json={"keep": {"count": whole_number(events, "events")}})
+        self._wire.send("PUT", "streams", self.iri, json={"retention": {"count": whole_number(events, "events")}})
 
     def advance(self, time: Time) -> None:
         """Punctuation: no event before `time` will come any more (if one does, it is late)."""

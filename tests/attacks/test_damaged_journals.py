@@ -65,8 +65,8 @@ def test_a_damaged_event_costs_itself_alone(tmp_path: Path) -> None:
         assert here.push(EVENTS, 100) == 200
         settled(here)
         assert {here.query(name)["state"] for name in LANGUAGES} == {"running"}
-    with asked(tmp_path) as here:  # the queries had seen it: nothing is set aside
-        assert here.ask("GET", "/ready")[1]["set_aside"] == 0
+    with asked(tmp_path) as here:  # the queries had seen it: nothing is quarantined
+        assert here.ask("GET", "/ready")[1]["quarantined"] == 0
 
 
 def test_damaged_matches_cost_themselves_alone(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_why_tells_and_counts_the_others() -> None:
     assert told.gpms[0].saw == 18
 
 
-def test_what_if_tells_of_both() -> None:
+def test_compare_tells_of_both() -> None:
     draft = QUERY.replace("SEQ", "EQUALS")
     told = oxiseq.Query(QUERY, "epsparql").compare(draft, {STREAM: pairs()})
     assert (told.kept, len(told.lost)) == (0, expected())

@@ -178,11 +178,11 @@ def test_an_old_log_that_holds_such_an_entry_stops_nobody(tmp_path: Path, old: i
             settled(here)
             for name in LANGUAGES:
                 told = here.query(name)
-                assert told["set_aside"]["entries"] == 1
-                assert told["set_aside"]["events"] == (0 if isinstance(old, int) else len(old))
-                assert "outside of the years 1 to 9999" in told["set_aside"]["last"]["reason"]
+                assert told["quarantined"]["entries"] == 1
+                assert told["quarantined"]["events"] == (0 if isinstance(old, int) else len(old))
+                assert "outside of the years 1 to 9999" in told["quarantined"]["last"]["reason"]
             status, told = here.ask("GET", "/ready")
-            assert (status, told["set_aside"]) == (200, len(LANGUAGES))
+            assert (status, told["quarantined"]) == (200, len(LANGUAGES))
             headers = {"Content-Type": "application/spaseq-query"}  # to look back passes over it, too
             assert here.ask("POST", "/query", LANGUAGES["spaseq"].encode(), headers)[0] == 200
             assert here.ask("GET", "/queries/spaseq/why?since=2024-01-01T00:00:00Z")[0] == 200
@@ -193,7 +193,7 @@ def test_an_old_log_that_holds_such_an_entry_stops_nobody(tmp_path: Path, old: i
 
 
 def make_older(path: Path) -> None:
-    """The tables of version 2, which did not know what is set aside, nor what came with later versions."""
+    """The tables of version 2, which did not know what is quarantined, nor what came with later versions."""
     with closing(sqlite3.connect(path)) as connection, connection:
         for table in ("set_aside", "sink", "session"):
             connection.execute(f"DROP TABLE {table}")

@@ -147,7 +147,7 @@ def test_options_of_other_languages_are_refused(query: Path) -> None:
 def test_a_store_has_it_at_work(query: Path) -> None:
     with oxiseq.Store() as store:
         registered, plain = store.register(query), store.register(SPASEQ)
-        store.stream(S).keep(100)
+        store.stream(S).retain(100)
         store.stream(S).extend(events())
         store.advance(60 * SECOND)
         assert told(registered.matches()) == told(plain.matches()) == wanted()
@@ -262,7 +262,7 @@ def test_a_server_takes_it(query: Path, tmp_path: Path) -> None:
         assert (why["language"], why["found"]) == ("then", len(wanted()))
         made_of = client.get("/queries/rises/matches/1/provenance").get_json()
         assert len(made_of["events"]) == 2 and made_of["facts"] == []
-        asked = client.post("/queries/rises/what-if", data=TEXT.replace("10s", "5s"), headers=then).get_json()
+        asked = client.post("/queries/rises/compare", data=TEXT.replace("10s", "5s"), headers=then).get_json()
         assert asked["lost"] and not asked["gained"]
         once = client.post("/query", data=TEXT, headers={**then, "Accept": "application/sparql-results+json"})
         assert len(once.get_json()["results"]["bindings"]) == len(wanted())

@@ -74,7 +74,7 @@ def servers(tmp_path: Path) -> Iterator[list[ServeProcess]]:
     made = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
-        made.append(ServeProcess(tmp_path / name / "data", "--idle", "0s"))
+        made.append(ServeProcess(tmp_path / name / "data", "--stream-idle", "0s"))
     yield made
     for server in made:
         server.close()

@@ -236,7 +236,7 @@ def outcome(folder: Path, sent: list[Batch]) -> dict[str, dict[int, dict[str, An
     """What the matches are in the end; checks what the readers have seen against them."""
     location = folder / "data"
     location.mkdir()
-    server = ServeProcess(location, "--idle", "0s", "--durability", "normal")
+    server = ServeProcess(location, "--stream-idle", "0s", "--durability", "normal")
     try:
         server.start()
         register(server)

@@ -86,7 +86,7 @@ def test_iteration_waits_and_goes_on_behind_the_cursor(store: Any) -> None:
     assert [match.id for match in query.matches(after=1, limit=1)] == [2]
     assert (len(query.matches(after=3)), len(query.matches(limit=0))) == (0, 0)
     for time_ in (second.end, "1970-01-01T00:00:03Z", 2.5):  # a time, as `since` of `why` is
-        with pytest.raises(oxiseq.ArgumentTypeError, match=r"matches\(\): since is int, not"):
+        with pytest.raises(oxiseq.ArgumentTypeError, match=r"matches\(\): after is int, not"):
             query.matches(after=time_)
     with pytest.raises(oxiseq.ArgumentValueError, match="since is a whole number, 0 or more"):
         query.matches(after=-1)
@@ -202,7 +202,7 @@ def test_arguments_that_are_none(store: Any) -> None:
         (lambda: query.matches(limit=-1), "limit is a whole number, 0 or more"),
         (lambda: query.poll(timeout=1), "a duration has a unit"),
         (lambda: store.register(PAIRS, name=""), "name"),
-        (lambda: store.stream(S).keep(-1), "events is a whole number"),
+        (lambda: store.stream(S).retain(-1), "events is a whole number"),
         (lambda: store.register(PAIRS, colour="red"), "there is no option 'colour'"),
     ]
     for call, message in wrong:
@@ -319,7 +319,7 @@ def test_why_is_told_the_same_everywhere(kind: str, tmp_path: Path) -> None:
     events = [(1_000_000 * t, GRAPH.format(t)) for t in range(1, 5)]
     asked: dict[str, Any] = {"since": 1_000_000, "until": 5_000_000, "limit": 2}
     with opened(kind, tmp_path) as store:
-        store.stream(S).keep(100)
+        store.stream(S).retain(100)
         queries = {
             name: store.register(text, language=language, **_named(language))
             for name, (language, text) in QUERIES.items()
@@ -357,4 +357,4 @@ def test_completion_offers_what_is_there_and_nothing_that_only_oxiseq_uses(store
     assert {"query", "update", "load", "quads_for_pattern", "register", "stream"} <= set(dir(store))
     assert {"poll", "matches", "subscribe", "why", "match_count"} <= set(dir(query))
     assert {"snapshot", "changes", "poll", "on_change"} <= set(dir(standing))
-    assert {"push", "extend", "keep"} <= set(dir(store.stream(S)))
+    assert {"push", "extend", "retain"} <= set(dir(store.stream(S)))

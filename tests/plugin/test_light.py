@@ -86,7 +86,7 @@ print(len(list(query.poll("100ms"))))
 
 
 UNNEEDED = (
-    *("api.what_if", "engine.cea", "engine.flow.flow", "engine.rsp", "engine.snapshot", "engine.flow.leaves"),
+    *("api.comparison", "engine.cea", "engine.flow.flow", "engine.rsp", "engine.snapshot", "engine.flow.leaves"),
     *("kb_loader", "languages.ceql", "languages.epsparql", "languages.reasons", "languages.rsp", "mappings"),
 )
 

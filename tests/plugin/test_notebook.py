@@ -125,7 +125,7 @@ def test_why_of_a_running_query_is_why_of_the_events_that_are_kept() -> None:
     events = [paid(3, 1), paid(10, 2), paid(40, 3), paid(7, 4), paid(70, 12)]
     store = oxiseq.Store()
     query = store.register(QUERY)
-    store.stream(S).keep(100)
+    store.stream(S).retain(100)
     store.stream(S).extend(events[:2])
     for time_, graph in events[2:]:
         store.stream(S).push(graph, time_)
@@ -135,14 +135,14 @@ def test_why_of_a_running_query_is_why_of_the_events_that_are_kept() -> None:
     late = query.why(since=4_000_000)  # windows begin at 1 and 11, as those of the query at work
     assert late.found == 0 and [reason.kind for reason in late.reasons] == ["window"]
     assert query.why(until=3_000_000).gpms[0].saw == 2
-    store.stream(S).keep(1)
+    store.stream(S).retain(1)
     assert query.why().gpms[0].saw == 1
     assert len(query.why().matches) == 0
-    store.stream(S).keep(0)
+    store.stream(S).retain(0)
     with pytest.raises(oxiseq.OxiseqError, match=r"no events are kept for <http://example.org/payments>"):
         query.why()
     with pytest.raises(oxiseq.OxiseqError, match="0 or more"):
-        store.stream(S).keep(-1)
+        store.stream(S).retain(-1)
 
 
 def test_why_of_running_queries_of_other_languages() -> None:
@@ -153,7 +153,7 @@ def test_why_of_running_queries_of_other_languages() -> None:
         store = oxiseq.Store()
         names = {"stream_names": {"S": S}} if language == "ceql" else {}
         running = store.register(query, language=language, **names)  # type: ignore[call-overload]
-        store.stream(S).keep(10)
+        store.stream(S).retain(10)
         store.stream(S).extend(events)
         assert running.why() == oxiseq.Query(query, language).why({S: events}, **names)
 
@@ -163,7 +163,7 @@ def test_facts_of_a_running_query_are_those_of_its_store() -> None:
     store.update(f"INSERT DATA {{ GRAPH <http://example.org/people> {{ {KB.rsplit('<', 1)[0]} }} }}")
     named = QUERY.replace("?first }", "?first GRAPH :people { ?who :name ?name } }")
     query = store.register(named)
-    store.stream(S).keep(10)
+    store.stream(S).retain(10)
     store.stream(S).extend([paid(3, 1), paid(30, 2)])
     (match,) = query.why().matches
     assert [fact.object.value for fact in match.facts] == ["Ann <&>"]

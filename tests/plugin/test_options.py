@@ -134,14 +134,14 @@ def test_python_has_them_as_keywords() -> None:
 FLAGS = {
     "run": (QUERY, SOURCES, RUN, HISTORY),
     "why": (QUERY, SOURCES, HISTORY),
-    "what-if": (QUERY, SOURCES, HISTORY),
+    "compare": (QUERY, SOURCES, HISTORY),
 }
 
 
 @pytest.mark.parametrize("command", FLAGS)
 def test_the_command_line_has_them_as_flags(command: str) -> None:
     params = {param.name: param for param in main.commands[command].params}
-    wanted = names(*FLAGS[command]) - ({"limit"} if command in ("run", "what-if") else set())
+    wanted = names(*FLAGS[command]) - ({"limit"} if command in ("run", "compare") else set())
     assert names(QUERY, SOURCES, RUN, STATE, HISTORY) & set(params) == wanted
     for name in wanted:
         assert params[name].opts == [f"--{name.replace('_', '-')}"]

@@ -154,7 +154,7 @@ def test_why_sees_the_later_closes() -> None:
     assert (why.found, why.at) == (2, 14)
 
 
-def test_what_if_compares_the_later_closes() -> None:
+def test_compare_compares_the_later_closes() -> None:
     text = WINDOWS["rspql"].replace("SELECT", "REGISTER RSTREAM <http://e/o> AS SELECT") + " REPORT ON WINDOW CLOSE"
     wide, narrow = text.format("[RANGE 6 SLIDE 2]"), text.format("[RANGE 4 SLIDE 2]")
     found = oxiseq.Query(narrow, "rspql").compare(wide, {S: EVENTS})

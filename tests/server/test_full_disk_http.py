@@ -80,7 +80,7 @@ def test_a_full_disk(full: tuple[str, LiveService]) -> None:
     assert ask(address, "GET", "/queries/high/matches?limit=1", [("Accept", "text/csv")]).status == 200
 
     # room is back: what is old may be deleted
-    keep = json.dumps({"keep": {"count": 3}}).encode()
+    keep = json.dumps({"retention": {"count": 3}}).encode()
     assert ask(address, "PATCH", POWER, [("Content-Type", "application/json")], keep).status == 200
     for number in range(accepted, accepted + 20):
         while push(address, number) != 200:

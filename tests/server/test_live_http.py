@@ -234,11 +234,16 @@ def test_malformed_registrations(address: str, body: bytes) -> None:
 
 
 def test_streams_keep_what_they_are_told(address: str) -> None:
-    made = ask(address, "POST", "/streams", [JSON], json.dumps({"iri": f"{EX}k", "keep": {"count": 5}}).encode())
-    assert told(made, 201)["keep"] == {"for": None, "count": 5}
+    made = ask(address, "POST", "/streams", [JSON], json.dumps({"iri": f"{EX}k", "retention": {"count": 5}}).encode())
+    assert told(made, 201)["retention"] == {"for": None, "count": 5}
     path = made.headers["location"]
     assert told(ask(address, "GET", path))["iri"] == f"{EX}k"
-    for wrong in ({}, {"iri": "no iri"}, {"iri": f"{EX}k", "keep": {"count": -1}}, {"iri": f"{EX}k", "keep": 5}):
+    for wrong in (
+        {},
+        {"iri": "no iri"},
+        {"iri": f"{EX}k", "retention": {"count": -1}},
+        {"iri": f"{EX}k", "retention": 5},
+    ):
         told(ask(address, "POST", "/streams", [JSON], json.dumps(wrong).encode()), 400)
     assert ask(address, "DELETE", path).status == 204
 
@@ -312,7 +317,7 @@ def test_tokens_hold_for_all_routes(tmp_path: Path) -> None:
             target = route.path
             for variable, value in fill.items():
                 target = target.replace(variable, value)
-            reading = route.method == "GET" or route.name in ("queryOnce", "check", "whatIf", "tryMapping")
+            reading = route.method == "GET" or route.name in ("queryOnce", "check", "compare", "tryMapping")
             headers = [SPASEQ] if route.name == "queryOnce" else []
             assert ask(address, route.method, target, headers).status == 401
             with_read = ask(address, route.method, target, [*headers, ("Authorization", "Bearer see")])

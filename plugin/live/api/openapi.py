@@ -16,7 +16,7 @@ from oxiseq.sinks import KINDS
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
-_KEEP: Final = {
+_RETENTION: Final = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
@@ -80,7 +80,7 @@ _STATE_DROPS: Final = _object(
     },
 )
 
-_ASIDE: Final = _object(
+_QUARANTINED: Final = _object(
     ("entries", "events"),
     entries=_COUNT,
     events=_COUNT,
@@ -101,11 +101,11 @@ _ASIDE: Final = _object(
 SCHEMAS: Final[dict[str, Any]] = {
     "Language": {"type": "string"},
     "Stream": _object(
-        ("iri", "first", "next", "keep"),
+        ("iri", "first", "next", "retention"),
         iri=_TEXT,
         first=_COUNT,
         next=_COUNT,
-        keep=_KEEP,
+        retention=_RETENTION,
         mapping=_MAPPING,
         restored=_object(("next", "last"), next=_COUNT, last={"type": ["string", "null"]})
         | {
@@ -114,8 +114,8 @@ SCHEMAS: Final[dict[str, Any]] = {
         },
     ),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
-    "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP, mapping=_MAPPING),
-    "StreamSettings": _object((), keep=_KEEP, mapping=_MAPPING),
+    "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, retention=_RETENTION, mapping=_MAPPING),
+    "StreamSettings": _object((), retention=_RETENTION, mapping=_MAPPING),
     "Pushed": _object(
         offsets=_object(("first", "next"), first=_COUNT, next=_COUNT),
         accepted=_COUNT,
@@ -207,7 +207,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         state_drops=_STATE_DROPS,
         matches=_object(first=_COUNT, next=_COUNT),
         records={"type": "object", "additionalProperties": _COUNT},
-        set_aside=_ASIDE,
+        quarantined=_QUARANTINED,
         lints=_FOUND,
         rebuilt={"type": ["string", "null"], "description": "Whether its state had to be rebuilt, and from what."},
         error={"type": ["string", "null"]},
@@ -273,7 +273,7 @@ SCHEMAS: Final[dict[str, Any]] = {
             last={"type": ["integer", "null"]},
         ),
     ),
-    "WhatIf": _object(
+    "Comparison": _object(
         ("columns", "kept", "gained", "lost", "notes"),
         columns=_TEXTS,
         kept=_COUNT,

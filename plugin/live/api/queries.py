@@ -138,17 +138,17 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
     record = status.record
     resets = status.resets
     last = {"at": to_text(resets.at), "time": to_text(resets.time), "records": resets.records}
-    aside = status.set_aside.last
+    skipped = status.quarantined.last
     passed = (
         None
-        if aside is None
+        if skipped is None
         else {
-            "stream": aside.stream,
-            "first": aside.first,
-            "events": aside.count,
-            "entry": aside.position,
-            "reason": aside.reason,
-            "at": to_text(aside.at),
+            "stream": skipped.stream,
+            "first": skipped.first,
+            "events": skipped.count,
+            "entry": skipped.position,
+            "reason": skipped.reason,
+            "at": to_text(skipped.at),
         }
     )
     return {
@@ -168,7 +168,7 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
         "matches": {"first": record.first, "next": record.next},
         "records": dict(status.state or {}),
         "state_drops": {"count": resets.count, "last": last if resets.count else None},
-        "set_aside": {"entries": status.set_aside.entries, "events": status.set_aside.events, "last": passed},
+        "quarantined": {"entries": status.quarantined.entries, "events": status.quarantined.events, "last": passed},
         "rebuilt": record.rebuilt or None,
         "error": status.stalled or status.error or None,
         "created": to_text(record.created),

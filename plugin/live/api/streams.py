@@ -170,7 +170,7 @@ def stream_value(call: Call, record: StreamRecord) -> dict[str, Any]:
         "iri": record.iri,
         "first": record.first,
         "next": record.next,
-        "keep": {"for": kept, "count": record.keep.count},
+        "retention": {"for": kept, "count": record.keep.count},
         **({"mapping": json.loads(record.mapping)} if record.mapping else {}),
     }
     stood = call.service.resumed.get(record.iri)
@@ -198,19 +198,21 @@ def retention(given: object) -> Retention | None:
     if given is None:
         return None
     if not isinstance(given, dict) or set(given) - {"for", "count"}:
-        raise Problem(400, "malformed keep", 'an object as {"for": "1h", "count": 1000} is expected; both may be null')
+        raise Problem(
+            400, "malformed retention", 'an object as {"for": "1h", "count": 1000} is expected; both may be null'
+        )
     count = given.get("count")
     if count is not None and not (isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 1e12):
-        raise Problem(400, "malformed keep", "count is a whole number from 0 on, or null")
-    return Retention(None if given.get("for") is None else duration_of(given["for"], "keep.for"), count)
+        raise Problem(400, "malformed retention", "count is a whole number from 0 on, or null")
+    return Retention(None if given.get("for") is None else duration_of(given["for"], "retention.for"), count)
 
 
 def settings(given: Mapping[str, Any]) -> tuple[Retention | None, str | None]:
     """How long events are kept, and the mapping as JSON text (None: as before, empty: none from now on). Raises Problem
     400."""
-    if set(given) - {"keep", "mapping"}:
-        raise Problem(400, "unknown members", "keep and mapping can be set")
-    keep = retention(given.get("keep"))
+    if set(given) - {"retention", "mapping"}:
+        raise Problem(400, "unknown members", "retention and mapping can be set")
+    keep = retention(given.get("retention"))
     if "mapping" not in given:
         return keep, None
     if given["mapping"] is None:
