@@ -78,12 +78,12 @@ class Stream:
         check_events(events)
         count = 0
         with self._feed.lock:
-            for batch in batches_of(events, self._terms, on_error, mapping=self.mapping, bad=self._left_out):
+            for batch in batches_of(events, self._terms, on_error, mapping=self.mapping, bad=self._reject):
                 self.push_batch(batch)
                 count += len(batch)
         return count
 
-    def _left_out(self, row: BadRow) -> None:
+    def _reject(self, row: BadRow) -> None:
         self.rejected += 1
 
     @internal
@@ -105,7 +105,7 @@ class Stream:
         self._feed.retain(self.iri, whole_number(events, "events"))
 
     def advance(self, time: Time) -> None:
-        """Punctuation: no event before `time` will come (if one does, it is late)."""
+        """Advances the watermark (punctuation): no event before `time` will come; if one does, it is late."""
         self._feed.punctuate(self.iri, to_microseconds(time))
 
     def _repr_html_(self) -> str:

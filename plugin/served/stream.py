@@ -95,7 +95,7 @@ class ServedStream:
         if session is not None:
             check_name(session, "session")
         terms = TermDictionary()
-        batches = batches_of(events, terms, on_error, mapping=self.mapping, bad=self._left_out)
+        batches = batches_of(events, terms, on_error, mapping=self.mapping, bad=self._reject)
         first = next(batches, None)
         if first is None:
             return 0
@@ -115,7 +115,7 @@ class ServedStream:
         self._send(batch, terms, None)
         return len(batch)
 
-    def _left_out(self, row: BadRow) -> None:
+    def _reject(self, row: BadRow) -> None:
         self.rejected += 1
 
     def _send(self, batch: EventBatch, terms: TermDictionary, key: str | None) -> None:
@@ -134,7 +134,7 @@ class ServedStream:
         self._wire.send("PUT", "streams", self.iri, json={"retention": {"count": whole_number(events, "events")}})
 
     def advance(self, time: Time) -> None:
-        """Punctuation: no event before `time` will come any more (if one does, it is late)."""
+        """Advances the watermark (punctuation): no event before `time` will come; if one does, it is late."""
         at = to_text(to_microseconds(time))
         self._wire.send("POST", "streams", self.iri, params={"watermark": at}, again=True)
 
