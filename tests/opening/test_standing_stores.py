@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -55,6 +56,20 @@ def test_a_snapshot_and_then_what_comes_and_goes(store: Any) -> None:
     assert [each.number for each in query.changes(after=change.number, timeout="50ms")] == [taken.number]
     assert [each.name for each in store.standing] == ["friends"]
     query.close()
+
+
+def test_poll_waits_for_the_next_change_if_there_is_none(store: Any) -> None:
+    query = store.register(COUNTS, language="sparql")
+    before = query.snapshot().number
+    later = threading.Timer(0.2, insert, (store, ":a :knows :b"))
+    later.start()
+    (change,) = query.poll("30s")
+    later.join()
+    assert told(change) == ([], [{"who": E + "a", "n": "1"}]) and query.poll("10ms") == []
+    assert [each.number for each in query.poll("30s", after=before)] == [change.number]
+    insert(store, ":b :knows :c")
+    assert [each.number for each in query.poll("30s", after=change.number)] == [change.number + 1]
+    assert [each.number for each in query.poll()] == [change.number + 1]  # with `after` nothing counts as returned
 
 
 def test_unbound_variables_graphs_and_answers(store: Any) -> None:

@@ -61,7 +61,7 @@ def query(call: Call) -> Response:
     asked = query_of(call.request)
     if asked.default_graphs or asked.named_graphs or asked.union:
         raise Problem(501, "not supported", "a standing query names its graphs by FROM and FROM NAMED")
-    call.check_parameters({"query", *(each.name for each in _AFTER if each.where == "query")})
+    call.check_parameters({"query", "union-default-graph", *(each.name for each in _AFTER if each.where == "query")})
     after = _after(call)
     try:
         name = call.service.standing.unnamed(asked.text)
