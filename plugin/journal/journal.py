@@ -20,7 +20,7 @@ from oxiseq.journal.errors import JournalError, journal_error
 from oxiseq.journal.log import EventLog
 from oxiseq.journal.matches import Found, MatchLog, storing
 from oxiseq.journal.names import last_position
-from oxiseq.journal.quarantine import Quarantine
+from oxiseq.journal.quarantine import QuarantinedEntries
 from oxiseq.journal.queries import Queries
 from oxiseq.journal.reader import Reader
 from oxiseq.journal.recent import Recent
@@ -99,7 +99,7 @@ class Journal:
         self.matches = MatchLog(*parts)
         self.checkpoints = Checkpoints(*parts)
         self.kb_answers = KbAnswers(*parts)
-        self.quarantine = Quarantine(*parts)
+        self.quarantine = QuarantinedEntries(*parts)
         self.sinks = SinkRows(*parts)
 
     def emit(

@@ -41,7 +41,7 @@ class QuarantineCount:
     last: Quarantined | None = None
 
 
-class Quarantine:
+class QuarantinedEntries:
     """Record and report it. Thread-safe."""
 
     def __init__(self, writer: Writer, reader: Reader, clock: Callable[[], int]) -> None:

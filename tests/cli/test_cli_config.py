@@ -30,7 +30,7 @@ def settings(*arguments: str, **environment: str) -> dict[str, object]:
 
 def test_each_source_gives_way_to_the_one_before(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
-    file.write_text('[serve]\nthreads = 3\nmax_rows = 5\nkeep = "2m"\n')
+    file.write_text('[serve]\nthreads = 3\nmax_rows = 5\nretention = "2m"\n')
     found = settings("--config", str(file), "--threads", "9", OXISEQ_THREADS="8", OXISEQ_MAX_ROWS="6")
     assert (found["threads"], found["max_rows"], found["retention"], found["subscribers"]) == (9, 6, "2m", 64)
     assert settings(OXISEQ_CONFIG=str(file))["max_rows"] == 5
@@ -124,7 +124,7 @@ def test_the_server_is_told_durations_and_waits_for_ever_or_without_limit_where_
     assert told.retention == 1
     none = settings_of(serve_command.make_context("serve", [f"{each.split('=')[0]}=0s" for each in given]).params)
     assert tuple(map(seconds, (none.timeout, none.stream_idle, none.upstream_refresh))) == (None, None, None)
-    assert (none.event_triples_for, none.keep) == (0, 0)
+    assert (none.event_triples_for, none.retention) == (0, 0)
     usual = settings_of(serve_command.make_context("serve", []).params)
     assert tuple(map(seconds, (usual.timeout, usual.stream_idle, usual.upstream_refresh))) == (300.0, 0.25, 600.0)
 
