@@ -138,7 +138,7 @@ class Live:
         last = int(batches[-1].time[-1])
         self._stream.advance(last + later + 1)
         self._later += last - START + 2 * WINDOW * SECOND
-        return sum(1 for found in self._queries for _ in found.wait("0s"))
+        return sum(1 for found in self._queries for _ in found.poll("0s"))
 
 
 def textbook(kind: str, queries: int, count: int, tries: int) -> Rival:

@@ -90,7 +90,7 @@ def stood(address: str, behind: str, rows: int) -> None:
         begun = time.perf_counter()
         refresh(address)
         taken.append(time.perf_counter() - begun)
-    last = httpx.get(f"{address}/queries/q/changes?since={last_id}&limit=100000", timeout=600).json()["changes"]
+    last = httpx.get(f"{address}/queries/q/changes?after={last_id}&limit=100000", timeout=600).json()["changes"]
     assert sum(len(change["added"]) for change in last) == 10 * ROUNDS, last
     direct = best(lambda: rows_of(behind, text))
     print(
@@ -133,7 +133,7 @@ def best(work: Callable[[], object]) -> float:
 def push(address: str, events: int, companies: int) -> None:
     """Trades, of which the n-th has the price n."""
     stream = f"{address}/streams/{quote(STREAM, safe='')}"
-    httpx.put(stream, json={"keep": {"for": "1d"}}).raise_for_status()
+    httpx.put(stream, json={"retention": {"for": "1d"}}).raise_for_status()
     for first in range(0, events, 10_000):
         lines = []
         for number in range(first, min(first + 10_000, events)):
@@ -178,7 +178,7 @@ def front(behind: str, journal: Path) -> Iterator[str]:
     """Our server in front of it."""
     port = free_port()
     command = [sys.executable, "-m", "oxiseq", "serve", "--upstream", behind, "--location", str(journal)]
-    command += ["--bind", f"127.0.0.1:{port}", "--upstream-refresh", "0s", "--idle", "0s"]
+    command += ["--bind", f"127.0.0.1:{port}", "--upstream-refresh", "0s", "--stream-idle", "0s"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
             yield wait_for(f"http://127.0.0.1:{port}")

@@ -33,7 +33,7 @@ TRIPLES: Final = InstantBound("triples", "triples that rules derive at one insta
 class InstantBounds:
     """Most of each at one instant; `choices`, `mappings`, `reports` and `steps` have limits
     of their own. `running`: instants left out one
-    after the other until the query is set aside."""
+    after the other until the query is stopped."""
 
     matches: int = 1 << 20
     rows: int = 1 << 20

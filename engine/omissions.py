@@ -1,7 +1,7 @@
 """Instants that are left out for a query, since it is beyond a bound there (bounds.py).
 
 Nothing of such an instant is emitted, the state goes on as documented in docs/explanation/limits.md, and an
-`InstantError` says so. After `running` of them with none answered in between the query is set aside: the error is
+`InstantError` says so. After `running` of them with none answered in between the query is stopped: the error is
 `final`, and the query gets nothing more.
 """
 
@@ -50,8 +50,8 @@ class Streak(Stateful):
         self.leave_out(bound, error, instant)
 
     def note(self, answered: Iterable[int], left_out: LeftOut, *, final: bool = False) -> int | None:
-        """Instants that are answered and instants that are left out, in order of time, up to the one that sets the
-        query aside, which is returned. `final`: the state that a limit has left cannot be mended."""
+        """Instants that are answered and instants that are left out, in order of time, up to the one that stops the
+        query, which is returned. `final`: the state that a limit has left cannot be mended."""
         if not left_out and not self.running:
             return None
         for time in sorted({*left_out, *answered}):
@@ -69,7 +69,7 @@ class Streak(Stateful):
 
     @property
     def over(self) -> bool:
-        """Whether the query is to be set aside."""
+        """Whether the query is to be stopped."""
         return self.running >= self.bounds.running
 
     def take(self) -> list[InstantError]:
@@ -80,7 +80,7 @@ class Streak(Stateful):
 
 class InstantError(LimitError):
     """A query is beyond a bound at an instant (µs), which is left out for it. `final`: it is one too many, so that the
-    query is set aside. `query` is its name, where it has one."""
+    query is stopped. `query` is its name, where it has one."""
 
     def __init__(self, given: int, limit: int, what: str, bound: str, instant: int, final: bool = False) -> None:
         super().__init__(given, limit, what)
@@ -89,7 +89,7 @@ class InstantError(LimitError):
 
     def __str__(self) -> str:
         of = f" of the query {self.query}" * bool(self.query)
-        ends = "; it is one of several running, so the query is set aside" * self.final
+        ends = "; it is one of several running, so the query is stopped" * self.final
         return f"{super().__str__()}; the instant {to_text(self.instant)}{of} is left out{ends}"
 
     def __reduce__(self) -> tuple[type[InstantError], tuple[object, ...]]:
@@ -98,7 +98,7 @@ class InstantError(LimitError):
 
 @dataclass(frozen=True, slots=True)
 class Omissions:
-    """How many instants were left out for a query, and why the last ones were; `over`: it has been set aside."""
+    """How many instants were left out for a query, and why the last ones were; `over`: it has been stopped."""
 
     count: int = 0
     last: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class Omissions:
 
 
 def raised(errors: Sequence[InstantError]) -> InstantError:
-    """The one of several that says most: that the query is set aside, or what was first."""
+    """The one of several that says most: that the query is stopped, or what was first."""
     return errors[-1] if errors[-1].final else errors[0]
 
 

@@ -15,7 +15,7 @@ from oxiseq.grammar.languages import Syntax, declare, ours
 from oxiseq.grammar.rsp_algebra import RspLanguage, RspQuery
 from oxiseq.grammar.words import CEQL, OVER_WINDOWS, SPASEQ
 
-_AT_INSTANTS: Final = ("report", "at", "consumption")
+_AT_INSTANTS: Final = ("stream_operator", "evaluation_times", "consumption")
 _TABLES: Final = ("type_column", "time_column", "time_unit")
 
 

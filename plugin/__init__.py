@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from oxiseq.matches.match import Match, Positions
     from oxiseq.matches.matches import Matches
     from oxiseq.served.opening import open
-    from oxiseq.sources.left_out import LateWarning
+    from oxiseq.sources.ignored import LateWarning
 
 _HOMES = {
     "ArgumentTypeError": "engine.errors",
@@ -58,7 +58,7 @@ _HOMES = {
     "EventError": "engine.errors",
     "ExtraError": "engine.errors",
     "KbError": "engine.errors",
-    "LateWarning": "sources.left_out",
+    "LateWarning": "sources.ignored",
     "LimitError": "engine.errors",
     "Match": "matches.match",
     "Matches": "matches.matches",

@@ -85,7 +85,7 @@ def push(store: oxiseq.Store, iri: str, arrivals: Sequence[tuple[int, str]]) -> 
 
 def reported(query: Query, live: oxiseq.ContinuousQuery) -> list[Told]:
     """What has come since this was last asked, time standing still."""
-    return [of_match(query, match) for match in live.wait("0s", idle=None)]
+    return [of_match(query, match) for match in live.poll("0s", idle=None)]
 
 
 def prefix(situation: Situation, count: int) -> Arrivals:
@@ -164,7 +164,7 @@ def test_a_store_decides_the_case_in_time(case: Case, size: int) -> None:
         else:
             for iri in case.streams:
                 store.stream(iri).advance(FAR)
-        assert [shown(match) for match in live.wait("0s", idle=None)] == case.results
+        assert [shown(match) for match in live.poll("0s", idle=None)] == case.results
 
 
 # --- random queries -------------------------------------------------------------------------------
@@ -221,8 +221,8 @@ def live_difference(situation: Situation) -> str | None:
             expected = by_reference(query, situation.streams, situation.kb, situation.lateness)
             if expected.ambiguous:
                 return None
-            if live.late != expected.late:
-                return f"{live.late} events were late, not {expected.late}"
+            if live.late_count != expected.late:
+                return f"{live.late_count} events were late, not {expected.late}"
             fault = objects(query, expected, found)
             if fault is not None:
                 return f"at the end: {fault}"
@@ -330,7 +330,7 @@ def chain_by_pushes(store: oxiseq.Store, each: Chain, cuts: Iterable[int]) -> li
     for iri in left:
         store.stream(iri).advance(FAR)
     found = [[of_match(query, match) for match in live.matches()] for query, live in zip(queries, lives, strict=True)]
-    assert [live.late for live in lives] == [0] * len(lives), "an event was late"
+    assert [live.late_count for live in lives] == [0] * len(lives), "an event was late"
     return found
 
 

@@ -111,11 +111,11 @@ def by_pushes(query: Query, situation: Situation, together: bool) -> list[Answer
             store.stream(each).extend(events)
             events.clear()
         if number in situation.pauses:
-            found += live.wait("0s", idle=None)
+            found += live.poll("0s", idle=None)
     for each, events in waiting.items():
         store.stream(each).extend(events)
     live.close()
-    found += live.wait("0s", idle=None)
+    found += live.poll("0s", idle=None)
     return [of_match(query, m) for m in found]
 
 

@@ -191,7 +191,7 @@ def test_registered_queries_page_over_what_streams_keep(tmp_path: Path, tail: st
         with store:
             stream = store.stream(S)
             if isinstance(store, oxiseq.Store):
-                stream.keep(100)
+                stream.retain(100)
             query = store.register(text + ("" if tail else " LIMIT 1"))
             stream.extend(events)
             page = query.matches_at(22_000_000, 1_000_000, 3)

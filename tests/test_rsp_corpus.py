@@ -80,8 +80,8 @@ def test_engine_answers_the_case(case: RspCase) -> None:
         streams=case.streams,
         kb=case.kb or None,
         language=case.language,
-        report=case.report,
-        at=case.instants,
+        stream_operator=case.report,
+        evaluation_times=case.instants,
     )
     found = [
         told(a.at_us, a.start_us, a.end_us, tuple(sorted((v, str(t)) for v, t in a.items() if t is not None)), case)
@@ -96,7 +96,7 @@ def test_engine_fills_the_window(case: RspCase) -> None:
     windows = f"FROM NAMED <http://example.org/S> WIN {case.window} AS <urn:w>"
     text = f"SELECT * {windows} WHERE {{ WINDOW <urn:w> {{ ?s ?p ?o }} }}"
     assert case.instants is not None
-    answers = oxiseq.run(text, streams=case.streams, language="rsepql", at=case.instants)
+    answers = oxiseq.run(text, streams=case.streams, language="rsepql", evaluation_times=case.instants)
     if case.graph is not None:
         assert sorted(f"{a['s']} {a['p']} {a['o']} ." for a in answers) == case.graph
     if case.items is not None:

@@ -32,11 +32,11 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=50, help="events of a push")
     parser.add_argument("--literal", type=int, default=2000, help="bytes of each event's literal")
     parser.add_argument("--connections", type=int, default=80)
-    parser.add_argument("--keep", default="5s", help="for how long the stream keeps events")
+    parser.add_argument("--retention", default="5s", help="for how long the stream keeps events")
     parser.add_argument("--every", type=int, default=100_000, help="events between two lines")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="after which it ends all the same")
     given = parser.parse_args()
-    os.environ["OXISEQ_KEEP"] = given.keep
+    os.environ["OXISEQ_RETENTION"] = given.keep
     with server("own", "normal") as (address, pid):
         control = connect(address)
         assert ask(control, "PUT", "/queries/notes", QUERY.encode(), "application/spaseq-query") == 200

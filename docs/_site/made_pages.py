@@ -91,8 +91,9 @@ def metrics() -> str:
     kinds = {line.split(" ")[2]: line.split(" ")[3] for line in lines if line.startswith("# TYPE")}
     rows = [(f"`{name}`", kinds[name], helps[name]) for name in sorted(helps) if not name.endswith("_created")]
     return (
-        "# Metrics\n\n`GET /metrics`, in Prometheus' text format. `oxiseq_kb_asked_seconds` (when the knowledge base\n"
-        "was last asked, in seconds since 1970) comes with `--upstream`.\n\n" + _table(("metric", "kind", "is"), rows)
+        "# Metrics\n\n`GET /metrics`, in Prometheus' text format. `oxiseq_kb_last_query_timestamp_seconds` (when the\n"
+        "knowledge base was last queried, in seconds since 1970) comes with `--upstream`.\n\n"
+        + _table(("metric", "kind", "is"), rows)
     )
 
 

@@ -187,7 +187,7 @@ class ComposedRun(Stateful):
         self._known[symbol] = self._work[2] = self._rules.settings[c.STATES] = cache.states
 
     over: Final = False
-    """Nothing sets it aside."""
+    """Nothing stops it."""
 
     def take_omitted(self) -> list[InstantError]:
         """None: nothing is listed."""

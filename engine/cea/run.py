@@ -366,7 +366,7 @@ class CeaRun(MatchRunner[k.Memory]):
 
     def _pass_over(self, symbols: NDArray[np.uint64], at: int, instant: int, error: LimitError) -> None:
         """The event at an instant (µs) takes too many steps: no letter reads it. If it has none already, the query is
-        set aside."""
+        stopped."""
         self._note(STEPS, error, instant, final=not symbols[at].any())
         symbols[at] = 0
 

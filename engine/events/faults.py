@@ -1,4 +1,4 @@
-"""Events that a query cannot take: they alone are left out, counted and named.
+"""Events that a query cannot take: they alone are ignored, counted and named.
 
 What makes an event unfit is its language's to say: CEQL takes tuple events only (engine/cea/faults.py), EP-SPARQL only
 events that do not start after they end (engine/intervals/stamps.py). A run lists them as `Run.faults`; the
@@ -49,7 +49,7 @@ class Unfit:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How many events were left out, and of the first ones when, where and why."""
+    """How many events were ignored, and of the first ones when, where and why."""
 
     count: int = 0
     first: tuple[str, ...] = ()
@@ -61,8 +61,8 @@ class Faults:
     @property
     def lines(self) -> tuple[str, ...]:
         """A line for each that is named, and one for the rest."""
-        more = [f"left out: {self.count - len(self.first):,} more"] * (self.count > len(self.first))
-        return (*(f"left out: {fault}" for fault in self.first), *more)
+        more = [f"ignored: {self.count - len(self.first):,} more"] * (self.count > len(self.first))
+        return (*(f"ignored: {fault}" for fault in self.first), *more)
 
 
 NO_FAULTS: Final = Faults()

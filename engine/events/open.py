@@ -102,7 +102,7 @@ def open_events(
     TriG, and RDF messages, and counts them in the reader's `report`; damage of a table is always an error. An empty
     file has no events. `contexts`: those that messages of JSON-LD may name. Raises EventError at once for a file that
     does not exist, cannot be opened or has an unknown ending, and while reading for malformed content. A folder's event
-    tables, as `oxiseq events` writes them, are read one after the other, in order of their names.
+    tables, as `oxiseq import` writes them, are read one after the other, in order of their names.
     """
     file = Path(path)
     if file.is_dir():
@@ -191,7 +191,7 @@ def _open_folder(folder: Path, terms: TermDictionary) -> EventReader:
         reason = "cannot be read: the folder holds no event table (.arrow, .parquet)"
         deeper = next((p for p in sorted(folder.glob("[!._]*/")) if p.is_dir()), None)
         if deeper is not None:
-            reason += f"; folders in it, such as {deeper.name}, are not looked into: `oxiseq events` makes one of them"
+            reason += f"; folders in it, such as {deeper.name}, are not looked into: `oxiseq import` makes one of them"
         raise EventError(str(folder), None, reason)
     report = ReadReport(str(folder), sum(p.stat().st_size for p in files))
     for one, other in _equal(files):

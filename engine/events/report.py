@@ -20,8 +20,9 @@ class ReadReport:
     """The running account of one file; a reader changes it as it continues.
 
     events, quads: events returned so far; quads read from RDF text, or triples of a table. skipped: lines,
-    triples and events left out; errors: the first ten of them. bytes_read of bytes_total: how far the reader
-    is, in bytes of the file (compressed ones where it is compressed), for a progress bar.
+    triples and events left out; lines: how many of those are lines of a text; errors: the first ten. bytes_read of
+    bytes_total: how far the reader is, in bytes of the file (compressed ones where it is compressed), for a progress
+    bar.
     """
 
     file: str
@@ -30,6 +31,7 @@ class ReadReport:
     events: int = 0
     quads: int = 0
     skipped: int = 0
+    lines: int = 0
     errors: list[EventError] = field(default_factory=list)
     told: Callable[[EventError], object] | None = None
     """Called with each fault that is left out."""

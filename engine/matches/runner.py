@@ -53,7 +53,7 @@ class MatchRunner(Stateful, Generic[M]):
 
     @property
     def over(self) -> bool:
-        """Whether the query is to be set aside."""
+        """Whether the query is to be stopped."""
         return bool(self._omitted) and self._omitted[-1].final
 
     def _note(self, bound: InstantBound, given: int | LimitError, instant: int, *, final: bool = False) -> None:

@@ -1,6 +1,6 @@
 """Watermarks: up to when each stream is complete, and which events are late (semantics.md 2.7).
 
-A stream's watermark is the largest time seen minus the allowed lateness, advanced also by explicit punctuation. An
+A stream's watermark is the largest time seen minus the lateness, advanced also by explicit punctuation. An
 event older than it is late; events before the watermarks of all streams are complete. Those that wait until then are in
 waiting.py.
 """

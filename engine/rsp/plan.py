@@ -210,14 +210,16 @@ class _Compiler:
     def _report(self) -> Report:
         given, written = self.options.report, self.query.report
         if given is not None and written is not None and given is not written:
-            raise ArgumentValueError(f"the query says REGISTER {written.value}, but report={given.value} is given")
+            raise ArgumentValueError(
+                f"the query says REGISTER {written.value}, but stream_operator={given.value} is given"
+            )
         usual = Report.RSTREAM if self.query.language == "rsepql" else Report.ISTREAM
         return written or given or usual
 
     def _rhythm(self) -> Rhythm:
         query, instants = self.query, self.options.instants
         if query.when is not None and instants is not None:
-            raise ArgumentTypeError("the query says when it is answered (REPORT): leave out at")
+            raise ArgumentTypeError("the query says when it is answered (REPORT): leave out evaluation_times")
         if query.consume is not None and self.options.consume not in (None, query.consume):
             raise ArgumentTypeError(f"the query says CONSUME {query.consume.value}: leave out consumption")
         if instants is not None:

@@ -386,7 +386,7 @@ class IntervalRun(KbRun):
         return work.query.step(piece.since, tick)
 
     def _bounded(self, answers: MatchBatch) -> MatchBatch:
-        """Without the answers of instants at which there are too many, and all behind one that sets the query aside;
+        """Without the answers of instants at which there are too many, and all behind one that stops the query;
         of queries that share a state, each is counted by itself."""
         kept, streak = np.ones(len(answers), np.bool_), self._streak
         for time in np.unique(answers.time).tolist():
@@ -494,8 +494,8 @@ class IntervalRun(KbRun):
 
     @property
     def state(self) -> dict[str, int]:
-        """How many rows are kept; and `left_out`."""
-        return {"rows": self.records, "left_out": self.faults.count}
+        """How many rows are kept; and `ignored`."""
+        return {"rows": self.records, "ignored": self.faults.count}
 
     @property
     def records(self) -> int:

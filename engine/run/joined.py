@@ -164,7 +164,7 @@ class JoinedRun(AloneRun):
     @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
-        return {**self._run.state, "events": self._clock.log.held, "left_out": self.faults.count}
+        return {**self._run.state, "events": self._clock.log.held, "ignored": self.faults.count}
 
     @property
     def records(self) -> int:

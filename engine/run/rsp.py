@@ -336,7 +336,7 @@ class RspRun(KbRun):
         return found
 
     def _bounded(self, emitted: _Emitted) -> tuple[NDArray[np.int64], FullRows]:
-        """What is emitted, and at which times: nothing behind an instant that sets the query aside. Notes the instants
+        """What is emitted, and at which times: nothing behind an instant that stops the query. Notes the instants
         that are left out, and those that are answered."""
         (at, rows, left_out, final, until), streak = emitted, self._streak
         if unmatched := self._unmatched(until):

@@ -358,7 +358,7 @@ class TupleRun(AloneRun):
             "events": self._log.held,
             **partitions,
             "behind": self.behind,
-            "left_out": self.faults.count,
+            "ignored": self.faults.count,
         }
 
     @property

@@ -423,11 +423,11 @@ class ApartRuns(Dispatcher[AloneRun]):
         else:
             member.stepped()
         self._place(member)
-        left_out = run.faults.count - known
+        ignored = run.faults.count - known
         *others, last = late.items() or [("", None)]
         outcomes = [Outcome(run, [], each, stream=iri) for iri, each in others]
-        if found or last[1] is not None or left_out or wrong is not None or not quiet:
-            outcomes.append(Outcome(run, found, last[1], wrong, left_out, last[0]))
+        if found or last[1] is not None or ignored or wrong is not None or not quiet:
+            outcomes.append(Outcome(run, found, last[1], wrong, ignored, last[0]))
         return outcomes
 
     def _place(self, member: Member) -> None:

@@ -31,13 +31,13 @@ class Outcome(NamedTuple):
     matches: Sequence[Any]
     late: EventBatch | None = None
     error: Exception | None = None
-    left_out: int = 0
+    ignored: int = 0
     stream: str = ""
 
     @property
     def is_nothing(self) -> bool:
         """Whether it is empty."""
-        return not self.matches and self.late is None and self.error is None and not self.left_out
+        return not self.matches and self.late is None and self.error is None and not self.ignored
 
 
 def stepped_alone(run: Run, step: Callable[[], Any]) -> Outcome:
@@ -45,7 +45,7 @@ def stepped_alone(run: Run, step: Callable[[], Any]) -> Outcome:
     known, late = run.faults.count, None
     try:
         late = step()
-        return Outcome(run, run.advance(), late, left_out=run.faults.count - known)
+        return Outcome(run, run.advance(), late, ignored=run.faults.count - known)
     except Exception as error:
         return Outcome(run, run.left(), late, error)
 

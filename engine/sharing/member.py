@@ -131,7 +131,7 @@ class Member:
         if found is None:
             yield from (outcome._replace(run=run) for run in self.runs)
             return
-        every = not quiet or outcome.late is not None or outcome.error is not None or outcome.left_out
+        every = not quiet or outcome.late is not None or outcome.error is not None or outcome.ignored
         for number in self._numbered if every else found:
             for run in self._numbered.get(number, ()):
                 yield outcome._replace(run=run, matches=found.get(number, ()))

@@ -74,7 +74,7 @@ def main() -> tuple[list[oxiseq.Match], list[oxiseq.Match]]:
         pass  # a server would wait for the next reading here
     surges.close()
     streets.close()
-    return list(surges.wait()), pairs
+    return list(surges.poll()), pairs
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ from oxiseq.options.durations import Duration, duration
 from oxiseq.options.kinds import whole_number
 from oxiseq.options.query_text import QueryText
 from oxiseq.pictures.tables import html_table
+from oxiseq.sources.ignored import warn_of
 from oxiseq.sources.late import LateEvent, late_events
-from oxiseq.sources.left_out import warn_of
 
 IDLE: Final = "50ms"
 """Without a push for so long, a waiting consumer takes the open instant as complete."""
@@ -63,9 +63,9 @@ class CallbackHandle:
 @public
 class ContinuousQuery:
     """A query registered by `store.register(text)`. `for match in query` waits for its matches, as does `async for`;
-    `query.wait("1s")` waits no longer than that, `query.matches()` not at all; `query.subscribe(callback)` calls back.
+    `query.poll("1s")` waits no longer than that, `query.matches()` not at all; `query.subscribe(callback)` calls back.
 
-    It keeps the newest `keep` matches, as columns, and late events until `late_events()` returns them.
+    It keeps the newest `keep` matches, as columns, and late events until `drain_late_events()` returns them.
 
     It may defer events that cannot complete a match, at the latest until you ask for counts, state or late events; a
     warning about skipped events comes then.
@@ -78,7 +78,7 @@ class ContinuousQuery:
     >>> store = oxiseq.Store()
     >>> query = store.register(text)
     >>> store.stream("http://example.org/payments").push(payment, 1_000_000)
-    >>> for match in query.wait("0s"):
+    >>> for match in query.poll("0s"):
     ...     print(match.at_us, match["paid"].value)
     1000000 5
     """
@@ -121,10 +121,10 @@ class ContinuousQuery:
     # --- the consumer's side ------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Match]:
-        """`wait()`: the matches after `cursor`, without end."""
-        return self.wait()
+        """`poll()`: the matches after `cursor`, without end."""
+        return self.poll()
 
-    def wait(self, timeout: Duration | None = None, *, idle: Duration | None = IDLE) -> Iterator[Match]:
+    def poll(self, timeout: Duration | None = None, *, idle: Duration | None = IDLE) -> Iterator[Match]:
         """The matches after `cursor`, as they complete; blocks for the next one, at most `timeout` in all (None: for
         ever).
 
@@ -154,33 +154,33 @@ class ContinuousQuery:
             elif self._closed:
                 return
 
-    def matches(self, since: int = 0, limit: int | None = None) -> Matches:
-        """The matches found so far with ids greater than `since`, at most `limit`: `to_pandas()`, `to_arrow()`, and a
-        table in a notebook. It does not wait, and the newest instant stays open. `since` 0 means all that are kept.
-        Raises CursorError if matches after `since` are no longer kept, ArgumentValueError for a negative number."""
-        whole_number(since, "since")
+    def matches(self, after: int = 0, limit: int | None = None) -> Matches:
+        """The matches found so far with ids greater than `after`, at most `limit`: `to_pandas()`, `to_arrow()`, and a
+        table in a notebook. It does not wait, and the newest instant stays open. `after` 0 means all that are kept.
+        Raises CursorError if matches after `after` are no longer kept, ArgumentValueError for a negative number."""
+        whole_number(after, "after")
         if limit is not None:
             whole_number(limit, "limit")
         with self._arrived:
             run = self._now
-            behind = min(since or self._found.first - 1, self._found.last)
+            behind = min(after or self._found.first - 1, self._found.last)
             return Matches(self._found.behind(behind, limit), run.events)
 
     @property
-    def found(self) -> int:
+    def match_count(self) -> int:
         """How many matches it has found."""
         return self._found.last
 
-    def subscribe(self, callback: Callable[[Match], object], since: int | None = None) -> CallbackHandle:
+    def subscribe(self, callback: Callable[[Match], object], after: int | None = None) -> CallbackHandle:
         """Call `callback` with each match that completes from now on, in the pushing thread, until you close the
-        returned handle; with `since` first with those of greater ids. Raises CursorError and ArgumentValueError as
+        returned handle; with `after` first with those of greater ids. Raises CursorError and ArgumentValueError as
         `matches` does."""
 
         def told(match: Match) -> object:  # another object each time: one may subscribe twice
             return callback(match)
 
         with self._arrived:
-            earlier = () if since is None else self.matches(since)
+            earlier = () if after is None else self.matches(after)
             self._callbacks = (*self._callbacks, told)
             for match in earlier:  # no push comes between
                 callback(match)
@@ -190,16 +190,16 @@ class ContinuousQuery:
         with self._arrived:
             self._callbacks = tuple(each for each in self._callbacks if each is not callback)
 
-    def late_events(self) -> list[LateEvent]:
-        """The late events since the last call, of each stream in order of arrival."""
+    def drain_late_events(self) -> list[LateEvent]:
+        """Returns the late events since the last call, of each stream in order of arrival, and keeps them no longer."""
         with self._arrived:
             self._feed.catch_up(self._run)
             late, self._late = self._late, []
             return late_events(late, self._shape.terms, self._shape.vocab)
 
     def why(self, since: Time | None = None, until: Time | None = None, limit: int = SHOWN) -> Why:
-        """Why it matched and why it did not, over the events that its streams keep (`Stream.keep`), with the knowledge
-        base of now; see `oxiseq.Query.why`.
+        """Why it matched and why it did not, over the events that its streams keep (`Stream.retain`), with the
+        knowledge base of now; see `oxiseq.Query.why`.
 
         Raises OxiseqError if none of its streams keeps events; KbError, LimitError.
         """
@@ -211,7 +211,7 @@ class ContinuousQuery:
 
     def matches_at(self, time: Time, offset: int = 0, limit: int = PAGE) -> Matches:
         """Of the matches that end at `time`, `limit` from the one at `offset` on, over the events that its streams keep
-        (`Stream.keep`), with the knowledge base of now; see `oxiseq.Query.matches_at`.
+        (`Stream.retain`), with the knowledge base of now; see `oxiseq.Query.matches_at`.
 
         Raises OxiseqError if none of its streams keeps events; KbError, LimitError.
         """
@@ -226,7 +226,9 @@ class ContinuousQuery:
         kept = {iri: events for iri in self.reads if (events := self._feed.kept(iri)) is not None}
         if not kept:
             streams = " nor ".join(f"<{iri}>" for iri in self.reads)
-            raise OxiseqError(f"no events are kept for {streams}: call store.stream(...).keep(10_000) before they come")
+            raise OxiseqError(
+                f"no events are kept for {streams}: call store.stream(...).retain(10_000) before they come"
+            )
         return kept, self._kb if self._spoken.asks_kb else None
 
     @property
@@ -261,18 +263,18 @@ class ContinuousQuery:
         return self._closed
 
     @property
-    def late(self) -> int:
+    def late_count(self) -> int:
         """How many events were late so far."""
         return self._now.late
 
     @property
-    def left_out(self) -> int:
-        """How many events were left out because the language cannot take them: no tuple events in CEQL, events that
+    def ignored_count(self) -> int:
+        """How many events the query ignores because the language cannot take them: no tuple events in CEQL, events that
         start after they end in EP-SPARQL."""
         return self._faults.count
 
     @property
-    def left_out_events(self) -> tuple[str, ...]:
+    def ignored_events(self) -> tuple[str, ...]:
         """Which the first of those are, and what is wrong with them."""
         return self._faults.first
 
@@ -289,7 +291,7 @@ class ContinuousQuery:
 
     @property
     def failed(self) -> bool:
-        """Whether it has been set aside and gets nothing more, since it was beyond a bound at instant after instant."""
+        """Whether it has been stopped and gets nothing more, since it was beyond a bound at instant after instant."""
         return self._now.omitted.over
 
     @property
@@ -435,8 +437,8 @@ class ContinuousQuery:
         self._feed.keep_answers(self._run)
 
     def _repr_html_(self) -> str:
-        rows = [("reads", ", ".join(self.reads)), ("events", f"{self.events:,}"), ("late", f"{self.late:,}")]
-        rows += [("matches", f"{self.found:,}"), ("memory", f"{self.state.get('bytes', 0) / 1024:,.0f} KiB")]
+        rows = [("reads", ", ".join(self.reads)), ("events", f"{self.events:,}"), ("late", f"{self.late_count:,}")]
+        rows += [("matches", f"{self.match_count:,}"), ("memory", f"{self.state.get('bytes', 0) / 1024:,.0f} KiB")]
         drawn = self._spoken.explain(self.query.algebra, None, self._options.rules).svg()
         return f"<div>{html_table(', '.join(self.variables), rows, self.query.text)}{drawn}</div>"
 

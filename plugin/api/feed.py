@@ -113,7 +113,7 @@ class Feed:
             clock = self._clocks[stream] = _StreamClock()
         return clock
 
-    def keep(self, stream: str, most: int) -> None:
+    def retain(self, stream: str, most: int) -> None:
         """Keep so many of the newest events of a stream from now on; none for 0."""
         with self.lock:
             if most == 0:

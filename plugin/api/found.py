@@ -49,15 +49,15 @@ class FoundMatches:
         begin, block = self._block_with(number)
         return block.match(number - begin)
 
-    def behind(self, since: int, limit: int | None) -> Block:
-        """Those with greater numbers than `since`, at most `limit`. Raises CursorError."""
-        self._check(since + 1)
-        stop = self.last + 1 if limit is None else min(self.last, since + limit) + 1
-        parts = [(begin, batch) for begin, batch in self._parts if begin < stop and begin + len(batch) > since + 1]
+    def behind(self, after: int, limit: int | None) -> Block:
+        """Those with greater numbers than `after`, at most `limit`. Raises CursorError."""
+        self._check(after + 1)
+        stop = self.last + 1 if limit is None else min(self.last, after + limit) + 1
+        parts = [(begin, batch) for begin, batch in self._parts if begin < stop and begin + len(batch) > after + 1]
         block = self._shape.block([batch for _, batch in parts])
         begin = parts[0][0] if parts else 1
         block = block.numbered(begin)
-        return block.take(np.arange(max(0, since + 1 - begin), max(0, min(stop - begin, len(block)))))
+        return block.take(np.arange(max(0, after + 1 - begin), max(0, min(stop - begin, len(block)))))
 
     def _block_with(self, number: int) -> tuple[int, Block]:
         if self._open is None or not self._open[0] <= number < self._open[0] + len(self._open[1]):

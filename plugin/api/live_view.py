@@ -55,7 +55,7 @@ class Shown:
 class LiveView:
     """Get it by `query.live()`. A notebook that shows it redraws it until `stop()`, or the query's end.
 
-    Outside a notebook, `html()` gives its current state. It does not take matches away from `query.wait()`.
+    Outside a notebook, `html()` gives its current state. It does not take matches away from `query.poll()`.
     """
 
     def __init__(self, query: ContinuousQuery, every: float, most: int) -> None:
@@ -90,8 +90,8 @@ class LiveView:
             recent = list(self._recent)
         state = "ended" if query.closed else "stopped" if self._ending.is_set() else "running"
         at = datetime.now(UTC).strftime("%H:%M:%S UTC")
-        facts = f"{query.events:,} events, {query.late:,} late, {query.found:,} matches"
-        drawn = timeline([moment for moment, _ in recent], query.found, "newest") if recent else ""
+        facts = f"{query.events:,} events, {query.late_count:,} late, {query.match_count:,} matches"
+        drawn = timeline([moment for moment, _ in recent], query.match_count, "newest") if recent else ""
         return f"<div><p><b>{state}</b> at {at}: {facts}</p>{drawn}{_table([cells for _, cells in recent])}</div>"
 
     def show(self, handle: Handle) -> None:
@@ -124,7 +124,7 @@ class LiveView:
 
     def _now(self) -> tuple[int, ...]:
         query = self._query()
-        return () if query is None else (query.events, query.late, query.found)
+        return () if query is None else (query.events, query.late_count, query.match_count)
 
     def _repr_html_(self) -> str:
         return self.html()
@@ -135,7 +135,9 @@ class LiveView:
 
     def __repr__(self) -> str:
         query = self._query()
-        return "<LiveView: gone>" if query is None else f"<LiveView: {query.events} events, {query.found} matches>"
+        return (
+            "<LiveView: gone>" if query is None else f"<LiveView: {query.events} events, {query.match_count} matches>"
+        )
 
 
 def _short(cell: Cell) -> str:

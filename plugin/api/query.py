@@ -20,14 +20,14 @@ from oxiseq.options.query_text import QueryLike, QueryText, query_text
 from oxiseq.sources.knowledge import Kb
 
 if TYPE_CHECKING:
-    from oxiseq.api import what_if
-    from oxiseq.api.what_if import WhatIf
+    from oxiseq.api import comparison
+    from oxiseq.api.comparison import Comparison
     from oxiseq.grammar import translating
     from oxiseq.languages.explanation import Explanation
     from oxiseq.languages.reasons import paging, read, report
     from oxiseq.languages.reasons.report import Why
 else:
-    what_if, translating = needed("oxiseq.api.what_if"), needed("oxiseq.grammar.translating")
+    comparison, translating = needed("oxiseq.api.comparison"), needed("oxiseq.grammar.translating")
     paging, read = needed("oxiseq.languages.reasons.paging"), needed("oxiseq.languages.reasons.read")
     report = needed("oxiseq.languages.reasons.report")
 
@@ -146,7 +146,7 @@ class Query(QueryText):
     @documented(QUERY, SOURCES)
     def compare(
         self, other: QueryLike, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[RunKeywords]
-    ) -> WhatIf:
+    ) -> Comparison:
         """The matches that `other`, for instance a draft, gains and loses against this query over the same whole
         streams (no iterators: they are read twice). A text is in this query's language, unless its file's ending names
         another.
@@ -158,7 +158,7 @@ class Query(QueryText):
         if not isinstance(other, QueryText) and not draft.name:
             draft = query_text(other, self.language)
         chosen = said(self.language, options, (QUERY, SOURCES), checked_names(streams))
-        return what_if.difference(draft, self, streams, kb, chosen)
+        return comparison.difference(draft, self, streams, kb, chosen)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.text)}</pre>"

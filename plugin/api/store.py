@@ -92,7 +92,7 @@ class Store:
     >>> reading = "<http://example.org/h1> <http://example.org/watts> {} ."
     >>> stream.push(reading.format(100), 1_000_000)
     >>> stream.push(reading.format(250), 2_000_000)
-    >>> for match in query.wait("1s"):
+    >>> for match in query.poll("1s"):
     ...     print(match.at, match["after"].value)
     1970-01-01 00:00:02+00:00 250
     """
@@ -436,7 +436,7 @@ class Store:
 
     def _repr_html_(self) -> str:
         streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]
-        queries = [(" ".join(q.variables), f"{q.events:,} events, {q.late:,} late") for q in self.queries]
+        queries = [(" ".join(q.variables), f"{q.events:,} events, {q.late_count:,} late") for q in self.queries]
         return html_table(f"{len(self):,} quads", [*streams, *queries])
 
     def __repr__(self) -> str:

@@ -56,7 +56,7 @@ class Stream:
 
         An instant is complete when a later event, `advance` or `close` has passed it; until then a second
         graph of the same time is merged. An event older than the watermark is late: counted by each query
-        (`query.late`) and returned by `query.late_events()`. Raises EventError for what is not RDF.
+        (`query.late_count`) and returned by `query.drain_late_events()`. Raises EventError for what is not RDF.
         """
         with self._feed.lock:
             if isinstance(graph, Mapping):
@@ -78,12 +78,12 @@ class Stream:
         check_events(events)
         count = 0
         with self._feed.lock:
-            for batch in batches_of(events, self._terms, on_error, mapping=self.mapping, bad=self._left_out):
+            for batch in batches_of(events, self._terms, on_error, mapping=self.mapping, bad=self._reject):
                 self.push_batch(batch)
                 count += len(batch)
         return count
 
-    def _left_out(self, row: BadRow) -> None:
+    def _reject(self, row: BadRow) -> None:
         self.rejected += 1
 
     @internal
@@ -99,13 +99,13 @@ class Stream:
             self._feed.push(self.iri, batch)
             self._terms.collect_if_due()
 
-    def keep(self, events: int) -> None:
+    def retain(self, events: int) -> None:
         """Keep the newest `events` events in memory from now on, for `query.why()`; 0, the default: none. Raises
         ArgumentValueError for less."""
-        self._feed.keep(self.iri, whole_number(events, "events"))
+        self._feed.retain(self.iri, whole_number(events, "events"))
 
     def advance(self, time: Time) -> None:
-        """Punctuation: no event before `time` will come (if one does, it is late)."""
+        """Advances the watermark (punctuation): no event before `time` will come; if one does, it is late."""
         self._feed.punctuate(self.iri, to_microseconds(time))
 
     def _repr_html_(self) -> str:

@@ -29,7 +29,7 @@ class Counts:
 
     messages: int = 0
     events: int = 0
-    repeated: int = 0
+    duplicates: int = 0
     refused: int = 0
     failures: int = 0
     failing: int | None = None
@@ -94,8 +94,8 @@ class Bridge:
                         self._letters.add(message, self.name, outcome.refused)
                         self.counts.refused += 1
                     self.counts.messages += 1
-                    self.counts.repeated += outcome.repeated
-                    self.counts.events += 0 if outcome.repeated else outcome.events
+                    self.counts.duplicates += outcome.duplicate
+                    self.counts.events += 0 if outcome.duplicate else outcome.events
                     done += 1
                 self._well()
             except (OxiseqError, OSError) as error:  # too busy, full, away: the source waits

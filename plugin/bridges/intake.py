@@ -18,11 +18,11 @@ REFUSED: Final = frozenset((400, 409, 413, 415, 422))
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a message: `refused` says why it, or a part of it, was not taken; `repeated`: it was known."""
+    """What became of a message: `refused` says why it, or a part of it, was not taken; `duplicate`: it was known."""
 
     events: int = 0
     refused: str = ""
-    repeated: bool = False
+    duplicate: bool = False
 
 
 class Intake(Protocol):
@@ -55,7 +55,7 @@ def outcome_of(status: int, body: bytes) -> Outcome:
     reasons = "; ".join([_reason(each) for each in told.get("reasons") or () if isinstance(each, dict)][:5])
     if 200 <= status < 300:
         refused = reasons or "a part" if told.get("rejected") else ""
-        return Outcome(int(told.get("accepted") or 0), refused, bool(told.get("repeated")))
+        return Outcome(int(told.get("accepted") or 0), refused, bool(told.get("duplicates")))
     titles = [str(told[name]) for name in ("title", "detail") if told.get(name)]
     said = ": ".join([*titles, *([reasons] if reasons else [])]) or f"status {status}"
     if status in REFUSED:

@@ -13,14 +13,15 @@ import click
 from oxiseq.cli.backup import backup_command, restore_command
 from oxiseq.cli.bridge import bridge_command
 from oxiseq.cli.check import check_command
+from oxiseq.cli.compare import compare_command
 from oxiseq.cli.completion import completion_command
 from oxiseq.cli.convert import convert_command
+from oxiseq.cli.declare import declare_command
 from oxiseq.cli.demo import demo_command
-from oxiseq.cli.events import events_command
 from oxiseq.cli.explain import explain_command
+from oxiseq.cli.import_logs import import_command
 from oxiseq.cli.load import load_command
 from oxiseq.cli.mapping import mapping_command
-from oxiseq.cli.pattern import pattern_command
 from oxiseq.cli.push import push_command
 from oxiseq.cli.queries import queries_command
 from oxiseq.cli.run import run_command
@@ -31,14 +32,13 @@ from oxiseq.cli.translate import translate_command
 from oxiseq.cli.verify import verify_command
 from oxiseq.cli.warmup import warmup_command
 from oxiseq.cli.watch import watch_command
-from oxiseq.cli.what_if import what_if_command
 from oxiseq.cli.why import why_command
 from oxiseq.grammar.errors import OxiseqError
 
 SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
-    "Queries": (run_command, check_command, explain_command, translate_command, pattern_command),
-    "Why, and what if": (test_command, why_command, what_if_command),
-    "Events and knowledge": (convert_command, events_command, mapping_command, load_command),
+    "Queries": (run_command, check_command, explain_command, translate_command, declare_command),
+    "Why, and comparisons": (test_command, why_command, compare_command),
+    "Events and knowledge": (convert_command, import_command, mapping_command, load_command),
     "Server": (
         serve_command,
         token_command,

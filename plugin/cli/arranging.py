@@ -1,4 +1,4 @@
-"""The work of `oxiseq events`."""
+"""The work of `oxiseq import`."""
 
 from __future__ import annotations
 

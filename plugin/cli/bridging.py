@@ -69,7 +69,7 @@ def bridge(server: Wire, source: str, given: dict[str, Any]) -> None:
     made.run()
     counts = made.counts
     click.echo(
-        f"{counts.messages:,} messages, {counts.events:,} events, {counts.repeated:,} known, {counts.refused:,} "
+        f"{counts.messages:,} messages, {counts.events:,} events, {counts.duplicates:,} known, {counts.refused:,} "
         "refused" + (f" (see {settings.dead_letter})" if counts.refused else ""),
         err=True,
     )

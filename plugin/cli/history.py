@@ -1,4 +1,4 @@
-"""The work of `oxiseq why` and `oxiseq what-if`: queries over files, or over what a server has kept."""
+"""The work of `oxiseq why` and `oxiseq compare`: queries over files, or over what a server has kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from oxiseq.api.what_if import compared
+from oxiseq.api.comparison import compared
 from oxiseq.cli.kept import check_place, check_span, kb_for, kept_events
 from oxiseq.cli.knowledge import checked_kb
 from oxiseq.cli.options import QuerySource

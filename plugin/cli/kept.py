@@ -1,4 +1,4 @@
-"""Where `oxiseq run`, `why` and `what-if` read: files that are named, or the events that a server's folder keeps."""
+"""Where `oxiseq run`, `why` and `compare` read: files that are named, or the events that a server's folder keeps."""
 
 from __future__ import annotations
 

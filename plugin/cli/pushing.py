@@ -64,7 +64,7 @@ def push_files(
     for note in nothing_of(nothing, "event"):
         click.echo(note, err=True)
     for reason in work.reasons[:_REASONS]:
-        click.echo(f"rejected or left out: {reason}", err=True)
+        click.echo(f"rejected or ignored: {reason}", err=True)
 
 
 class _Pushing:
@@ -74,7 +74,7 @@ class _Pushing:
         self._server, self._stream = server, stream
         self._sockets = server.sockets
         self.counts = Counter[str]()
-        """accepted, late, left_out, rejected; `repeated`: events that the server had already."""
+        """accepted, late, ignored, rejected; `duplicates`: events that the server had already."""
         self.reasons: list[str] = []
 
     def push(self, file: PushedFile, session: str | None, bar: Bar) -> None:
@@ -112,8 +112,8 @@ class _Pushing:
                 "nothing was pushed. A file that was begun again needs another --session"
             )
         self.counts["accepted"] += count - push.stored
-        self.counts["repeated"] += push.stored
-        self.counts.update({name: push.counts[name] for name in ("late", "left_out")})
+        self.counts["duplicates"] += push.stored
+        self.counts.update({name: push.counts[name] for name in ("late", "ignored")})
         self.reasons += push.reasons
         return True
 
@@ -123,10 +123,10 @@ class _Pushing:
         done: dict[str, Any] = self._server.send(
             "POST", "streams", self._stream, content=body, kind="application/n-quads", key=digest
         ).json()
-        if done["repeated"]:
-            self.counts["repeated"] += done["accepted"]
+        if done["duplicates"]:
+            self.counts["duplicates"] += done["accepted"]
             return
-        self.counts.update({name: done[name] or 0 for name in ("accepted", "late", "left_out", "rejected")})
+        self.counts.update({name: done[name] or 0 for name in ("accepted", "late", "ignored", "rejected")})
         self.reasons += [each["reason"] for each in done["reasons"]]
 
     def parts(self) -> list[str]:
@@ -138,9 +138,9 @@ class _Pushing:
             *(
                 f"{counts[name]:,} {word}"
                 for name, word in (
-                    ("left_out", "left out by queries"),
+                    ("ignored", "ignored by queries"),
                     ("rejected", "rejected"),
-                    ("repeated", "were there already"),
+                    ("duplicates", "were there already"),
                 )
                 if counts[name]
             ),

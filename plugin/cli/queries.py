@@ -109,16 +109,16 @@ def sink_group() -> None:
 @click.argument("sink")
 @click.argument("settings", type=click.File("rb"))
 @click.option(
-    "--since",
+    "--after",
     type=click.IntRange(min=0),
     metavar="ID",
     help="Begin after the match with this id; 0: with the first that is kept. [default: from now on]",
 )
 @at_server
-def put_sink_command(server: Wire, name: str, sink: str, settings: IO[bytes], since: int | None) -> None:
+def put_sink_command(server: Wire, name: str, sink: str, settings: IO[bytes], after: int | None) -> None:
     """Deliver matches of the query NAME as the file SETTINGS says, JSON or TOML; - is stdin."""
     given = _settings(settings)
-    more = {} if since is None else {"since": since}
+    more = {} if after is None else {"after": after}
     server.send("PUT", "queries", name, "sinks", sink, json={**given, **more})
 
 

@@ -1,4 +1,4 @@
-"""The arguments of `oxiseq run`, `why` and `what-if`."""
+"""The arguments of `oxiseq run`, `why` and `compare`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRequest:
-    """Over which events `why` and `what-if` work: files, or a server's folder. `given`: the declared options."""
+    """Over which events `why` and `compare` work: files, or a server's folder. `given`: the declared options."""
 
     streams: tuple[str, ...]
     location: Path | None

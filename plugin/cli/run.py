@@ -81,7 +81,7 @@ def run_command(
     oxiseq run rises.spaseq --stream S1=quotes.nq.gz --kb companies.ttl
     oxiseq run rises.spaseq -s S1=quotes.arrow -o rises.parquet
     oxiseq run sells.ceql -s Stock=trades.csv -f json
-    oxiseq run averages.rspql -s readings.nq.gz --report RSTREAM
+    oxiseq run averages.rspql -s readings.nq.gz --stream-operator RSTREAM
     oxiseq run rises.spaseq --location data --since 2024-05-01T10:00:00Z --until 2024-05-01T11:00:00Z
     """
     with loading():

@@ -179,7 +179,7 @@ def _summary(driver: Driver, options: Options, count: int, seconds: float) -> st
         parts.append(f"{driver.run.behind:,} behind what WITHIN still knew: matches may be missing there")
     faults = run.faults
     if faults.count:
-        parts.append(f"{faults.count:,} left out")
+        parts.append(f"{faults.count:,} ignored")
     lines = [closing(driver.reports, parts, run.events, seconds), *faults.lines]
     if driver.late_note and options.late == "warn":
         lines.append(f"warning: {driver.late_note}; --lateness allows disorder, --late FILE writes them to a file")

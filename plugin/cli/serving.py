@@ -124,12 +124,12 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="oxiseq-")))
     folder.mkdir(parents=True, exist_ok=True)
     durability = request.durability if request.location is not None else "normal"
-    budget = Budget(request.state_records or None, request.state_bytes or None, request.on_budget)
+    budget = Budget(request.max_state_records or None, request.max_state_bytes or None, request.on_state_limit)
     bridges = _bridges(tables.get(BRIDGES, {}), folder)
     settings = LiveSettings(
         subscribers=request.subscribers,
-        idle=seconds(request.idle),
-        keep=request.keep,
+        idle=seconds(request.stream_idle),
+        retention=request.retention,
         ahead=request.max_ahead or None,
         budget=budget,
         bounds=replace(SERVED, matches=request.instant_matches, rows=request.instant_matches),

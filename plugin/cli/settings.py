@@ -161,13 +161,13 @@ class ServeSettings:
         "N",
         type=click.IntRange(min=1),
     )
-    idle: int = _setting(
+    stream_idle: int = _setting(
         "250ms",
         "After this long without events the newest instant counts as complete; 0s: never.",
         "DURATION",
         type=Duration(),
     )
-    keep: int = _setting("1h", "How long new streams keep their events.", "DURATION", type=Duration())
+    retention: int = _setting("1h", "How long new streams keep their events.", "DURATION", type=Duration())
     max_ahead: int = _setting(
         "1d",
         "How far an event's time, or an advance, may be ahead of the server's clock; what is further is rejected. 0s: "
@@ -175,19 +175,19 @@ class ServeSettings:
         "DURATION",
         type=Duration(),
     )
-    state_records: int = _setting(
+    max_state_records: int = _setting(
         0,
         "The most records of a query's running state, unless the query sets it; 0: no limit.",
         "N",
         type=click.IntRange(min=0),
     )
-    state_bytes: int = _setting(
+    max_state_bytes: int = _setting(
         1 << 30, "The most memory of a query's running state; 0: no limit.", "BYTES", type=click.IntRange(min=0)
     )
-    on_budget: Literal["fail", "reset"] = _setting(
+    on_state_limit: Literal["fail", "drop"] = _setting(
         "fail",
-        "When the state exceeds its limit: fail stops the query, reset drops its partial matches and continues.",
-        type=click.Choice(["fail", "reset"]),
+        "When the state exceeds its limit: fail stops the query, drop discards its partial matches and continues.",
+        type=click.Choice(["fail", "drop"]),
     )
     instant_matches: int = _setting(
         SERVED.matches,

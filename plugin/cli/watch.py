@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command("watch", short_help="Follow the matches of a server's query.")
 @click.argument("name")
 @click.option(
-    "--since",
+    "--after",
     metavar="ID",
     type=click.IntRange(min=0),
     help="Begin after the match with this id; 0: with the first that is kept. [default: from now on]",
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="End after N matches.")
 @quiet_option
 @at_server
-def watch_command(server: Wire, name: str, since: int | None, limit: int | None, quiet: bool) -> None:
+def watch_command(server: Wire, name: str, after: int | None, limit: int | None, quiet: bool) -> None:
     """Print each match of a server's query as a line of JSON, the moment it is found; for a query over the store, its
     answer and then each change.
 
@@ -41,5 +41,5 @@ def watch_command(server: Wire, name: str, since: int | None, limit: int | None,
 
     query = server.send("GET", "queries", name, again=False).json()
     over_store = query["language"] == STANDING
-    cursor = since if since is not None or over_store else query["matches"]["next"] - 1
+    cursor = after if after is not None or over_store else query["matches"]["next"] - 1
     Watch(server, ("queries", name, "changes" if over_store else "matches"), quiet).follow(cursor, limit)

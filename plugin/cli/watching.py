@@ -38,9 +38,9 @@ class Watch:
         """Until there were `limit`. Raises OxiseqError when nothing will come any more."""
         at, count = None if cursor is None else str(cursor), 0
         while True:
-            since = {} if at is None else {"since": at}
+            after = {} if at is None else {"after": at}
             try:
-                with self._server.listening(*self._path, params=since, patience=_SILENCE) as reply:
+                with self._server.listening(*self._path, params=after, patience=_SILENCE) as reply:
                     for told in httpx_sse.EventSource(reply).iter_sse():
                         if not told.data:  # how long to wait before one comes back
                             continue

@@ -8,7 +8,6 @@ neither loses nor repeats a match.
 """
 
 from oxiseq.journal.appending import Appended, Appends, Session
-from oxiseq.journal.aside import Aside, AsideCount
 from oxiseq.journal.checkpoints import Checkpoint
 from oxiseq.journal.entry import Entry
 from oxiseq.journal.errors import (
@@ -26,6 +25,7 @@ from oxiseq.journal.events import pack_events, unpack_events
 from oxiseq.journal.journal import FILE_NAME, Journal
 from oxiseq.journal.log import Appending, Logged
 from oxiseq.journal.matches import Found
+from oxiseq.journal.quarantine import QuarantineCount, Quarantined
 from oxiseq.journal.queries import QueryRecord
 from oxiseq.journal.retention import Retention
 from oxiseq.journal.rows import Heading, StoredMatches, join_matches, pack_block, pack_matches, unpack_matches
@@ -39,8 +39,6 @@ __all__ = [
     "Appended",
     "Appending",
     "Appends",
-    "Aside",
-    "AsideCount",
     "Checkpoint",
     "ConflictError",
     "CursorError",
@@ -56,6 +54,8 @@ __all__ = [
     "LockedError",
     "LogSource",
     "Logged",
+    "QuarantineCount",
+    "Quarantined",
     "QueryRecord",
     "Retention",
     "Session",

@@ -24,7 +24,7 @@ from oxiseq.journal import archive
 from oxiseq.journal.archive import is_archive, manifest_of, write_archive
 from oxiseq.journal.errors import ConflictError, DamagedError, journal_error
 from oxiseq.journal.journal import Journal
-from oxiseq.journal.schema import APPLICATION, FILL_CHECKSUMS, VERSION, connect, open_reader
+from oxiseq.journal.schema import APPLICATION, FILL_CHECKSUMS, RENAME_OPTIONS, VERSION, connect, open_reader
 
 _OF_INCREMENT: Final = 0x6F787369
 """SQLite's application_id of an increment: "oxsi"."""
@@ -253,7 +253,7 @@ def _apply(connection: sqlite3.Connection) -> None:
         if owner not in mark_from(until).checkpoints:
             connection.execute("DELETE FROM main.checkpoint WHERE owner = ?", (owner,))
     connection.execute("INSERT OR REPLACE INTO main.checkpoint SELECT * FROM more.checkpoint")
-    for step in FILL_CHECKSUMS.split(";"):
+    for step in (RENAME_OPTIONS + FILL_CHECKSUMS).split(";"):
         connection.execute(step)
     _replace(connection, _SEQUENCE)  # behind all that gives ids
 

@@ -15,12 +15,12 @@ from oxiseq.engine.background import Backgrounds
 from oxiseq.engine.events.write import replacing
 from oxiseq.journal.answers import KbAnswers
 from oxiseq.journal.appending import Appends, append_all
-from oxiseq.journal.aside import SetAside
 from oxiseq.journal.checkpoints import Checkpoints
 from oxiseq.journal.errors import JournalError, journal_error
 from oxiseq.journal.log import EventLog
 from oxiseq.journal.matches import Found, MatchLog, storing
 from oxiseq.journal.names import last_position
+from oxiseq.journal.quarantine import QuarantinedEntries
 from oxiseq.journal.queries import Queries
 from oxiseq.journal.reader import Reader
 from oxiseq.journal.recent import Recent
@@ -47,7 +47,7 @@ class Journal:
     """Streams, event log, queries, matches, checkpoints, answers of a KB elsewhere: an SQLite file. Safe for threads.
 
     One process writes at a time; others may open it with `read_only` meanwhile. `streams`, `log`, `queries`, `matches`,
-    `checkpoints`, `set_aside`, `sinks` and `kb_answers` do the work.
+    `checkpoints`, `quarantine`, `sinks` and `kb_answers` do the work.
 
     `max_size`: bytes that the file may have (those of the WAL, some 8 MB, come on top); beyond it writes are refused
     with FullError until `retain` has made room. `keep_free`: bytes of the disk that are left for that; with less, only
@@ -99,7 +99,7 @@ class Journal:
         self.matches = MatchLog(*parts)
         self.checkpoints = Checkpoints(*parts)
         self.kb_answers = KbAnswers(*parts)
-        self.set_aside = SetAside(*parts)
+        self.quarantine = QuarantinedEntries(*parts)
         self.sinks = SinkRows(*parts)
 
     def emit(

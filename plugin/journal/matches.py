@@ -47,27 +47,27 @@ class MatchLog:
         """
         self._writer.run(storing(found, self._clock), Need.PROGRESS)
 
-    def read(self, query: str, since: int = 0, limit: int | None = None) -> list[StoredMatches]:
-        """The matches with ids above `since`, at most `limit` (default: what makes up about a megabyte).
+    def read(self, query: str, after: int = 0, limit: int | None = None) -> list[StoredMatches]:
+        """The matches with ids above `after`, at most `limit` (default: what makes up about a megabyte).
 
-        Empty: there is nothing yet, also when `since` has not been given yet (a match may be emitted before it is
-        durable). CursorError: what follows `since` has been deleted. DamagedBatchError: the first of them cannot be
+        Empty: there is nothing yet, also when `after` has not been given yet (a match may be emitted before it is
+        durable). CursorError: what follows `after` has been deleted. DamagedBatchError: the first of them cannot be
         read. Raises UnknownError.
         """
         with self._reader.snapshot() as connection:
             number, first, following = query_id(connection, query)
-            if since + 1 < first:
-                raise CursorError(f"matches of {query!r}", since + 1, first)
-            if since + 1 >= following or limit == 0:
+            if after + 1 < first:
+                raise CursorError(f"matches of {query!r}", after + 1, first)
+            if after + 1 >= following or limit == 0:
                 return []
             cursor = connection.execute(
                 "SELECT first, count, data FROM match_batch WHERE query = ? AND first >= ("
                 " SELECT max(first) FROM match_batch WHERE query = ? AND first <= ?) AND first < ? ORDER BY first",
-                (number, number, since + 1, following if limit is None else since + 1 + limit),
+                (number, number, after + 1, following if limit is None else after + 1 + limit),
             )
             rows, _ = page(cursor, lambda row: len(row[2]) + ROW_BYTES, PAGE_BYTES)
-        stop = None if limit is None else since + 1 + limit
-        return [_between(part, since + 1, stop) for part in _readable(query, rows)]
+        stop = None if limit is None else after + 1 + limit
+        return [_between(part, after + 1, stop) for part in _readable(query, rows)]
 
     def begin_anew(self, query: str, state: bytes) -> int:
         """Delete all kept matches and skip an id: every earlier cursor is too old. `state` is the query's

@@ -7,7 +7,9 @@ it ends with the process, however that ends.
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +23,7 @@ Durability: TypeAlias = Literal["full", "normal"]
 """`full`: what is acknowledged is on the disk. `normal`: it outlives the process, however that dies; the last moments
 may be lost when the machine itself dies. Either way the file stays whole."""
 
-VERSION: Final = 8
+VERSION: Final = 9
 APPLICATION: Final = 0x6F78736A
 """SQLite's application_id of a journal: "oxsj"."""
 WAIT_SECONDS: Final = 5.0
@@ -43,6 +45,21 @@ UPDATE sink SET checksum = {CHECKSUMS["sink"]} WHERE checksum = '';
 UPDATE stream SET checksum = {CHECKSUMS["stream"]} WHERE checksum = '' AND mapping <> '';
 """
 """Of what earlier versions have stored, which knew none."""
+
+_NEW_NAMES: Final[Mapping[str, str]] = {
+    "report": "stream_operator",
+    "at": "evaluation_times",
+    "state_records": "max_state_records",
+    "state_bytes": "max_state_bytes",
+    "on_budget": "on_state_limit",
+}
+"""Of options, by those that versions up to 8 stored."""
+_RENAMED: Final = CHECKSUMS["query"].replace("options", "renamed(options)")
+RENAME_OPTIONS: Final = f"""
+UPDATE query SET checksum = CASE checksum WHEN {CHECKSUMS["query"]} THEN {_RENAMED} ELSE checksum END,
+    options = renamed(options) WHERE options <> renamed(options);
+"""
+"""Of queries that versions up to 8 stored. A checksum that does not fit still does not: the query is damaged."""
 
 _TABLES: Final = """
 CREATE TABLE stream (
@@ -131,7 +148,7 @@ CREATE TABLE kb_answer (         -- of a knowledge base elsewhere
     f"""
 ALTER TABLE query ADD COLUMN begun INTEGER; -- the log's entry after which it was registered, NULL: not known
 ALTER TABLE query ADD COLUMN rebuilt TEXT NOT NULL DEFAULT ''; -- how its state was rebuilt from the log
-CREATE TABLE set_aside (         -- entries of the log that a query could not work through
+CREATE TABLE set_aside (         -- quarantined: entries of the log that a query could not work through
     query INTEGER NOT NULL,
     position INTEGER NOT NULL,   -- id of the entry
     stream TEXT NOT NULL,
@@ -202,17 +219,26 @@ ALTER TABLE sink ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
 ALTER TABLE stream ADD COLUMN checksum TEXT NOT NULL DEFAULT ''; -- '': it has no mapping
 {FILL_CHECKSUMS}
 """,
+    RENAME_OPTIONS,
 )
 
 
-_READ_ALIKE: Final = 7
-"""An earlier version that is read as it is."""
-_AS_NOW: Final = """
-CREATE TEMP VIEW query AS SELECT *, '' AS omitted, '' AS checksum FROM main.query;
+_QUERY_AS_NOW: Final = """
+CREATE TEMP VIEW query AS SELECT id, name, text, language, renamed(options) AS options, state, first, next, keep_time,
+    keep_count, created, changed, error, begun, rebuilt,
+"""
+_AS_NOW: Final[Mapping[int, str]] = {
+    7: f"""
+{_QUERY_AS_NOW} '' AS omitted, '' AS checksum FROM main.query;
 CREATE TEMP VIEW sink AS SELECT *, '' AS checksum FROM main.sink;
 CREATE TEMP VIEW stream AS SELECT *, '' AS checksum FROM main.stream;
-"""
-"""What its tables lack, for who reads them."""
+""",
+    8: f"""
+{_QUERY_AS_NOW} omitted, CASE checksum WHEN {CHECKSUMS["query"]} THEN {_RENAMED} ELSE checksum END AS checksum
+    FROM main.query;
+""",
+}
+"""Earlier versions that are read as they are: what their tables lack, for who reads them."""
 RECEIVED: Final = (("entry", "received"), ("match_batch", "received"), ("receipt", "received"), ("session", "changed"))
 """Tables of which retention deletes what is old, and the column that says since when it is there."""
 
@@ -245,6 +271,7 @@ def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) ->
     except sqlite3.Error as error:
         raise JournalError(f"{path}: cannot be opened: {error}") from error
     connection.create_function("checksum", -1, _checksum, deterministic=True)
+    connection.create_function("renamed", 1, _renamed, deterministic=True)
     if reading:
         connection.execute("PRAGMA query_only = 1")
     return connection
@@ -253,6 +280,19 @@ def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) ->
 def _checksum(*texts: bytes) -> str:
     """The function of this name in SQL: SHA-256 of all together."""
     return sha256(b"".join(len(text).to_bytes(8) + text for text in texts)).hexdigest()
+
+
+def _renamed(options: str) -> str:
+    """The function of this name in SQL: stored options under the names of version 9; what cannot be read stays."""
+    try:
+        given = json.loads(options)
+    except ValueError:
+        return options
+    if not isinstance(given, dict) or not given.keys() & _NEW_NAMES.keys():
+        return options
+    if given.get("on_budget") == "reset":
+        given["on_budget"] = "drop"
+    return json.dumps({_NEW_NAMES.get(name, name): value for name, value in given.items()})
 
 
 def _check_size(path: Path) -> None:
@@ -298,8 +338,8 @@ def open_reader(path: Path) -> Writing:
         version = _check(connection, path)
         if not version:
             raise JournalError(f"{path}: there is no journal: the file is empty")
-        if version == _READ_ALIKE:
-            connection.executescript(f"PRAGMA query_only = 0; {_AS_NOW} PRAGMA query_only = 1;")
+        if version in _AS_NOW:
+            connection.executescript(f"PRAGMA query_only = 0; {_AS_NOW[version]} PRAGMA query_only = 1;")
         elif version < VERSION:
             raise VersionError(f"{path}: is of version {version}; opened for writing it becomes one of {VERSION}")
     except sqlite3.Error as error:

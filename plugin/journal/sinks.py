@@ -53,14 +53,14 @@ class SinkRows:
     def __init__(self, writer: Writer, reader: Reader, clock: Callable[[], int]) -> None:
         self._writer, self._reader, self._clock = writer, reader, clock
 
-    def put(self, query: str, name: str, config: Mapping[str, Any], since: int | None = None) -> SinkRow:
-        """Store a sink, or other settings of one that is there: that continues at its position, unless `since`, the id
+    def put(self, query: str, name: str, config: Mapping[str, Any], after: int | None = None) -> SinkRow:
+        """Store a sink, or other settings of one that is there: that continues at its position, unless `after`, the id
         behind which to begin, is given. A new one begins behind the query's last match. Raises UnknownError."""
         given = json.dumps(dict(config), ensure_ascii=False, sort_keys=True)
 
         def work(connection: sqlite3.Connection) -> SinkRow:
             number, _, following = query_id(connection, query)
-            now, start = self._clock(), following - 1 if since is None else min(since, following - 1)
+            now, start = self._clock(), following - 1 if after is None else min(after, following - 1)
             connection.execute(
                 "INSERT INTO sink (query, name, config, position, place, delivered, lost, error, created, changed)"
                 " VALUES (?, ?, ?, ?, '', 0, 0, '', ?, ?) ON CONFLICT (query, name) DO UPDATE SET config = ?,"
@@ -71,7 +71,7 @@ class SinkRows:
             connection.execute(
                 f"UPDATE sink SET checksum = {CHECKSUMS['sink']} WHERE query = ? AND name = ?", (number, name)
             )
-            if since is not None:
+            if after is not None:
                 connection.execute(
                     "UPDATE sink SET position = ?, place = '' WHERE query = ? AND name = ?", (start, number, name)
                 )

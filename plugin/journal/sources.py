@@ -26,7 +26,7 @@ class LogSource:
         """In the order in which they arrived."""
         for logged in self.journal.log.read(self.stream, terms, start=self.begin, stop=self.end):
             batch, wrong = logged.batch, outside(logged.batch.time)
-            if len(wrong):  # an earlier version took any time: queries at work set such an entry aside, too
+            if len(wrong):  # an earlier version took any time: queries at work quarantine such an entry, too
                 LOG.warning("%d events of <%s> are skipped: %s", len(wrong), self.stream, OUTSIDE)
                 batch = batch.take(np.setdiff1d(np.arange(len(batch)), wrong))
             yield batch

@@ -23,8 +23,8 @@ from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.options.durations import duration_text
+from oxiseq.sources.ignored import ColumnWarning, LateWarning, warn_of
 from oxiseq.sources.late import LateBatch, as_graphs
-from oxiseq.sources.left_out import ColumnWarning, LateWarning, warn_of
 from oxiseq.sources.time_order import given_batches
 from oxiseq.sources.unread import warn_unread
 from oxiseq.sources.warned import warn_caller

@@ -16,14 +16,14 @@ class AnswerReader(Subscription):
     """See Subscription. A reader without a usable cursor begins with the answer."""
 
     def __init__(
-        self, owner: Subscriptions, name: str, topic: Topic, since: int | None, standing: StandingQueries
+        self, owner: Subscriptions, name: str, topic: Topic, after: int | None, standing: StandingQueries
     ) -> None:
-        super().__init__(owner, name, topic, 0 if since is None else since)
+        super().__init__(owner, name, topic, 0 if after is None else after)
         self._standing = standing
-        self._anew = since is None
+        self._anew = after is None
         self._refused = ""
-        if since is not None and since > topic.last:
-            self._too_old(CursorError(f"changes of {name!r}", since + 1, topic.last + 1))
+        if after is not None and after > topic.last:
+            self._too_old(CursorError(f"changes of {name!r}", after + 1, topic.last + 1))
 
     def _beginning(self) -> Iterator[bytes]:
         if self._refused:
@@ -58,8 +58,8 @@ class AnswerReader(Subscription):
             self._standing.closed(self.name)
 
 
-def follow(owner: Subscriptions, standing: StandingQueries, name: str, since: int | None) -> AnswerReader:
-    """The answer of a query, and its changes as they come; with `since` its changes behind that id.
+def follow(owner: Subscriptions, standing: StandingQueries, name: str, after: int | None) -> AnswerReader:
+    """The answer of a query, and its changes as they come; with `after` its changes above that id.
 
     Raises UnknownError, BusyError.
     """
@@ -69,4 +69,4 @@ def follow(owner: Subscriptions, standing: StandingQueries, name: str, since: in
     except BaseException:
         owner.closed(0)
         raise
-    return AnswerReader(owner, name, topic, since, standing)
+    return AnswerReader(owner, name, topic, after, standing)

@@ -138,7 +138,7 @@ class Bridges:
                     "state": "reading" if counts.failing is None else "failing",
                     "messages": counts.messages,
                     "events": counts.events,
-                    "repeated": counts.repeated,
+                    "duplicates": counts.duplicates,
                     "refused": counts.refused,
                     "failures": counts.failures,
                     "failing_since": None if counts.failing is None else to_text(counts.failing),
@@ -154,7 +154,7 @@ class Bridges:
             for name, text in (
                 ("messages", "Messages that the server accepted."),
                 ("events", "Events in them."),
-                ("repeated", "Messages that were known by their key."),
+                ("duplicates", "Messages that were known by their key."),
                 ("refused", "Messages that were refused."),
                 ("failures", "Times that the source or the intake failed."),
             )

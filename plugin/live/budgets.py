@@ -20,7 +20,7 @@ from oxiseq.engine.run.run import Run
 from oxiseq.grammar.records import dataclass
 from oxiseq.options import Options
 
-Policy: TypeAlias = Literal["fail", "reset"]
+Policy: TypeAlias = Literal["fail", "drop"]
 _SLACK: Final = 16
 """Where freeing what is dead has brought it below the budget, it is examined again a part of the budget later."""
 
@@ -32,7 +32,7 @@ class BudgetError(OxiseqError):
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Bounds of the running state, None: none. `records`: what `oxiseq.engine` keeps of events and partial matches
-    (`QueryRun.records`); `bytes`: of its arrays, which grow by doubling. `policy`: `fail` stops the query, `reset`
+    (`QueryRun.records`); `bytes`: of its arrays, which grow by doubling. `policy`: `fail` stops the query, `drop`
     lets it forget all partial matches and continue."""
 
     records: int | None = None
@@ -46,9 +46,11 @@ class Budget:
 
     def of(self, options: Options) -> Budget:
         """That of a query registered with these options; this one is for what they do not say, and 0 is no bound."""
-        records = self.records if options.state_records is None else options.state_records or None
-        most = self.bytes if options.state_bytes is None else options.state_bytes or None
-        return Budget(records, most, self.policy if options.on_budget is None else cast(Policy, options.on_budget))
+        records = self.records if options.max_state_records is None else options.max_state_records or None
+        most = self.bytes if options.max_state_bytes is None else options.max_state_bytes or None
+        return Budget(
+            records, most, self.policy if options.on_state_limit is None else cast(Policy, options.on_state_limit)
+        )
 
     def check(self, run: Run) -> None:
         """Raises BudgetError when a run that has not seen anything is beyond it."""

@@ -379,7 +379,7 @@ class Engine:
                 self._results.add(stream, match.at_us, query.name, result_event(match))
 
     def _leave_out(self, query: LiveQuery, error: InstantError) -> None:
-        """Instants were left out for a query, which has what was found at the others; one too many sets it aside."""
+        """Instants were left out for a query, which has what was found at the others; one too many stops it."""
         error.query = query.name
         new, query.omitted = query.run.omitted.count - query.omitted, query.run.omitted.count
         self._at_work.omitted[query.name] = self._at_work.omitted.get(query.name, 0) + new

@@ -99,13 +99,14 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """Events packed for the log. time: i64[n] µs, in order; `rejected`: lines and events left out, `reasons`: the first
-    ten."""
+    """Events packed for the log. time: i64[n] µs, in order; `rejected`: lines and events left out, `lines`: how many of
+    them are lines, `reasons`: the first ten."""
 
     blob: bytes
     time: NDArray[np.int64]
     rejected: int = 0
     reasons: tuple[Reason, ...] = ()
+    lines: int = 0
 
 
 def is_small(size: int) -> bool:
@@ -151,7 +152,7 @@ def _packed(read: Callable[[TermDictionary, ReadReport], Iterator[EventBatch]]) 
         reasons = tuple(Reason(error.reason, error.line) for error in report.errors)
         if not len(batch) and report.skipped:
             raise RejectedError("the body holds no event that can be read", report.skipped, reasons)
-        return Reading(pack_events(batch, terms), batch.time, report.skipped, reasons)
+        return Reading(pack_events(batch, terms), batch.time, report.skipped, reasons, report.lines)
 
 
 def read_graph(body: bytes, format: RdfFormat, time: int, contexts: Contexts = NO_CONTEXTS) -> Reading:
@@ -260,6 +261,7 @@ def _batches(body: bytes, format: EventFormat, terms: TermDictionary, report: Re
         return
 
     def fault(line: int | None, reason: str) -> None:
+        report.lines += line is not None
         report.fault(line, reason, "skip")
 
     if format == "nquads":

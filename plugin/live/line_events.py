@@ -42,7 +42,7 @@ class _Open:
     events: list[tuple[int, list[Triple]]] = field(default_factory=list)
     rejected: int = 0
     reasons: list[Reason] = field(default_factory=list)
-    repeated: int = 0
+    duplicates: int = 0
     last: int = 0
     """The number of its last item; 0: it has none."""
     advance: int | None = None
@@ -111,7 +111,7 @@ class LineEvents:
             return
         self._number = number
         if number <= self._stored:
-            self._open.repeated += 1
+            self._open.duplicates += 1
             self._open.last = self._stored
             return
         self._stored = number
@@ -164,7 +164,7 @@ class LineEvents:
             return
         self._open = _Open()
         reading = read_triples(done.events, done.rejected, tuple(done.reasons))
-        self._done.append(Portion(done.last, reading, done.stamped, done.advance, done.repeated))
+        self._done.append(Portion(done.last, reading, done.stamped, done.advance, done.duplicates))
 
 
 def _item(line: bytes) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class LiveQuery:
     progress: ReadProgress = field(init=False)
     """How far the streams have come that it reads."""
     passed_over: frozenset[int] = frozenset()
-    """The log's entries that are set aside for it: it does not see them."""
+    """The log's entries that are quarantined for it: it does not see them."""
     retired: bool = False
     """Whether it has been deleted or replaced: nothing that it finds is stored or told any more."""
     seen: Seen = field(default_factory=Seen)
@@ -70,5 +70,5 @@ class LiveQuery:
 
     @property
     def faults(self) -> Faults:
-        """Events that it cannot read, which it leaves out."""
+        """Events that it ignores because its language cannot take them."""
         return self.run.faults

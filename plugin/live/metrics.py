@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
@@ -28,13 +28,22 @@ class Metrics:
         self._registry = CollectorRegistry()
         self.events = self._counter("oxiseq_events", "Events accepted into the log.", "stream")
         self.late = self._counter("oxiseq_late_events", "Events older than their stream's watermark.", "stream")
-        self.rejected = self._counter("oxiseq_rejected", "Lines and events of bodies that were left out.", "stream")
-        self.repeated = self._counter("oxiseq_repeated_batches", "Batches that were known by their id.", "stream")
-        self.refused = self._counter("oxiseq_refused_batches", "Batches refused because the queue was full.")
-        self.worked = self._counter("oxiseq_worked_events", "Events that the queries have seen.")
+        self.rejected = self._counter("oxiseq_rejected_events", "Events of bodies that were rejected.", "stream")
+        self.rejected_lines = self._counter("oxiseq_rejected_lines", "Lines of bodies that were rejected.", "stream")
+        self.duplicates = self._counter(
+            "oxiseq_duplicate_batches", "Batches that were stored before, under the same id.", "stream"
+        )
+        self.backpressure = self._counter(
+            "oxiseq_backpressure_rejected_batches", "Batches rejected because the queue was full."
+        )
+        self.processed = self._counter("oxiseq_processed_events", "Events that the queries have processed.")
         self.matches = self._counter("oxiseq_matches", "Matches found and stored.", "query")
-        self.resets = self._counter("oxiseq_query_resets", "Times that a query has discarded its state.", "query")
-        self.set_aside = self._counter("oxiseq_set_aside", "Entries of the log that a query skips.", "query")
+        self.state_drops = self._counter(
+            "oxiseq_query_state_drops", "Times that a query has dropped its state.", "query"
+        )
+        self.quarantined = self._counter(
+            "oxiseq_quarantined_entries", "Entries of the log that a query has quarantined and skips.", "query"
+        )
         self.omitted = self._counter(
             "oxiseq_omitted_instants", "Instants left out for a query, beyond a bound.", "query"
         )
@@ -42,13 +51,17 @@ class Metrics:
         self.failures = self._counter("oxiseq_query_failures", "Times that a query was stopped by an error.", "query")
         self.kb_refreshes = self._counter("oxiseq_kb_refreshes", "Times that the server queried the upstream again.")
         self.kb_failures = self._counter("oxiseq_kb_refresh_failures", "Times that this failed: old answers stayed.")
-        self.cut_off = self._counter("oxiseq_subscribers_cut_off", "Subscribers cut off because they were too slow.")
-        self.turned_away = self._counter("oxiseq_subscribers_turned_away", "Subscribers beyond the cap.")
-        self.sink_delivered = self._counter("oxiseq_sink_delivered", "Matches that receivers confirmed.", *_SINK)
+        self.disconnected = self._counter(
+            "oxiseq_slow_subscribers_disconnected", "Subscribers disconnected because they were too slow."
+        )
+        self.rejected_readers = self._counter("oxiseq_subscribers_rejected", "Subscribers rejected beyond the cap.")
+        self.sink_delivered = self._counter(
+            "oxiseq_sink_delivered_matches", "Matches that receivers confirmed.", *_SINK
+        )
         self.sink_failures = self._counter("oxiseq_sink_failures", "Deliveries that were not confirmed.", *_SINK)
-        self.sink_lost = self._counter("oxiseq_sink_lost", "Matches given up, or deleted too early.", *_SINK)
+        self.sink_lost = self._counter("oxiseq_sink_lost_matches", "Matches given up, or deleted too early.", *_SINK)
         self.push_seconds = self._histogram("oxiseq_push_seconds", "From a batch's arrival to its acknowledgement.")
-        self.turn_seconds = self._histogram("oxiseq_turn_seconds", "Time that the engine works at a time.")
+        self.processing_seconds = self._histogram("oxiseq_processing_seconds", "Time of one turn of the worker.")
 
     def measure(self, measured: Callable[[], Iterable[Metric]]) -> None:
         """Gauges that are read by each scrape."""
@@ -76,3 +89,8 @@ class _Measured(Collector):
 def gauge(name: str, text: str, value: float | None = None, labels: tuple[str, ...] = ()) -> GaugeMetricFamily:
     """A gauge, with its value or with labels and values to be added."""
     return GaugeMetricFamily(f"oxiseq_{name}", text, value=value, labels=labels or None)
+
+
+def counter(name: str, text: str, labels: tuple[str, ...]) -> CounterMetricFamily:
+    """A counter whose values are read by each scrape and never fall, with labels and values to be added."""
+    return CounterMetricFamily(f"oxiseq_{name}", text, labels=labels)

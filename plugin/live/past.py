@@ -1,6 +1,6 @@
 """Looking back: what the events that are kept say of a registered query.
 
-    journal ─(a range of time, bounded)─▶ why, what if
+    journal ─(a range of time, bounded)─▶ why, comparison
 
 The query is run again, with the present knowledge base, over the events that the log holds: also those from before it
 was registered, and none that retention has deleted. Queries at work are not touched.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from oxiseq.api.what_if import WhatIf, compared
+from oxiseq.api.comparison import Comparison, compared
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase, Solution
 from oxiseq.engine.matches.paging import Page
@@ -105,7 +105,7 @@ class Past:
         page = replace(page, check=self._bounds.check)
         return language.matches_at(query, *self._readable(query, options), options, request, page)
 
-    def what_if(self, name: str, draft: AnyQuery) -> WhatIf:
+    def compare(self, name: str, draft: AnyQuery) -> Comparison:
         """A draft against a registered query, under the options of that one. Raises UnknownError, BoundError,
         LimitError, QueryError, KbError; OxiseqError where the answers have nothing in common."""
         record = self._service.queries.get(name).record

@@ -19,13 +19,13 @@ LARGEST_ITEM: Final = 1 << 20
 class Portion:
     """Events that are stored together. last: the number of the client's last item in it; reading: its new events, and
     what had to be left out; stamped: the server gives them their times; advance: a punctuation (µs) after them;
-    repeated: how many items were stored before, and are skipped."""
+    duplicates: how many items were stored before, and are skipped."""
 
     last: int
     reading: Reading
     stamped: bool = False
     advance: int | None = None
-    repeated: int = 0
+    duplicates: int = 0
 
 
 class Decoder(Protocol):

@@ -29,12 +29,13 @@ class _Numbers:
 
     def __init__(self, after: int, first: int) -> None:
         self.stored, self.last = after, first - 1
-        self._rejected = 0
+        self._rejected = self._lines = 0
         self._reasons: list[Reason] = []
 
     def fault(self, line: int | None, reason: str) -> None:
         """Something is left out."""
         self._rejected += 1
+        self._lines += line is not None
         if len(self._reasons) < _REASONS:
             self._reasons.append(Reason(reason, line))
 
@@ -43,19 +44,19 @@ class _Numbers:
         found: list[Portion] = []
         for batch in batches:
             before, self.last = self.last, self.last + len(batch)
-            repeated = min(max(0, self.stored - before), len(batch))
-            new = batch.slice(repeated, len(batch)) if repeated else batch
+            duplicates = min(max(0, self.stored - before), len(batch))
+            new = batch.slice(duplicates, len(batch)) if duplicates else batch
             self.stored = max(self.stored, self.last)
-            found.append(self._portion(pack_events(new, terms), new, repeated))
+            found.append(self._portion(pack_events(new, terms), new, duplicates))
         if self._rejected:
             empty = EventBatch.empty()
             found.append(self._portion(pack_events(empty, terms), empty, 0))
         return found
 
-    def _portion(self, blob: bytes, events: EventBatch, repeated: int) -> Portion:
-        reading = Reading(blob, events.time, self._rejected, tuple(self._reasons))
-        self._rejected, self._reasons = 0, []
-        return Portion(self.stored, reading, repeated=repeated)
+    def _portion(self, blob: bytes, events: EventBatch, duplicates: int) -> Portion:
+        reading = Reading(blob, events.time, self._rejected, tuple(self._reasons), self._lines)
+        self._rejected, self._reasons, self._lines = 0, [], 0
+        return Portion(self.stored, reading, duplicates=duplicates)
 
 
 class QuadEvents:

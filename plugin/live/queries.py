@@ -19,12 +19,12 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.languages import STANDING, USUAL
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import (
-    AsideCount,
     Checkpoint,
     ConflictError,
     FullError,
     Journal,
     JournalError,
+    QuarantineCount,
     QueryRecord,
     Retention,
 )
@@ -43,7 +43,7 @@ from oxiseq.live.settings import LiveSettings
 from oxiseq.live.standing import StandingQueries
 from oxiseq.live.streams import Streams
 from oxiseq.live.topics import Topics
-from oxiseq.live.worker import LOG, Worker, aside
+from oxiseq.live.worker import LOG, Worker, quarantined
 from oxiseq.options import Options
 from oxiseq.options.query_text import known_text
 from oxiseq.rights import EVERYTHING, Rights
@@ -71,7 +71,7 @@ class QueryStatus:
     resets: Resets = field(default_factory=Resets)
     stalled: str = ""
     """Why it is not at work though it is registered as running."""
-    set_aside: AsideCount = field(default_factory=AsideCount)
+    quarantined: QuarantineCount = field(default_factory=QuarantineCount)
     faults: Faults = field(default_factory=Faults)
     omitted: Omissions = NO_OMISSIONS
     standing: StandingQuery | None = None
@@ -413,7 +413,7 @@ class Queries:
         algebra = known_text(record.text, record.language).algebra
         with self._engine_lock:
             query = self._engine.planned(record.name, algebra, record.options, record.passed)
-        query.passed_over = self._journal.set_aside.positions(record.name)
+        query.passed_over = self._journal.quarantine.positions(record.name)
         return query
 
     def _mend(self, record: QueryRecord, error: UnworkableError) -> None:
@@ -423,8 +423,8 @@ class Queries:
         self._worker.flush()
         if blamed is not None:
             LOG.error("%s: it continues without entry %d", error, blamed.position, extra={"query": record.name})
-            self._journal.set_aside.add([aside(record.name, blamed, error.reason)])
-            self._metrics.set_aside.labels(record.name).inc()
+            self._journal.quarantine.add([quarantined(record.name, blamed, error.reason)])
+            self._metrics.quarantined.labels(record.name).inc()
             return
         LOG.error("%s: it restarts there with empty state", error, extra={"query": record.name})
         last = self._journal.queries.get(record.name).next - 1
@@ -476,7 +476,7 @@ class Queries:
         options = _options(record)
         budget = self._settings.budget.of(options)
         stalled = self._worker.stalled(record.name) if record.state == "running" else ""
-        aside_count = self._journal.set_aside.count(record.name)
+        quarantined = self._journal.quarantine.count(record.name)
         if query is None:
             return QueryStatus(
                 record,
@@ -486,7 +486,7 @@ class Queries:
                 error=record.error,
                 budget=budget,
                 stalled=stalled,
-                set_aside=aside_count,
+                quarantined=quarantined,
                 omitted=Omissions.restored(record.omitted),
                 options=options,
             )
@@ -504,7 +504,7 @@ class Queries:
             budget,
             seen.resets,
             stalled,
-            aside_count,
+            quarantined,
             seen.faults,
             seen.omitted,
             options=options,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from oxiseq.grammar.records import dataclass
-from oxiseq.journal import Aside, Checkpoint, Journal, QueryRecord
+from oxiseq.journal import Checkpoint, Journal, Quarantined, QueryRecord
 from oxiseq.live.engine import Engine
 from oxiseq.live.live_query import LiveQuery
 from oxiseq.live.reading import UnworkableError, read_entries
@@ -65,8 +65,8 @@ class Rebuilder:
                 return query
             except UnworkableError as error:
                 entry = error.entry
-                self.journal.set_aside.add(
-                    [Aside(record.name, entry.position, entry.stream, entry.first, entry.count, error.reason)]
+                self.journal.quarantine.add(
+                    [Quarantined(record.name, entry.position, entry.stream, entry.first, entry.count, error.reason)]
                 )
 
     def _feed(self, query: LiveQuery, at: int, end: int) -> None:
@@ -87,5 +87,5 @@ def is_whole(journal: Journal, record: QueryRecord, query: LiveQuery) -> bool:
         record.begun is not None
         and journal.log.reaches(query.shape.reads, record.begun)
         and not query.run.reads_kb
-        and query.watch.budget.policy != "reset"
+        and query.watch.budget.policy != "drop"
     )

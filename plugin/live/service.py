@@ -22,7 +22,7 @@ from oxiseq.live.bridges import Bridges
 from oxiseq.live.changes import KbChanges
 from oxiseq.live.engine import Engine
 from oxiseq.live.graphs import EventGraphs
-from oxiseq.live.metrics import Metrics, gauge
+from oxiseq.live.metrics import Metrics, counter, gauge
 from oxiseq.live.queries import Queries
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.settings import LiveSettings
@@ -163,11 +163,11 @@ class LiveService:
         return False
 
     def health(self) -> dict[str, object]:
-        """What `/ready` says of it: `reason` only where it is not ready; entries that queries have set aside; what is
+        """What `/ready` says of it: `reason` only where it is not ready; entries that queries have quarantined; what is
         wrong with background threads."""
         told: dict[str, object] = {}
         try:
-            told["set_aside"] = self.journal.set_aside.total()
+            told["quarantined"] = self.journal.quarantine.total()
         except JournalError as error:
             return {"reason": str(error)}
         if self.journal.lost:
@@ -261,29 +261,36 @@ class LiveService:
     def _gauges(self) -> Iterable[Metric]:
         if self.bridges is not None:
             yield from self.bridges.metrics()
-        yield gauge("waiting_events", "Events that no query has seen yet.", self.worker.waiting)
+        yield gauge("lag_events", "Events that no query has processed yet.", self.worker.waiting)
         failing = gauge("thread_failing", "1 while a background thread has failed, or has ended.", labels=("thread",))
         troubles = self.threads.troubles
         for name in dict.fromkeys((*self.threads.names, *troubles)):
             failing.add_metric([name], name in troubles)
         yield failing
         yield gauge("subscribers", "Live subscribers now.", self.subscriptions.count)
-        yield gauge("position", "The log's entry that was processed last.", self.worker.position)
+        yield gauge("log_position", "The log's entry that was processed last.", self.worker.position)
         yield gauge("graph_triples", "Triples of events that are held in memory for SPARQL.", self.graphs.size)
         if isinstance(self.store, RemoteKnowledge) and (asked := self.store.told.asked):
-            yield gauge("kb_asked_seconds", "When the knowledge base was last queried, since 1970.", asked / 1_000_000)
+            text = "When the knowledge base was last queried, since 1970."
+            yield gauge("kb_last_query_timestamp_seconds", text, asked / 1_000_000)
         with suppress(JournalError):
             yield gauge("journal_bytes", "Size of the journal.", self.journal.size)
         with suppress(JournalError):
             yield from self.sinks.gauges()
         records = gauge("state_records", "Records of a query's running state.", labels=("query", "kind"))
-        late = gauge("query_late_events", "Events that a query has found late since it began here.", labels=("query",))
-        left_out = gauge("query_left_out_events", "Events that a query cannot read and leaves out.", labels=("query",))
+        late = counter(
+            "query_late_events", "Events that a query has found late since it began here.", labels=("query",)
+        )
+        ignored = counter(
+            "query_ignored_events",
+            "Events that a query has ignored because its language cannot take them.",
+            labels=("query",),
+        )
         for name, seen in self.queries.looked().items():
             late.add_metric([name], seen.late)
-            left_out.add_metric([name], seen.faults.count)
+            ignored.add_metric([name], seen.faults.count)
             for kind, count in seen.state.items():
                 records.add_metric([name, kind], count)
         yield records
         yield late
-        yield left_out
+        yield ignored

@@ -22,7 +22,7 @@ class LiveSettings:
     for so long, the newest instant is taken as complete (None: never); `subscribers`: live ones at a time; `pushers`:
     long pushes at a time; `recent`: matches of a query that are kept in memory, and how far a subscriber may fall
     behind; `heartbeat`: between comments
-    to a silent subscriber; `keep`: µs for which a new stream keeps its events; `matches`: how many a query keeps;
+    to a silent subscriber; `retention`: µs for which a new stream keeps its events; `matches`: how many a query keeps;
     `queries`, `streams`: at most; `checkpoint`: between checkpoints; `upkeep`: between deletions of what is old;
     `page`: matches or events of one answer; `graphs`: triples of events that are held in memory for SPARQL, and
     `unasked`: after how long without a question those of a stream are released;
@@ -47,7 +47,7 @@ class LiveSettings:
     pushers: int = 256
     recent: int = 20_000
     heartbeat: float = 12.0
-    keep: int = HOUR
+    retention: int = HOUR
     matches: int = 1_000_000
     queries: int = 1_000
     streams: int = 1_000

@@ -123,12 +123,12 @@ class Sinks:
         if self._journal.queries.get(declared.query).language == STANDING:
             LOG.error("[serve.sinks.%s]: %s", declared.name, OF_ANSWER.format(declared.query))
             return
-        self._begin(self._stored(declared, declared.since))
+        self._begin(self._stored(declared, declared.after))
 
-    def _stored(self, declared: DeclaredSink, since: int | None) -> SinkRow:
+    def _stored(self, declared: DeclaredSink, after: int | None) -> SinkRow:
         """The row of a sink of the settings, which themselves stay in the operator's file."""
         config = {_DECLARED: True, "kind": declared.settings.kind}
-        return self._journal.sinks.put(declared.query, declared.name, config, since)
+        return self._journal.sinks.put(declared.query, declared.name, config, after)
 
     def _check_declared(self) -> None:
         """Raises SinkError for what is not allowed, ConflictError for two that write to one place."""
@@ -165,7 +165,7 @@ class Sinks:
             each.join()
 
     def put(
-        self, query: str, name: str, config: Mapping[str, Any], variables: Iterable[str], since: int | None = None
+        self, query: str, name: str, config: Mapping[str, Any], variables: Iterable[str], after: int | None = None
     ) -> SinkStatus:
         """Store and begin; one of this name continues at its position, with other settings. Raises SinkError,
         UnknownError, BoundError, ConflictError."""
@@ -183,7 +183,7 @@ class Sinks:
             old = self._at_work.pop((query, name), None)
             if old is not None:
                 old.stop()
-            row = self._journal.sinks.put(query, name, config, since)
+            row = self._journal.sinks.put(query, name, config, after)
             self._begin(row, old)
         LOG.info("sink %s of query %s: %s", name, query, settings.kind, extra={"query": query})
         return self._status(row)
@@ -222,7 +222,7 @@ class Sinks:
 
     def gauges(self) -> Iterable[GaugeMetricFamily]:
         """How many matches wait for each sink, and whether it fails."""
-        waiting = gauge("sink_waiting", "Matches not delivered yet.", labels=("query", "sink"))
+        waiting = gauge("sink_lag_matches", "Matches not delivered yet.", labels=("query", "sink"))
         failing = gauge("sink_failing", "1 while the receiver does not confirm.", labels=("query", "sink"))
         for row in self._journal.sinks.all():
             waiting.add_metric([row.query, row.name], self._journal.matches.last(row.query) - row.position)

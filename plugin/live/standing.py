@@ -512,7 +512,7 @@ class StandingQueries:
         """What has changed since the last step (`until`: up to this one). Raises LimitError, JournalError."""
         query = at_work.query
         try:
-            changes = query.take(at_work.number, wait=False)
+            changes = query.poll(after=at_work.number, wait=False)
         except CursorError:  # it has been restored, or that was too much at once
             snapshot = until if until is not None else query.snapshot(wait=False)
             return self._compared(at_work, _answer(query, snapshot, snapshot.number))

@@ -57,7 +57,7 @@ class Push:
     append: Appends
     reading: Reading
     begun: float
-    repeated: int = 0
+    duplicates: int = 0
     """Items that were stored before, and are skipped."""
 
 
@@ -65,9 +65,10 @@ class Push:
 class Pushed:
     """What became of a batch: its events have the offsets first, ..., first + accepted - 1.
 
-    late: how many of them are older than the watermark; left_out: how many a query that reads the stream leaves out,
-    because its language cannot take them (both None for a repeated batch: the first answer said so); rejected: lines
-    and events left out; reasons: the first of them. time: what an event was stamped with on arrival (µs).
+    late: how many of them are older than the watermark; ignored: how many a query that reads the stream ignores,
+    because its language cannot take them (both None for a batch that was stored before: the first answer said so);
+    rejected: lines and events left out; reasons: the first of them; duplicates: the events of a batch that was stored
+    before. time: what an event was stamped with on arrival (µs).
     """
 
     first: int
@@ -75,9 +76,9 @@ class Pushed:
     late: int | None
     rejected: int
     reasons: tuple[Reason, ...]
-    repeated: bool = False
+    duplicates: int = 0
     time: int | None = None
-    left_out: int | None = None
+    ignored: int | None = None
 
 
 class Streams:
@@ -87,7 +88,7 @@ class Streams:
         self._terms = SharedTerms()  # to set up a dictionary for each push takes longer than a small push
         self._journal, self._worker = journal, worker
         self._settings, self._metrics = settings, metrics
-        counters = (metrics.events, metrics.late, metrics.rejected)
+        counters = (metrics.events, metrics.late, metrics.rejected, metrics.rejected_lines)
         self._counters = lru_cache(1024)(lambda iri: tuple(counter.labels(iri) for counter in counters))
 
     def create(self, iri: str, keep: Retention | None = None, mapping: str | None = None) -> StreamRecord:
@@ -98,7 +99,7 @@ class Streams:
         except UnknownError:
             if len(self._journal.streams.all()) >= self._settings.streams:
                 raise BoundError(f"there are {self._settings.streams} streams, the limit") from None
-            return self._journal.streams.create(iri, keep or Retention(self._settings.keep), mapping)
+            return self._journal.streams.create(iri, keep or Retention(self._settings.retention), mapping)
         return known if keep is None and mapping is None else self._journal.streams.create(iri, keep, mapping)
 
     def get(self, iri: str) -> StreamRecord:
@@ -120,7 +121,7 @@ class Streams:
     def admit(self) -> None:
         """Raises BusyError when too many events wait: to be called before a body is read."""
         if self._worker.waiting >= self._settings.waiting:
-            self._metrics.refused.inc()
+            self._metrics.backpressure.inc()
             raise BusyError(f"{self._worker.waiting} events wait to be processed: try again later")
 
     def push(
@@ -154,7 +155,7 @@ class Streams:
         Raises BusyError, RejectedError."""
         begun = time.perf_counter()
         self.admit()
-        self.check_advance(advance)
+        self.check_watermark(advance)
         reading = self._not_ahead(read(), on_arrival=on_arrival)
         digest = None if batch_id is None else hashlib.blake2b(body, digest_size=16).digest()
         if former_id is not None and digest is not None and self._journal.log.knows(iri, former_id, digest):
@@ -173,12 +174,12 @@ class Streams:
             told = (*reading.reasons, Reason(f"advance: {reason}"))[:_REASONS]
             advance, reading = None, replace(reading, rejected=reading.rejected + 1, reasons=told)
         append = Appends.of(iri, reading.blob, advance=advance, on_arrival=portion.stamped, session=session)
-        return Push(append, reading, begun, portion.repeated)
+        return Push(append, reading, begun, portion.duplicates)
 
-    def check_advance(self, time: int | None) -> None:
+    def check_watermark(self, time: int | None) -> None:
         """Raises OxiseqError for a punctuation (µs) from the network that is too far ahead of the clock."""
         if time is not None and (reason := self._ahead(time)):
-            raise OxiseqError(f"advance: {reason}")
+            raise OxiseqError(f"watermark: {reason}")
 
     def _latest(self) -> int | None:
         """The latest time (µs) that is taken; None: any."""
@@ -208,7 +209,7 @@ class Streams:
             raise RejectedError(f"no event is taken: {self._ahead(last)}", rejected, reasons)
         with self._terms.borrowed() as terms:
             batch = unpack_events([reading.blob], terms).take(np.flatnonzero(kept))
-            return Reading(pack_events(batch, terms), batch.time, rejected, reasons)
+            return Reading(pack_events(batch, terms), batch.time, rejected, reasons, reading.lines)
 
     @property
     def crowded(self) -> bool:
@@ -219,17 +220,18 @@ class Streams:
         """`push` from there on."""
         metrics, reading, iri = self._metrics, push.reading, push.append.stream
         if appended.repeated:
-            metrics.repeated.labels(iri).inc()
-            return Pushed(appended.first, appended.count, None, reading.rejected, reading.reasons, repeated=True)
+            metrics.duplicates.labels(iri).inc()
+            return Pushed(appended.first, appended.count, None, reading.rejected, reading.reasons, appended.count)
         late = 0 if push.append.on_arrival else self._late(iri, appended, reading)
-        for counter, amount in zip(self._counters(iri), (appended.count, late, reading.rejected), strict=True):
+        amounts = (appended.count, late, reading.rejected - reading.lines, reading.lines)
+        for counter, amount in zip(self._counters(iri), amounts, strict=True):
             if amount:
                 counter.inc(amount)
         metrics.push_seconds.observe(time.perf_counter() - push.begun)
         reasons = reading.reasons + ((Reason(f"{late} late: {LATE}"),) if late else ())
-        left_out, why = self._left_out(iri, reading)
+        ignored, why = self._ignored(iri, reading)
         return Pushed(
-            appended.first, appended.count, late, reading.rejected, reasons + why, time=appended.time, left_out=left_out
+            appended.first, appended.count, late, reading.rejected, reasons + why, time=appended.time, ignored=ignored
         )
 
     def advance(self, iri: str, time: int) -> int:
@@ -263,8 +265,8 @@ class Streams:
         batches = (logged.batch for logged in self._journal.log.read(iri, terms, since=since, until=until))
         return quads_text(batches, terms, format="trig", named=lambda number: named(since + number))
 
-    def _left_out(self, iri: str, reading: Reading) -> tuple[int, tuple[Reason, ...]]:
-        """How many events some query that reads the stream leaves out, and why."""
+    def _ignored(self, iri: str, reading: Reading) -> tuple[int, tuple[Reason, ...]]:
+        """How many events some query that reads the stream ignores, and why."""
         alike = self._worker.readers(iri).fits.values()
         if not alike or not len(reading.time):
             return 0, ()

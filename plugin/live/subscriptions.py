@@ -39,8 +39,8 @@ class Subscriptions:
         """Live ones now."""
         self._pages: OrderedDict[tuple[str, int], tuple[int, bytes]] = OrderedDict()
 
-    def subscribe(self, name: str, since: int | None) -> Subscription:
-        """The matches of a query with ids above `since` (None: those that are found from now on), as they come.
+    def subscribe(self, name: str, after: int | None) -> Subscription:
+        """The matches of a query with ids above `after` (None: those that are found from now on), as they come.
 
         Raises UnknownError, BusyError.
         """
@@ -49,13 +49,13 @@ class Subscriptions:
             raise UnknownError(OF_ANSWER.format(name))
         topic = self._topics.open(name, record.next - 1)
         self.begin()
-        return Subscription(self, name, topic, topic.last if since is None else since)
+        return Subscription(self, name, topic, topic.last if after is None else after)
 
     def begin(self) -> None:
         """There is one more of them. Raises BusyError."""
         with self._lock:
             if self.count >= self.settings.subscribers:
-                self._metrics.turned_away.inc()
+                self._metrics.rejected_readers.inc()
                 raise BusyError(f"there are {self.count} subscribers, the limit: try again later", 5, 503)
             self.count += 1
 
@@ -82,7 +82,7 @@ class Subscriptions:
         with self._lock:
             self.count -= 1
         if behind >= self.settings.recent:
-            self._metrics.cut_off.inc()
+            self._metrics.disconnected.inc()
 
 
 class Subscription:

@@ -27,7 +27,7 @@ from oxiseq.engine.background import Background
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.grammar.records import dataclass
-from oxiseq.journal import Aside, Checkpoint, Entry, Found, FullError, Journal, JournalError, UnknownError
+from oxiseq.journal import Checkpoint, Entry, Found, FullError, Journal, JournalError, Quarantined, UnknownError
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.rows import KIND
 from oxiseq.live.at_work import Readers
@@ -115,7 +115,7 @@ class Worker:
         """Called with the queries whose matches have been stored."""
         self._lost: list[str] = []
         """Queries that are to be restored."""
-        self._asides: list[Aside] = []
+        self._quarantined: list[Quarantined] = []
         self._at_hand: Sequence[Entry] = ()
         """The entries of the present turn."""
         self._journal, self._engine, self._topics = journal, engine, topics
@@ -250,8 +250,8 @@ class Worker:
                     self._work(group, read)
                 emission = self._engine.collected(self._away)
             self._at_hand = ()
-            self._metrics.worked.inc(sum(entry.count for entry in entries))
-            self._metrics.turn_seconds.observe(time.perf_counter() - begun)
+            self._metrics.processed.inc(sum(entry.count for entry in entries))
+            self._metrics.processing_seconds.observe(time.perf_counter() - begun)
             self._count(entries)
             self._lost += [query.name for query in emission.broken]
             self._emit(emission)
@@ -289,7 +289,7 @@ class Worker:
             self._metrics.stops.inc()
             lost = [query.name for query in (*self._engine.clear(), *self._joining)]
             self._lost = list(dict.fromkeys(self._lost + lost))
-            self._joining, self._decisions, self._unstored, self._asides = [], [], [], []
+            self._joining, self._decisions, self._unstored, self._quarantined = [], [], [], []
             self._unsaved, self._touched = [], set()
             entries, self._at_hand = self._at_hand, ()
             for entry in entries:
@@ -363,19 +363,19 @@ class Worker:
         self._silences.came(stream)
 
     def _pass_over(self, entry: Entry, read: ReadEntries) -> bool:
-        """Whether an entry cannot be read: then its readers set it aside."""
+        """Whether an entry cannot be read: then its readers quarantine it."""
         if (reason := read.unreadable.get(entry.position)) is None:
             return False
         for query in self._engine.readers(entry.stream).queries:
-            self._set_aside(query, entry, reason)
+            self._quarantine(query, entry, reason)
         self._offsets[entry.stream] = entry.first + entry.count
         self.position = self._positions[entry.stream] = entry.position
         return True
 
-    def _set_aside(self, query: LiveQuery, entry: Entry, reason: str) -> None:
+    def _quarantine(self, query: LiveQuery, entry: Entry, reason: str) -> None:
         """To be noted before anything that comes behind the entry is stored."""
         LOG.error(
-            "query %s sets entry %d of the log aside, %d events of <%s> from offset %d on: %s",
+            "query %s quarantined entry %d of the log, %d events of <%s> from offset %d on: %s",
             query.name,
             entry.position,
             entry.count,
@@ -384,8 +384,8 @@ class Worker:
             reason,
             extra={"query": query.name},
         )
-        self._asides.append(aside(query.name, entry, reason))
-        self._metrics.set_aside.labels(query.name).inc()
+        self._quarantined.append(quarantined(query.name, entry, reason))
+        self._metrics.quarantined.labels(query.name).inc()
 
     def _count(self, entries: Sequence[Entry]) -> None:
         done = sum(entry.count for entry in entries if entry.position > self._counted_from)
@@ -420,9 +420,9 @@ class Worker:
     def flush(self) -> None:
         """Store all that was found so far, with `lock` held. Raises FullError; then it is tried again later."""
         with self.names:
-            if self._asides:
-                self._journal.set_aside.add(self._asides)
-                self._asides = []
+            if self._quarantined:
+                self._journal.quarantine.add(self._quarantined)
+                self._quarantined = []
             if not self._unstored:
                 return
             done = [emission.living() for emission in self._unstored]
@@ -452,7 +452,7 @@ class Worker:
             )
 
     def _fails(self, query: LiveQuery) -> None:
-        """One that instants have set aside would come upon them again: if it goes on, it begins anew behind them."""
+        """One that instants have stopped would come upon them again: if it goes on, it begins anew behind them."""
         with suppress(UnknownError):  # it has been deleted
             if query.run.omitted.over:
                 self._journal.checkpoints.commit(self._checkpoint(query, b"", self.position, self._offsets))
@@ -519,7 +519,7 @@ class Worker:
                     self._engine.remove(query)
                 self._metrics.failures.labels(query.name).inc()
             else:
-                self._metrics.resets.labels(query.name).inc()
+                self._metrics.state_drops.labels(query.name).inc()
 
     # --- changes of what is at work -----------------------------------------------------------------
 
@@ -708,7 +708,7 @@ class Worker:
             return
         read = read_entries([entry], self._engine.unpack)
         if reason := read.unreadable.get(entry.position):
-            self._set_aside(query, entry, reason)
+            self._quarantine(query, entry, reason)
             return
         self._engine.feed(query, entry, read.events)
 
@@ -843,6 +843,6 @@ class Worker:
             self._touched.discard(query)
 
 
-def aside(query: str, entry: Entry, reason: str) -> Aside:
+def quarantined(query: str, entry: Entry, reason: str) -> Quarantined:
     """An entry that a query skips."""
-    return Aside(query, entry.position, entry.stream, entry.first, entry.count, reason)
+    return Quarantined(query, entry.position, entry.stream, entry.first, entry.count, reason)

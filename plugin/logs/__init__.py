@@ -1,4 +1,4 @@
-"""Raw logs → event tables in order of time, which the engine reads: `oxiseq events`.
+"""Raw logs → event tables in order of time, which the engine reads: `oxiseq import`.
 
 sources ─ read, each by itself ─ spooled by time range ─ each range sorted ─ a table for each range
   bad rows, late rows: quarantine

@@ -137,7 +137,7 @@ def _tasks(engine: Engine, master: str, memory: str, watch: Callable[[str], obje
     def run(work: Callable[[object], object], items: list[object], what: str) -> list[object]:
         watch(f"{what}: {len(items):,} tasks on Spark")
         context = spark.sparkContext
-        with described(context, "oxiseq events", f"oxiseq events: {what}"):
+        with described(context, "oxiseq import", f"oxiseq import: {what}"):
             return context.parallelize(items, len(items)).map(work).collect() if items else []  # counts, not events
 
     try:

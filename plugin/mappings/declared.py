@@ -1,4 +1,4 @@
-"""A mapping as it is declared: of a stream's settings, of `oxiseq events`, of `stream.push`.
+"""A mapping as it is declared: of a stream's settings, of `oxiseq import`, of `stream.push`.
 
 {"subject": ..., "predicates": ..., "time": "ts", "unit": "s"}          the shorthand: flat.py
 {"construct": "CONSTRUCT { ... } WHERE { ... }", "time": ["day", "clock"], "zone": "Europe/Berlin"}

@@ -112,13 +112,13 @@ class Matches(_Sequence):
         return late_events(self._late, self._block.shape.terms, self._block.shape.vocab)
 
     @property
-    def left_out(self) -> int:
-        """How many events were left out because the language cannot take them: no tuple events in CEQL, events that
+    def ignored(self) -> int:
+        """How many events the query ignores because the language cannot take them: no tuple events in CEQL, events that
         start after they end in EP-SPARQL."""
         return self._faults.count
 
     @property
-    def left_out_events(self) -> tuple[str, ...]:
+    def ignored_events(self) -> tuple[str, ...]:
         """Which the first of those are, and what is wrong with them."""
         return self._faults.first
 

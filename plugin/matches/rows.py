@@ -1,6 +1,6 @@
 """A match as a row of named cells, so that rows can be compared and shown.
 
-In the flow: Match → **row** → tests of patterns, what-if.
+In the flow: Match → **row** → tests of patterns, comparisons.
 """
 
 from __future__ import annotations

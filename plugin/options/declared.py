@@ -93,14 +93,14 @@ class Options:
     stream_names: Mapping[str, str] = _option(
         NAMES, {}, "Names in FROM with the IRIs of their streams, where these are not in the vocabulary.", special=True
     )
-    report: Report | None = _option(
+    stream_operator: Report | None = _option(
         WordKind(tuple(r.value for r in Report), Report),
         None,
         "Which answers an instant emits, where the query does not say: all, the new ones, or those that no longer "
         "hold. The default is RSTREAM for RSEP-QL and ISTREAM for the others.",
         special=True,
     )
-    at: tuple[int, ...] | None = _option(
+    evaluation_times: tuple[int, ...] | None = _option(
         TIMES, None, "The times at which the query is answered; by default the times of the events.", special=True
     )
     consumption: Consume | None = _option(
@@ -142,16 +142,16 @@ class Options:
         "When all events are read: closed decides what waits for time alone, open does not report what is undecided.",
         door=RUN,
     )
-    state_records: int | None = _option(
+    max_state_records: int | None = _option(
         CountKind(0), None, "How many records the query's running state may have; 0 is no limit.", door=STATE
     )
-    state_bytes: int | None = _option(
+    max_state_bytes: int | None = _option(
         CountKind(0), None, "How many bytes the query's running state may take; 0 is no limit.", door=STATE
     )
-    on_budget: str | None = _option(
-        WordKind(("fail", "reset")),
+    on_state_limit: str | None = _option(
+        WordKind(("fail", "drop")),
         None,
-        "When the state exceeds its limit: fail stops the query, reset drops its partial matches and continues.",
+        "When the state exceeds its limit: fail stops the query, drop discards its partial matches and continues.",
         door=STATE,
     )
     since: int | None = _option(TIME, None, "Only events from this time on.", door=HISTORY)

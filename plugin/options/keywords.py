@@ -28,8 +28,8 @@ class QueryKeywords(TypedDict, total=False):
     origin: Time | None
     lateness: Duration
     stream_names: Mapping[str, str]
-    report: Literal["RSTREAM", "ISTREAM", "DSTREAM"] | str | None
-    at: Iterable[Time] | None
+    stream_operator: Literal["RSTREAM", "ISTREAM", "DSTREAM"] | str | None
+    evaluation_times: Iterable[Time] | None
     consumption: Literal["UNRESTRICTED", "CHRONOLOGICAL", "RECENT"] | str | None
     rules: Sequence[QueryLike]
 

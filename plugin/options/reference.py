@@ -17,7 +17,7 @@ _DOORS: Final[dict[Door, str]] = {
     SOURCES: "Where files and tables of events are read: `run`, `why`, `compare`",
     RUN: "Where a query is answered over whole streams: `run`",
     STATE: "For a query that is registered with a server",
-    HISTORY: "Where a stretch of the past is read: `why`; for a server's events also `run`, `what-if`",
+    HISTORY: "Where a stretch of the past is read: `why`; for a server's events also `run`, `compare`",
 }
 
 

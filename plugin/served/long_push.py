@@ -44,7 +44,7 @@ _SILENCE: Final = 60.0
 """Seconds after which a server that says nothing is taken for gone; it says something every 12."""
 _STUCK: Final = 120
 """Seconds for which the server may read nothing."""
-_COUNTS: Final = ("accepted", "late", "left_out")
+_COUNTS: Final = ("accepted", "late", "ignored")
 _REASONS: Final = 10
 _REFUSING: Final = (401, 403, 409, 421, 429, 502, 503, 504, 507)
 """Statuses of a server that says no, also to other requests; before the first message any other one says that
@@ -72,7 +72,7 @@ class LongPush:
         self.stored = 0
         """How many events the server had of this session, before this push."""
         self.counts: Counter[str] = Counter()
-        """What its acknowledgements say of the events: accepted, late, left_out. One that a broken connection lost is
+        """What its acknowledgements say of the events: accepted, late, ignored. One that a broken connection lost is
         not among them."""
         self.reasons: list[str] = []
         """Why queries leave events out, as far as the server says."""

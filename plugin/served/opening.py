@@ -57,7 +57,7 @@ def open(
     ...     store.stream("http://example.org/power").push(reading.format(100), 1_000_000)
     >>> with oxiseq.open(folder.name) as store:  # another day
     ...     store.stream("http://example.org/power").push(reading.format(250), 2_000_000)
-    ...     for match in store.find("surges").wait("2s"):
+    ...     for match in store.find("surges").poll("2s"):
     ...         print(match.id, match["before"].value, match["after"].value)
     1 100 250
 

@@ -64,15 +64,15 @@ class ServedQuery(Registered):
 
     # --- where matches are delivered ------------------------------------------------------------------
 
-    def sink(self, name: str, *, since: int | None = None, **settings: Any) -> ServedSink:
-        """Have matches delivered from now on, or behind the match `since`; a sink of this name continues where it
+    def sink(self, name: str, *, after: int | None = None, **settings: Any) -> ServedSink:
+        """Have matches delivered from now on, or behind the match `after`; a sink of this name continues where it
         is, with these settings (docs/sinks.md): `query.sink("chat", kind="webhook", url=..., template={"text":
         "{?x}"})`.
 
         A server delivers to what its operator allows; a store in a folder to what this process may reach, and only
         while it is open. Raises OxiseqError for settings that are not accepted.
         """
-        given = settings if since is None else {**settings, "since": since}
+        given = settings if after is None else {**settings, "after": after}
         self._wire.send("PUT", "queries", self.name, "sinks", name, json=given)
         return ServedSink(self._wire, self.name, name)
 
@@ -90,7 +90,7 @@ class ServedQuery(Registered):
         return self._decoder.shape.variables
 
     @property
-    def found(self) -> int:
+    def match_count(self) -> int:
         """How many matches it has found."""
         return int(self.status["matches"]["next"]) - 1
 
@@ -100,14 +100,14 @@ class ServedQuery(Registered):
         return int(self.status["events"])
 
     @property
-    def late(self) -> int:
+    def late_count(self) -> int:
         """How many events were late since the server began."""
         return int(self.status["late"])
 
     @property
-    def left_out(self) -> int:
-        """How many events were left out because the language cannot take them."""
-        return int(self.status["left_out"]["count"])
+    def ignored_count(self) -> int:
+        """How many events the query ignores because the language cannot take them."""
+        return int(self.status["ignored"]["count"])
 
     @property
     def omitted(self) -> int:
@@ -131,14 +131,14 @@ class ServedQuery(Registered):
 
     # --- matches --------------------------------------------------------------------------------------
 
-    def matches(self, since: int = 0, limit: int | None = None) -> Matches:
-        """Those found so far whose ids are greater than `since`, at most `limit`; since 0 means: all that are kept.
+    def matches(self, after: int = 0, limit: int | None = None) -> Matches:
+        """Those found so far whose ids are greater than `after`, at most `limit`; `after` 0 means: all that are kept.
         Raises CursorError, UnknownError, UnreachableError; ArgumentValueError for a negative number."""
-        whole_number(since, "since")
+        whole_number(after, "after")
         if limit is not None:
             whole_number(limit, "limit")
         status = self.status
-        cursor = since or status["matches"]["first"] - 1
+        cursor = after or status["matches"]["first"] - 1
         told: list[Mapping[str, Any]] = []
         for page in self._pages(cursor, limit, {}):
             told += page
@@ -149,7 +149,7 @@ class ServedQuery(Registered):
         parameters."""
         while limit is None or limit > 0:
             reply = self._wire.send(
-                "GET", "queries", self.name, "matches", params={"since": cursor, "limit": limit}, accept=_NDJSON, **how
+                "GET", "queries", self.name, "matches", params={"after": cursor, "limit": limit}, accept=_NDJSON, **how
             )
             page = [json.loads(line) for line in reply.content.splitlines()]  # of bytes: a text has more ends of lines
             yield page
@@ -159,10 +159,10 @@ class ServedQuery(Registered):
                 return
 
     def __iter__(self) -> Iterator[Match]:
-        """`wait()`: the matches behind `cursor`, without end."""
-        return self.wait()
+        """`poll()`: the matches behind `cursor`, without end."""
+        return self.poll()
 
-    def wait(self, timeout: Duration | None = None) -> Iterator[Match]:
+    def poll(self, timeout: Duration | None = None) -> Iterator[Match]:
         """The matches behind `cursor`, as they come, at most for `timeout` in all (None: for ever), and then those that
         are there. A server that goes away meanwhile is waited for. Ends when the query is deleted or this object is
         closed, too. Raises CursorError (and the next call continues with what is kept), DamagedBatchError,
@@ -231,8 +231,8 @@ class ServedQuery(Registered):
         other.cursor = cursor
         found: list[Match] = []
         try:
-            last = self.found
-            for match in other.wait(_SLICE):
+            last = self.match_count
+            for match in other.poll(_SLICE):
                 found.append(match)
                 if len(found) >= 100 or (match.id or 0) >= last:
                     break
@@ -248,12 +248,12 @@ class ServedQuery(Registered):
         except UnreachableError:
             return False
 
-    def subscribe(self, callback: Callable[[Match], object], since: int | None = None) -> CallbackHandle:
-        """Call `callback` with each match from now on (with `since`: with greater ids), on a thread of its own, until
+    def subscribe(self, callback: Callable[[Match], object], after: int | None = None) -> CallbackHandle:
+        """Call `callback` with each match from now on (with `after`: with greater ids), on a thread of its own, until
         what this returns is closed. Errors of the callback are logged."""
         other = ServedQuery(self._wire, self._value)
-        other.cursor = self.found if since is None else since
-        return other.each(other.wait, callback)
+        other.cursor = self.match_count if after is None else after
+        return other.each(other.poll, callback)
 
     # --- looking back -----------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ class Registered:
 
     @property
     def status(self) -> Mapping[str, Any]:
-        """All that the server says of it now: its state, counts, budget, what was set aside. Raises UnknownError."""
+        """All that the server says of it now: its state, counts, budget, what was quarantined. Raises UnknownError."""
         value: Mapping[str, Any] = self._wire.send("GET", "queries", self.name).json()
         return value
 
@@ -105,7 +105,7 @@ class Registered:
             silence = min(_SILENCE, max(left / 2, _LAST))  # half: one that comes late may be followed by as long again
             try:
                 with self._wire.listening(
-                    "queries", self.name, what, params={"since": self.cursor}, patience=silence
+                    "queries", self.name, what, params={"after": self.cursor}, patience=silence
                 ) as reply:
                     gone = None
                     for event in EventSource(reply).iter_sse():

@@ -49,7 +49,7 @@ def block_of(shape: Shape, told: Sequence[Told]) -> Block:
         if other := set(each["bindings"]) - set(columns):
             raise OxiseqError(
                 f"match {each['id']} answers ?{', ?'.join(sorted(other))}: it is of another text, which "
-                f"the query had before; read on with since={each['id']}"
+                f"the query had before; read on with after={each['id']}"
             )
     decided = np.array([_micros(each["at"]) for each in told], np.int64)
     ends = np.array([_micros(each.get("end", each["at"])) for each in told], np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any, cast
 
 from httpx_sse import ServerSentEvent
@@ -14,7 +15,7 @@ from oxiseq.api.standing.change import Row, Snapshot, StoreChange, Weighed
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.grammar.arguments import faced
 from oxiseq.journal import UnknownError
-from oxiseq.options.durations import Duration
+from oxiseq.options.durations import Duration, duration
 from oxiseq.served.registered import SOON, Registered
 from oxiseq.served.rows import term_of
 from oxiseq.served.wire import Wire
@@ -60,12 +61,12 @@ class ServedStanding(Registered):
         names = self.variables
         return [({name: row[name] for name in names}, 1) for row in found]
 
-    def changes(self, since: int | None = None, timeout: Duration | None = None) -> Iterator[StoreChange]:
-        """The changes above `since` (None: those not returned yet), as they are made; waits at most `timeout` in all
+    def changes(self, after: int | None = None, timeout: Duration | None = None) -> Iterator[StoreChange]:
+        """The changes above `after` (None: those not returned yet), as they are made; waits at most `timeout` in all
         (None: for ever). A server that goes away meanwhile is waited for. Raises CursorError: take a new snapshot;
         UnreachableError."""
-        if since is not None:
-            self.cursor = since
+        if after is not None:
+            self.cursor = after
         return self._handed_out(self.listened("changes", timeout), timeout is not None)
 
     def _handed_out(self, events: Iterator[ServerSentEvent], ends: bool) -> Iterator[StoreChange]:
@@ -89,11 +90,16 @@ class ServedStanding(Registered):
                     self.cursor = change.number
                     yield change
 
-    def take(self, since: int | None = None) -> list[StoreChange]:
-        """All changes above `since` (None: those not returned yet) that updates have made so far. Raises
-        CursorError."""
-        found, cursor = self._there(self.cursor if since is None else since, {})
-        if since is None:
+    def poll(self, timeout: Duration = "0s", *, after: int | None = None) -> list[StoreChange]:
+        """Returns all changes above `after` (None: those not returned yet) that updates have made so far; if there are
+        none, waits at most `timeout` for the next one. Raises CursorError."""
+        seconds = duration(timeout, "timeout") / 1e6
+        found, cursor = self._there(self.cursor if after is None else after, {})
+        if not found and seconds:
+            waiting = ServedStanding(self._wire, self._value)
+            found = list(islice(waiting.changes(cursor, timeout), 1))
+            cursor = waiting.cursor
+        if after is None:
             self.cursor = cursor
         return found
 
@@ -102,7 +108,7 @@ class ServedStanding(Registered):
         found: list[StoreChange] = []
         parts: list[Mapping[str, Any]] = []
         while True:
-            reply = self._wire.send("GET", "queries", self.name, "changes", params={"since": cursor}, **how)
+            reply = self._wire.send("GET", "queries", self.name, "changes", params={"after": cursor}, **how)
             for told in reply.json()["changes"]:
                 parts.append(told)
                 if not told["more"]:
@@ -126,11 +132,11 @@ class ServedStanding(Registered):
             return Triple(cast(Any, subject), cast(Any, predicate), object_)
         return {name: term_of(told[name]) if name in told else None for name in self.variables}
 
-    def on_change(self, callback: Callable[[StoreChange], object], since: int | None = None) -> CallbackHandle:
-        """Call back with each change above `since` (None: from now on), in their order, on a thread of its own, until
+    def on_change(self, callback: Callable[[StoreChange], object], after: int | None = None) -> CallbackHandle:
+        """Call back with each change above `after` (None: from now on), in their order, on a thread of its own, until
         what this returns is closed."""
         other = ServedStanding(self._wire, self._value)
-        other.cursor = int(self.status["matches"]["next"]) - 1 if since is None else since
+        other.cursor = int(self.status["matches"]["next"]) - 1 if after is None else after
         return other.each(other.changes, callback)
 
     def __repr__(self) -> str:

@@ -168,7 +168,7 @@ class ServedStore:
 
     def _repr_html_(self) -> str:
         streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]
-        queries = [(query.name, f"{query.found:,} matches") for query in self.queries]
+        queries = [(query.name, f"{query.match_count:,} matches") for query in self.queries]
         return html_table(self.where, [*streams, *queries])
 
     def __repr__(self) -> str:

@@ -95,7 +95,7 @@ class ServedStream:
         if session is not None:
             check_name(session, "session")
         terms = TermDictionary()
-        batches = batches_of(events, terms, on_error, mapping=self.mapping, bad=self._left_out)
+        batches = batches_of(events, terms, on_error, mapping=self.mapping, bad=self._reject)
         first = next(batches, None)
         if first is None:
             return 0
@@ -115,7 +115,7 @@ class ServedStream:
         self._send(batch, terms, None)
         return len(batch)
 
-    def _left_out(self, row: BadRow) -> None:
+    def _reject(self, row: BadRow) -> None:
         self.rejected += 1
 
     def _send(self, batch: EventBatch, terms: TermDictionary, key: str | None) -> None:
@@ -129,14 +129,14 @@ class ServedStream:
         if told["rejected"]:
             raise OxiseqError(f"{told['rejected']} events are not stored: {told['reasons'][0]['reason']}")
 
-    def keep(self, events: int) -> None:
+    def retain(self, events: int) -> None:
         """Keep the newest so many events, however old they are. Raises ArgumentValueError for less than none."""
-        self._wire.send("PUT", "streams", self.iri, json={"keep": {"count": whole_number(events, "events")}})
+        self._wire.send("PUT", "streams", self.iri, json={"retention": {"count": whole_number(events, "events")}})
 
     def advance(self, time: Time) -> None:
-        """Punctuation: no event before `time` will come any more (if one does, it is late)."""
+        """Advances the watermark (punctuation): no event before `time` will come; if one does, it is late."""
         at = to_text(to_microseconds(time))
-        self._wire.send("POST", "streams", self.iri, params={"advance": at}, again=True)
+        self._wire.send("POST", "streams", self.iri, params={"watermark": at}, again=True)
 
     def _repr_html_(self) -> str:
         return html_table(self.iri, [("events", f"{self.events:,}")])

@@ -11,28 +11,28 @@ from typing import Any
 from oxiseq.grammar.records import dataclass
 from oxiseq.sinks.errors import SinkError
 from oxiseq.sinks.kinds import settings_of
-from oxiseq.sinks.settings import NAME, SinkSettings, since_of
+from oxiseq.sinks.settings import NAME, SinkSettings, after_of
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredSink:
-    """`since`: behind which match it begins when it is new; None: the query's last one."""
+    """`after`: behind which match it begins when it is new; None: the query's last one."""
 
     query: str
     name: str
     settings: SinkSettings
-    since: int | None = None
+    after: int | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any], name: str) -> DeclaredSink:
         """From a table. Raises SinkError, ExtraError."""
         values = dict(given)
-        query, since = values.pop("query", None), values.pop("since", None)
+        query, after = values.pop("query", None), values.pop("after", None)
         try:
             if not NAME.fullmatch(name):
                 raise SinkError("its name has letters, digits and . _ ~ -, at most 100")
             if not isinstance(query, str) or not query:
                 raise SinkError("it needs query, the name of the query whose matches it delivers")
-            return cls(query, name, settings_of(values), since_of(since))
+            return cls(query, name, settings_of(values), after_of(after))
         except SinkError as error:
             raise SinkError(f"[serve.sinks.{name}]: {error}") from error

@@ -80,11 +80,11 @@ def whole(least: int, most: int) -> Read:
     return read
 
 
-def since_of(given: Any) -> int | None:
+def after_of(given: Any) -> int | None:
     """Behind which match a sink begins; None: behind the query's last one. Raises SinkError."""
     if given is None or (isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 1 << 62):
         return given
-    raise SinkError(f"since is the id of a match, behind which the sink begins, not {str(given)[:40]!r}")
+    raise SinkError(f"after is the id of a match, behind which the sink begins, not {str(given)[:40]!r}")
 
 
 def port_number(given: Any, name: str) -> int:

@@ -228,7 +228,7 @@ class ServedStream:
 
         at = part.first
         while at < part.end:
-            asked = {"since": at, "limit": min(_PAGE, part.end - at)}
+            asked = {"offset": at, "limit": min(_PAGE, part.end - at)}
             body, following = self._get(f"/events?{urlencode(asked)}", "application/n-quads")
             yield packed_text(body)
             if following is None or int(following) <= at:

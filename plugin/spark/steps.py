@@ -89,7 +89,7 @@ def fit(at_work: Work, stream: int, batch: EventBatch) -> EventBatch:
     wrong = at_work.unfit(stream, batch)
     if wrong is None:
         return batch
-    _LOG.warning("left out, %d events: %s", wrong.count, "; ".join(wrong.named()))
+    _LOG.warning("ignored, %d events: %s", wrong.count, "; ".join(wrong.named()))
     return batch.take(wrong.fit)
 
 

@@ -194,10 +194,12 @@ def _given(folder: Path, data: Mapping[str, Any], time: Callable[[Any], int]) ->
     given = {name: data[name] for name in _OPTIONS if name in data}
     if "origin" in given:
         given["origin"] = time(given["origin"])
-    if isinstance(given.get("at"), list):
-        if any(isinstance(each, dict) for each in given["at"]):
-            raise TestFileError("at lists times: what must have been found by then goes into [[case.after]]")
-        given["at"] = [time(each) for each in given["at"]]
+    if isinstance(given.get("evaluation_times"), list):
+        if any(isinstance(each, dict) for each in given["evaluation_times"]):
+            raise TestFileError(
+                "evaluation_times lists times: what must have been found by then goes into [[case.after]]"
+            )
+        given["evaluation_times"] = [time(each) for each in given["evaluation_times"]]
     if "rules" in given:
         given["rules"] = _rules(folder, given["rules"])
     return given

@@ -28,7 +28,7 @@ def pages(here: Asked, target: str, header: str) -> tuple[bytes, list[dict[str, 
     """All that can be read, by pages, and the errors between them."""
     found, faults, at = b"", list[dict[str, object]](), 0
     for _ in range(10 * EVENTS):
-        answer = here.raw("GET", f"{target}since={at}&limit=4")
+        answer = here.raw("GET", f"{target}={at}&limit=4")
         if answer.status_code == 500:
             assert answer.content_type == "application/problem+json"
             assert answer.json is not None
@@ -49,7 +49,7 @@ def test_a_damaged_event_costs_itself_alone(tmp_path: Path) -> None:
             assert here.push(number, 10 + number) == 200
         settled(here)
         flip(tmp_path, "entry", 5)
-        found, faults = pages(here, f"{PATH}/events?", "oxiseq-next-offset")
+        found, faults = pages(here, f"{PATH}/events?offset", "oxiseq-next-offset")
         for number in range(EVENTS):
             assert (f'"{10 + number}"'.encode() in found) == (number != 5)
         assert [(fault["status"], fault["title"], fault["first"], fault["next"]) for fault in faults] == [
@@ -65,15 +65,15 @@ def test_a_damaged_event_costs_itself_alone(tmp_path: Path) -> None:
         assert here.push(EVENTS, 100) == 200
         settled(here)
         assert {here.query(name)["state"] for name in LANGUAGES} == {"running"}
-    with asked(tmp_path) as here:  # the queries had seen it: nothing is set aside
-        assert here.ask("GET", "/ready")[1]["set_aside"] == 0
+    with asked(tmp_path) as here:  # the queries had seen it: nothing is quarantined
+        assert here.ask("GET", "/ready")[1]["quarantined"] == 0
 
 
 def test_damaged_matches_cost_themselves_alone(tmp_path: Path) -> None:
     with asked(tmp_path) as here:
         for number in range(6):
             assert here.push(number, 10 * 3**number) == 200
-            assert here.ask("POST", f"{PATH}?advance={1_714_557_600_000_001 + number * 1_000_000}")[0] == 200
+            assert here.ask("POST", f"{PATH}?watermark={1_714_557_600_000_001 + number * 1_000_000}")[0] == 200
             settled(here)
         last = here.matches("spaseq")
         with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
@@ -84,7 +84,7 @@ def test_damaged_matches_cost_themselves_alone(tmp_path: Path) -> None:
             connection.execute("DELETE FROM match_batch WHERE query <> ?", (number,))
             connection.commit()
         flip(tmp_path, "match_batch", first)
-        _, faults = pages(here, "/queries/spaseq/matches?", "oxiseq-last-id")
+        _, faults = pages(here, "/queries/spaseq/matches?after", "oxiseq-last-id")
         assert [(fault["first"], fault["next"]) for fault in faults] == [(first, first + count)]
         here.service.topics.close_all("")  # what is in memory is whole: live readers read the journal from now on
         live = here.service.subscriptions.subscribe("spaseq", 0)

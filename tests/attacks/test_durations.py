@@ -68,14 +68,14 @@ TAKEN = ("0s", "5s", "PT5S", "2 min", "1h30m", "7us", "250ms", "P1DT2H", "1d")
 LATE_COMMANDS = {
     "run": ("q.spaseq", "--stream", "events.nq"),
     "why": ("q.spaseq", "--stream", "events.nq"),
-    "what-if": ("q.spaseq", "--against", "q.spaseq", "--stream", "S=events.nq"),
+    "compare": ("q.spaseq", "--against", "q.spaseq", "--stream", "S=events.nq"),
     "run over a log": ("q.spaseq", "--location", "."),
 }
 SETTINGS = {
     "timeout": OF_WAITING,
     "upstream-refresh": OF_WAITING,
-    "idle": RANGE,
-    "keep": RANGE,
+    "stream_idle": RANGE,
+    "retention": RANGE,
     "max-ahead": RANGE,
     "event-triples-for": RANGE,
 }
@@ -121,7 +121,7 @@ def python_doors(folder: Path) -> Iterator[Door]:
         calls[f"run {name}"] = lambda d, n=name, t=text: oxiseq.run(t, streams, language=n, lateness=d)
         calls[f"register {name}"] = lambda d, n=name, t=text: oxiseq.Store().register(t, language=n, lateness=d)
         calls[f"why {name}"] = lambda d, n=name, t=text: oxiseq.Query(t, n).why(streams, lateness=d)
-        calls[f"what_if {name}"] = lambda d, n=name, t=text: oxiseq.Query(t, n).compare(t, streams, lateness=d)
+        calls[f"compare {name}"] = lambda d, n=name, t=text: oxiseq.Query(t, n).compare(t, streams, lateness=d)
     calls["arrange"] = lambda d: arrange(folder / "events.nq", folder / "arranged", every=d)
     calls["spark"] = lambda d: spark_match(d)
     for name, call in calls.items():
@@ -166,8 +166,8 @@ def command_doors(folder: Path) -> Iterator[Door]:
         places = [str(folder / a) if (folder / a).exists() else a.replace("S=", f"S={folder}/") for a in given]
         yield Door(command, lambda d, c=command, p=places: said_by(c.split()[0], *p, f"--lateness={d}"))
     events = (str(folder / "events.nq"), "--output", str(folder / "out"))
-    yield Door("events", lambda d: said_by("events", *events, f"--every={d}"), OF_FILES)
-    yield Door("pattern", lambda d: said_by("pattern", "response", "A", "B", f"--within={d}"), OF_FILES)
+    yield Door("import", lambda d: said_by("import", *events, f"--every={d}"), OF_FILES)
+    yield Door("declare", lambda d: said_by("declare", "response", "A", "B", f"--within={d}"), OF_FILES)
     for name, allowed in SETTINGS.items():
         yield Door(f"--{name}", lambda d, name=name: said_by("serve", "--print-config", f"--{name}={d}"), allowed)
         variable = "OXISEQ_" + name.replace("-", "_").upper()
@@ -188,7 +188,7 @@ def http_doors(client: FlaskClient) -> Iterator[Door]:
     for method, (where, more) in keep.items():
         yield Door(
             f"{method} keep",
-            lambda d, m=method, w=where, more=more: refused(client, m, w, json={**more, "keep": {"for": d}}),
+            lambda d, m=method, w=where, more=more: refused(client, m, w, json={**more, "retention": {"for": d}}),
         )
     for method, where in (("POST", "/queries"), ("PUT", "/queries/q")):
         yield Door(
@@ -246,7 +246,7 @@ def test_no_option_of_a_command_is_forgotten() -> None:
         if isinstance(option.type, Duration)
     }
     expected = {(name.split()[0], "lateness") for name in LATE_COMMANDS} | {("serve", name) for name in SETTINGS}
-    assert options == expected | {("events", "every"), ("pattern", "within")}
+    assert options == expected | {("import", "every"), ("declare", "within")}
     floats = {
         option.name
         for command in main.commands.values()
@@ -273,7 +273,7 @@ def test_python_takes_texts_and_timedeltas() -> None:
 
 
 def test_seconds_are_no_way_to_say_how_long_a_stream_keeps(client: FlaskClient) -> None:
-    told = refused(client, "POST", "/streams", json={"iri": "urn:old", "keep": {"seconds": 3600}})
+    told = refused(client, "POST", "/streams", json={"iri": "urn:old", "retention": {"seconds": 3600}})
     assert '{"for": "1h", "count": 1000}' in told
 
 
@@ -284,8 +284,8 @@ def test_what_is_given_exactly_is_told_exactly(client: FlaskClient) -> None:
         ("4.35s", "4350ms"),
         ("0.000001s", "1us"),
     ):
-        made = client.put("/streams/urn%3Aexact", json={"keep": {"for": given}}).json
-        assert made and made["keep"] == {"for": told, "count": None}
+        made = client.put("/streams/urn%3Aexact", json={"retention": {"for": given}}).json
+        assert made and made["retention"] == {"for": told, "count": None}
         made = client.put("/queries/exact", json={"text": QUERY, "lateness": given}).json
         assert made and made["lateness"] == told
 

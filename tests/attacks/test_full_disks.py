@@ -116,7 +116,7 @@ def test_a_killed_server_on_a_disk_full_to_the_last_byte_starts_and_deletes(disk
         assert server.query("SELECT ?s { ?s ?p ?o } ORDER BY ?s")[1].count(EX.encode()) == 2
         assert server.update(f"DELETE WHERE {{ <{EX}a> ?p ?o }}") == 204
         assert server.update(f"INSERT DATA {{ <{EX}c> <{EX}p> 1 }}") == 507
-        assert server.ask("PATCH", PATH, {"Content-Type": "application/json"}, b'{"keep":{"count":1}}')[0] == 200
+        assert server.ask("PATCH", PATH, {"Content-Type": "application/json"}, b'{"retention":{"count":1}}')[0] == 200
         assert server.ask("GET", "/ready")[0] == 503
         server.process.kill()
     (disk / "ballast").unlink()
@@ -172,7 +172,7 @@ def test_the_reserve_is_for_all_who_write_and_deleting_goes_on(
         assert [known(here, number) for number in range(5)] == [True] * 3 + [False] * 2
         assert [updated(text) for text in DELETING] == [204] * len(DELETING)
         assert here.ask("DELETE", f"/store?graph={quote(EX)}")[0] in (204, 404)
-        assert here.ask("PATCH", PATH, b'{"keep":{"count":1}}', {"Content-Type": "application/json"})[0] == 200
+        assert here.ask("PATCH", PATH, b'{"retention":{"count":1}}', {"Content-Type": "application/json"})[0] == 200
         assert [known(here, number) for number in range(3)] == [True, False, False]
         left(1 << 20)  # there is room for a little, not for much
         statements = " ".join(f"<{EX}m{number}> <{EX}p> 1 ." for number in range(20_000))
@@ -199,7 +199,7 @@ def test_sinks_and_dead_letters_leave_the_reserve(tmp_path: Path, left: Callable
         left(20)  # the journal may write, and a sink has more to
         for format_ in ("jsonl", "parquet"):
             config = {"kind": "file", "path": format_, "format": format_, "every": "0s"}
-            here.service.sinks.put("spaseq", format_, config, ("house",), since=0)
+            here.service.sinks.put("spaseq", format_, config, ("house",), after=0)
         sinks = here.service.sinks
         eventually(lambda: all("no room on the disk" in each.row.error for each in sinks.all("spaseq")))
         left(None)

@@ -22,7 +22,7 @@ from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.sources.left_out import LeftOutWarning
+from oxiseq.sources.ignored import IgnoredWarning
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
@@ -76,28 +76,28 @@ def expected() -> int:
 
 
 def test_run_warns_and_goes_on() -> None:
-    with pytest.warns(LeftOutWarning, match="00:00:10Z.*00:00:11Z") as told:
+    with pytest.warns(IgnoredWarning, match="00:00:10Z.*00:00:11Z") as told:
         found = oxiseq.run(QUERY, {STREAM: pairs()}, language="epsparql")
     assert [warning.filename for warning in told] == [__file__]
-    assert (len(found), found.events, found.left_out, found.late) == (expected(), 20, 2, 0)
+    assert (len(found), found.events, found.ignored, found.late) == (expected(), 20, 2, 0)
     assert expected() == 18 * 17 // 2 - 5, "five events end from 5 to 9, none of them before the twelfth starts"
-    assert found.left_out_events == (FIRST, SECOND_ONE)
-    assert found[:3].left_out == found.sorted().left_out == 2
+    assert found.ignored_events == (FIRST, SECOND_ONE)
+    assert found[:3].ignored == found.sorted().ignored == 2
 
 
 def test_starts_given_in_python() -> None:
     events = [(0, graph(0)), (7, 5, graph(1)), (4, 6, graph(2)), (9, 9, graph(3))]
-    with pytest.warns(LeftOutWarning, match="is 1970-01-01T00:00:00.000007Z, but an event cannot start after its time"):
+    with pytest.warns(IgnoredWarning, match="is 1970-01-01T00:00:00.000007Z, but an event cannot start after its time"):
         found = oxiseq.run(QUERY, {STREAM: events}, language="epsparql")
     assert [(m.start_us, m.end_us) for m in found] == [(0, 6), (0, 9), (4, 9)]
     store = oxiseq.Store()
     query = store.register(QUERY, language="epsparql")
     store.stream(STREAM).push(graph(0), 0)
-    with pytest.warns(LeftOutWarning):
+    with pytest.warns(IgnoredWarning):
         store.stream(STREAM).push(graph(1), 5, start=7)
     store.stream(STREAM).push(graph(2), 6, start=4)
     query.close()
-    assert ([(m.start_us, m.end_us) for m in query.wait("0s")], query.left_out) == ([(0, 6)], 1)
+    assert ([(m.start_us, m.end_us) for m in query.poll("0s")], query.ignored_count) == ([(0, 6)], 1)
 
 
 WORDS = {
@@ -112,11 +112,11 @@ WORDS = {
 
 @pytest.mark.parametrize("term", WORDS, ids=lambda term: term[:12])
 def test_what_is_no_time_is_told_in_few_words(term: str) -> None:
-    with pytest.warns(LeftOutWarning):
+    with pytest.warns(IgnoredWarning):
         events = [*pairs(10, 11), (10**8, f"<{EX}e> <{STARTED}> {term} .")]
         found = oxiseq.run(QUERY, {STREAM: events}, language="epsparql")
-    assert (len(found), found.left_out) == (expected(), 1)
-    (why,) = found.left_out_events
+    assert (len(found), found.ignored) == (expected(), 1)
+    (why,) = found.ignored_events
     assert f"its prov:startedAtTime is {WORDS[term]}" in why
     assert len(why) < 400
 
@@ -124,21 +124,21 @@ def test_what_is_no_time_is_told_in_few_words(term: str) -> None:
 def test_a_start_is_cut_off_to_microseconds_as_every_time_is() -> None:
     start = '"1970-01-01T00:00:00.0000019Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
     with warnings.catch_warnings():
-        warnings.simplefilter("error", LeftOutWarning)
+        warnings.simplefilter("error", IgnoredWarning)
         events = [(0, graph(0)), (3, graph(1) + f"<{EX}e> <{STARTED}> {start} .")]
         found = oxiseq.run(QUERY, {STREAM: events}, language="epsparql")
-    assert (found.events, found.left_out) == (2, 0)
+    assert (found.events, found.ignored) == (2, 0)
     assert found[0].end_us == 3
 
 
 def test_ten_are_named_and_all_are_counted() -> None:
     many = [(number, graph(10)) for number in range(10_000)]
-    with pytest.warns(LeftOutWarning, match="and 9,997 more"):
+    with pytest.warns(IgnoredWarning, match="and 9,997 more"):
         found = oxiseq.run(QUERY, {STREAM: many}, language="epsparql")
-    assert (found.left_out, len(found.left_out_events), len(found)) == (10_000, 10, 0)
+    assert (found.ignored, len(found.ignored_events), len(found)) == (10_000, 10, 0)
 
 
-@pytest.mark.filterwarnings("ignore::oxiseq.sources.left_out.LeftOutWarning")
+@pytest.mark.filterwarnings("ignore::oxiseq.sources.ignored.IgnoredWarning")
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), max_size=12), st.integers(0, 2**32))
 def test_what_is_no_interval_costs_nothing_else(events: list[tuple[int, int]], seed: int) -> None:
     """The answers are those of the other events, lateness included, however all are pushed together."""
@@ -157,9 +157,9 @@ def test_what_is_no_interval_costs_nothing_else(events: list[tuple[int, int]], s
         for part in _parts(mine, dice):
             store.stream(STREAM).extend(part)
         queries[-1].close()
-    told = [[(m.start_us, m.end_us, str(dict(m))) for m in q.wait("0s")] for q in queries]
+    told = [[(m.start_us, m.end_us, str(dict(m))) for m in q.poll("0s")] for q in queries]
     assert told[0] == told[1]
-    assert (queries[0].late, queries[0].left_out) == (queries[1].late, len(whole) - len(clean))
+    assert (queries[0].late_count, queries[0].ignored_count) == (queries[1].late_count, len(whole) - len(clean))
     assert queries[0].events == len(whole)
 
 
@@ -182,7 +182,7 @@ def test_counts_are_no_records_and_are_saved() -> None:
     run.advance()
     again = restore(save(run, terms), plan, TermDictionary(), kb)
     for each in (run, again):
-        assert (each.events, each.faults.count, each.records, each.state) == (50, 50, 0, {"rows": 0, "left_out": 50})
+        assert (each.events, each.faults.count, each.records, each.state) == (50, 50, 0, {"rows": 0, "ignored": 50})
     assert again.faults == run.faults
 
 
@@ -192,23 +192,23 @@ def test_the_command_line_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     Path("events.nq").write_text(quads(), encoding="utf-8")
     result = command("run", "pairs.epsparql", "--stream", f"{STREAM}=events.nq", "-f", "json")
     assert result.exit_code == 0, result.stderr
-    assert f"20 events · {expected()} matches · 0 late · 2 left out" in result.stderr
-    assert f"left out: {FIRST}\nleft out: {SECOND_ONE}" in result.stderr
+    assert f"20 events · {expected()} matches · 0 late · 2 ignored" in result.stderr
+    assert f"ignored: {FIRST}\nignored: {SECOND_ONE}" in result.stderr
 
 
 def test_why_tells_and_counts_the_others() -> None:
     told = oxiseq.Query(QUERY, "epsparql").why({STREAM: pairs()})
     assert told.found == expected()
-    assert told.notes == (f"left out: {FIRST}", f"left out: {SECOND_ONE}")
+    assert told.notes == (f"ignored: {FIRST}", f"ignored: {SECOND_ONE}")
     assert FIRST in str(told)
     assert told.gpms[0].saw == 18
 
 
-def test_what_if_tells_of_both() -> None:
+def test_compare_tells_of_both() -> None:
     draft = QUERY.replace("SEQ", "EQUALS")
     told = oxiseq.Query(QUERY, "epsparql").compare(draft, {STREAM: pairs()})
     assert (told.kept, len(told.lost)) == (0, expected())
-    lines = [f"left out: {FIRST}", f"left out: {SECOND_ONE}"]
+    lines = [f"ignored: {FIRST}", f"ignored: {SECOND_ONE}"]
     assert told.notes == (*(f"the draft: {line}" for line in lines), *(f"the other: {line}" for line in lines))
     assert "\n".join(told.notes) in str(told)
     assert told.to_json()["notes"] == list(told.notes)
@@ -218,7 +218,7 @@ def test_the_server_tells_in_the_answer_the_state_and_the_metrics(tmp_path: Path
     with live(tmp_path) as service:
         service.queries.register("pairs", QUERY, "epsparql")
         pushed = push(service, Batch(STREAM, "1", quads().encode()))
-        assert (pushed.accepted, pushed.rejected, pushed.left_out) == (20, 0, 2)
+        assert (pushed.accepted, pushed.rejected, pushed.ignored) == (20, 0, 2)
         assert [each.reason for each in pushed.reasons] == [
             f"skipped by the query pairs: {FIRST}",
             f"skipped by the query pairs: {SECOND_ONE}",
@@ -227,7 +227,7 @@ def test_the_server_tells_in_the_answer_the_state_and_the_metrics(tmp_path: Path
         status = service.queries.get("pairs")
         assert (status.faults.count, status.faults.first) == (2, (FIRST, SECOND_ONE))
         assert (status.events, status.error, status.doing) == (20, "", "running")
-        assert b'oxiseq_query_left_out_events{query="pairs"} 2.0' in service.metrics.text()
+        assert b'oxiseq_query_ignored_events_total{query="pairs"} 2.0' in service.metrics.text()
         count = len(rows(service, "pairs"))
         assert count == expected() - 17, "the newest instant is open"
     with live(tmp_path) as service:

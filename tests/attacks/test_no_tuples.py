@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import oxiseq
-from oxiseq.sources.left_out import LeftOutWarning
+from oxiseq.sources.ignored import IgnoredWarning
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
@@ -61,27 +61,27 @@ def expected() -> int:
 
 
 def test_run_warns_and_goes_on() -> None:
-    with pytest.warns(LeftOutWarning, match="00:00:10Z.*00:00:11Z") as told:
+    with pytest.warns(IgnoredWarning, match="00:00:10Z.*00:00:11Z") as told:
         found = oxiseq.run(QUERY, {"S": pairs()}, language="ceql")
     assert [warning.filename for warning in told] == [__file__]
-    assert (len(found), found.events, found.left_out) == (expected(), 20, 2)
-    assert found.left_out_events == (FIRST, SECOND_ONE)
-    assert found.sorted().left_out == 2
+    assert (len(found), found.events, found.ignored) == (expected(), 20, 2)
+    assert found.ignored_events == (FIRST, SECOND_ONE)
+    assert found.sorted().ignored == 2
 
 
 def test_ten_are_named_and_all_are_counted() -> None:
     many = [(number, graph(10)) for number in range(100)]
-    with pytest.warns(LeftOutWarning, match="and 97 more"):
+    with pytest.warns(IgnoredWarning, match="and 97 more"):
         found = oxiseq.run(QUERY, {"S": many}, language="ceql")
-    assert (found.left_out, len(found.left_out_events), len(found)) == (100, 10, 0)
+    assert (found.ignored, len(found.ignored_events), len(found)) == (100, 10, 0)
 
 
 def test_two_values_of_an_attribute_name_it() -> None:
     text = f"VOCAB <{EX}> SELECT * FROM S WHERE A AS x FILTER x[price > 1] PARTITION BY [card]"
     graphs = [f"_:e a <{EX}A> ; <{EX}{name}> 1, 2 ." for name in ("price", "card", "other")]
-    with pytest.warns(LeftOutWarning):
+    with pytest.warns(IgnoredWarning):
         found = oxiseq.run(text, {"S": list(enumerate(graphs))}, language="ceql")
-    assert [each.partition("event: ")[2] for each in found.left_out_events] == [
+    assert [each.partition("event: ")[2] for each in found.ignored_events] == [
         f"it has two values of {name}; a tuple has one of each" for name in ("price", "card")
     ]
 
@@ -92,14 +92,14 @@ def test_the_command_line_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     Path("events.nq").write_text(quads(), encoding="utf-8")
     result = command("run", "pairs.ceql", "--stream", "S=events.nq", "-f", "json")
     assert result.exit_code == 0, result.stderr
-    assert f"20 events · {expected()} matches · 0 late · 2 left out" in result.stderr
-    assert f"left out: {FIRST}\nleft out: {SECOND_ONE}" in result.stderr
+    assert f"20 events · {expected()} matches · 0 late · 2 ignored" in result.stderr
+    assert f"ignored: {FIRST}\nignored: {SECOND_ONE}" in result.stderr
 
 
 def test_why_tells_and_counts_the_others() -> None:
     told = oxiseq.Query(QUERY, "ceql").why({"S": pairs()})
     assert told.found == expected()
-    assert told.notes == (f"left out: {FIRST}", f"left out: {SECOND_ONE}")
+    assert told.notes == (f"ignored: {FIRST}", f"ignored: {SECOND_ONE}")
     assert FIRST in str(told)
 
 
@@ -107,17 +107,17 @@ def test_the_server_tells_in_the_answer_the_state_and_the_metrics(tmp_path: Path
     with live(tmp_path) as service:
         service.queries.register("pairs", QUERY, "ceql")
         pushed = push(service, Batch(STREAM, "1", quads().encode()))
-        assert (pushed.accepted, pushed.rejected, pushed.left_out) == (20, 0, 2)
+        assert (pushed.accepted, pushed.rejected, pushed.ignored) == (20, 0, 2)
         assert [each.reason for each in pushed.reasons] == [
             f"skipped by the query pairs: {FIRST}",
             f"skipped by the query pairs: {SECOND_ONE}",
         ]
-        assert push(service, Batch(STREAM, "1", quads().encode())).left_out is None
+        assert push(service, Batch(STREAM, "1", quads().encode())).ignored is None
         rest(service)
         status = service.queries.get("pairs")
         assert (status.faults.count, status.faults.first) == (2, (FIRST, SECOND_ONE))
         assert (status.events, status.error) == (20, "")
-        assert b'oxiseq_query_left_out_events{query="pairs"} 2.0' in service.metrics.text()
+        assert b'oxiseq_query_ignored_events_total{query="pairs"} 2.0' in service.metrics.text()
         assert len(rows(service, "pairs")) == expected()
     with live(tmp_path) as service:
         assert service.queries.get("pairs").faults.count == 2

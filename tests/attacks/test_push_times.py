@@ -37,7 +37,7 @@ def still_works(here: Asked) -> None:
     newest = int(here.service.journal.log.position())
     for second, watts in enumerate((10, 30, 100, 300, 1000)):
         assert here.push(newest * 100 + second * 6, watts) == 200
-    assert here.ask("POST", f"{PATH}?advance={BEGIN + (newest * 100 + 100) * 1_000_000}")[0] == 200
+    assert here.ask("POST", f"{PATH}?watermark={BEGIN + (newest * 100 + 100) * 1_000_000}")[0] == 200
     settled(here)
     for name in LANGUAGES:
         assert here.query(name)["state"] == "running"
@@ -58,7 +58,7 @@ def event_file(folder: Path, name: str, time: int) -> bytes:
 def test_no_door_lets_a_time_in_that_is_outside_of_the_years_1_to_9999(tmp_path: Path) -> None:
     with asked(tmp_path) as here:
         for wrong in WRONG:
-            for target in (f"{PATH}?advance={wrong}", f"{PATH}?time={wrong}"):
+            for target in (f"{PATH}?watermark={wrong}", f"{PATH}?time={wrong}"):
                 status, told = here.ask("POST", target, GRAPH if "time=" in target else None, TURTLE)
                 assert status == 400
                 assert "outside of the years 1 to 9999" in told["detail"] or "not a valid time" in told["detail"]
@@ -114,7 +114,7 @@ def test_python_refuses_them_too(tmp_path: Path) -> None:
     stream.push(f"<{EX}h> <{EX}watts> 5 .", BEGIN)
     stream.push(f"<{EX}h> <{EX}watts> 50 .", BEGIN + 1)
     stream.advance(BEGIN + 2)
-    assert [match["after"].value for match in query.wait("0s")] == ["50"]
+    assert [match["after"].value for match in query.poll("0s")] == ["50"]
 
 
 def test_the_last_moment_of_all_may_come_and_nothing_after_it(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_the_last_moment_of_all_may_come_and_nothing_after_it(tmp_path: Path) ->
             status, told = here.ask("POST", f"{PATH}?time=arrival", GRAPH, TURTLE)
             assert (status, told["title"]) == (409, "conflict")
             assert "end of the year 9999" in told["detail"]
-            assert here.ask("POST", f"{PATH}?advance={LAST}")[0] == 200
+            assert here.ask("POST", f"{PATH}?watermark={LAST}")[0] == 200
             settled(here)
             assert {here.query(name)["state"] for name in LANGUAGES} == {"running"}
 
@@ -178,22 +178,22 @@ def test_an_old_log_that_holds_such_an_entry_stops_nobody(tmp_path: Path, old: i
             settled(here)
             for name in LANGUAGES:
                 told = here.query(name)
-                assert told["set_aside"]["entries"] == 1
-                assert told["set_aside"]["events"] == (0 if isinstance(old, int) else len(old))
-                assert "outside of the years 1 to 9999" in told["set_aside"]["last"]["reason"]
+                assert told["quarantined"]["entries"] == 1
+                assert told["quarantined"]["events"] == (0 if isinstance(old, int) else len(old))
+                assert "outside of the years 1 to 9999" in told["quarantined"]["last"]["reason"]
             status, told = here.ask("GET", "/ready")
-            assert (status, told["set_aside"]) == (200, len(LANGUAGES))
+            assert (status, told["quarantined"]) == (200, len(LANGUAGES))
             headers = {"Content-Type": "application/spaseq-query"}  # to look back passes over it, too
             assert here.ask("POST", "/query", LANGUAGES["spaseq"].encode(), headers)[0] == 200
             assert here.ask("GET", "/queries/spaseq/why?since=2024-01-01T00:00:00Z")[0] == 200
-            assert "oxiseq_set_aside" in here.ask("GET", "/metrics")[1].decode()
+            assert "oxiseq_quarantined_entries" in here.ask("GET", "/metrics")[1].decode()
             still_works(here)
             if again:  # the last of all: it is of today
                 assert here.ask("POST", f"{PATH}?time=arrival", GRAPH, TURTLE)[0] == 200
 
 
 def make_older(path: Path) -> None:
-    """The tables of version 2, which did not know what is set aside, nor what came with later versions."""
+    """The tables of version 2, which did not know what is quarantined, nor what came with later versions."""
     with closing(sqlite3.connect(path)) as connection, connection:
         for table in ("set_aside", "sink", "session"):
             connection.execute(f"DROP TABLE {table}")
@@ -224,8 +224,8 @@ def test_pushed_times_are_cut_off_below_a_microsecond(tmp_path: Path) -> None:
             status, told = here.ask("POST", target, body.encode(), headers)
             assert (status, told["rejected"], told["late"]) == (200, 0, 0), told
             first = told["offsets"]["first"]
-            events = here.raw("GET", f"{PATH}/events?since={first}&limit=1", headers={"Accept": "application/n-quads"})
+            events = here.raw("GET", f"{PATH}/events?offset={first}&limit=1", headers={"Accept": "application/n-quads"})
             assert b'generatedAtTime> "2024-05-01T10:00:00.123456Z"' in events.data
             assert f'seen> "{FINE}"'.encode() in events.data
-        assert here.ask("POST", f"{PATH}?advance={FINE}")[0] == 200
+        assert here.ask("POST", f"{PATH}?watermark={FINE}")[0] == 200
         assert here.ask("GET", f"/queries/spaseq/why?since={FINE}&until=2024-05-01T10:00:01.0000001Z")[0] == 200

@@ -103,7 +103,7 @@ def test_times_in_another_unit_are_refused_with_the_option(unit: str, factor: in
     for name in ("t.csv", "t.parquet"):
         for given in (
             ["run", tmp_path / "q.ceql", "-s", f"S={tmp_path / name}"],
-            ["events", tmp_path / name, "-m", tmp_path / "m.rq", "-o", tmp_path / name[2:]],
+            ["import", tmp_path / name, "-m", tmp_path / "m.rq", "-o", tmp_path / name[2:]],
         ):
             code, output = run(*given)
             assert code == 1 and f"--time-unit {unit} " in output and "2025-11-20T10:01:00Z" in output
@@ -148,7 +148,7 @@ def test_a_folder_that_is_written_twice_is_told(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("time,truck,speed\n" + rows)
     (tmp_path / "m.rq").write_text(MAPPING.replace("truk", "truck"))
     (tmp_path / "q.spaseq").write_text(QUERY)
-    assert run("events", tmp_path / "t.csv", "-m", tmp_path / "m.rq", "-o", tmp_path / "out")[0] == 0
+    assert run("import", tmp_path / "t.csv", "-m", tmp_path / "m.rq", "-o", tmp_path / "out")[0] == 0
     (table,) = (tmp_path / "out").iterdir()
     code, output = run("run", tmp_path / "q.spaseq", "-s", f"S={tmp_path / 'out'}", "-f", "csv")
     assert code == 0 and "warning" not in output
@@ -184,7 +184,7 @@ def sources_of_nothing(folder: Path) -> Path:
     return mapping
 
 
-@pytest.mark.parametrize(("command", "where", "what"), [("load", "--location", "statement"), ("events", "-o", "event")])
+@pytest.mark.parametrize(("command", "where", "what"), [("load", "--location", "statement"), ("import", "-o", "event")])
 def test_sources_of_which_nothing_comes_are_told(command: str, where: str, what: str, tmp_path: Path) -> None:
     mapping = sources_of_nothing(tmp_path / "in")
     given = [command, tmp_path / "in", "-m", mapping, where]

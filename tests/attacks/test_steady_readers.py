@@ -96,7 +96,7 @@ def test_a_reader_that_reads_is_never_cut_off(tmp_path: Path) -> None:
             told = json.loads(readers.stdout.read())
         assert told["other"] == [[]] * READERS
         assert told["seen"] == [EVENTS] * READERS
-        assert "oxiseq_subscribers_cut_off_total 0.0" in service.metrics.text().decode()
+        assert "oxiseq_slow_subscribers_disconnected_total 0.0" in service.metrics.text().decode()
 
 
 def test_one_that_takes_nothing_for_long_is_cut_off_and_holds_nobody_up(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def _in_time() -> Iterator[None]:
 
 
 def told(text: str, report: str, language: str = "rspql") -> list[tuple[int, str]]:
-    found = oxiseq.run(text, {S: EVENTS}, language=language, report=report)  # type: ignore[call-overload]
+    found = oxiseq.run(text, {S: EVENTS}, language=language, stream_operator=report)  # type: ignore[call-overload]
     return [(a.at_us, a["o"].value) for a in found]
 
 
@@ -55,7 +55,10 @@ def test_answers_that_change_by_themselves_are_refused() -> None:
 @pytest.mark.parametrize("function", ["RAND()", "STRUUID()", "BNODE()"])
 def test_what_is_drawn_stays_as_long_as_its_row(function: str) -> None:
     text = TINY.format(f"?o ({function} AS ?v)", "PT0.000002S")
-    found = [(a.at_us, a["o"].value, a["v"]) for a in oxiseq.run(text, {S: EVENTS}, language="rspql", report="RSTREAM")]
+    found = [
+        (a.at_us, a["o"].value, a["v"])
+        for a in oxiseq.run(text, {S: EVENTS}, language="rspql", stream_operator="RSTREAM")
+    ]
     assert [each[:2] for each in found] == [(1, "1"), (2, "1"), (5, "5"), (6, "5")]
     assert found[0][2] == found[1][2] != found[2][2] == found[3][2]
 
@@ -77,7 +80,7 @@ def test_the_end_of_streams_does_not_wait_for_a_landmark() -> None:
 def test_an_empty_stretch_between_events_is_skipped() -> None:
     events = [(1, EVENTS[0][1]), (YEAR, EVENTS[0][1])]
     text = TINY.format("(COUNT(*) AS ?n)", "PT0.000002S")
-    found = oxiseq.run(text, {S: events}, language="rspql", report="RSTREAM")
+    found = oxiseq.run(text, {S: events}, language="rspql", stream_operator="RSTREAM")
     once = [(0, "1"), (1, "1"), (2, "0")]
     assert [(a.at_us, a["n"].value) for a in found] == [(begin + at, n) for begin in (1, YEAR) for at, n in once]
 
@@ -86,13 +89,13 @@ def test_an_empty_stretch_between_events_is_skipped() -> None:
 def test_a_store_whose_clock_is_set_far_ahead(report: str) -> None:
     """The query that cannot be told says so, the other one goes on."""
     store = oxiseq.Store()
-    attacked = store.register(EVERY, language="rsepql", report=report)  # type: ignore[call-overload]
+    attacked = store.register(EVERY, language="rsepql", stream_operator=report)  # type: ignore[call-overload]
     other = store.register("SELECT ?o FROM STREAM <http://e/S> [RANGE 10 SLIDE 1] WHERE { ?s ?p ?o }", language="rspql")
     stream = store.stream(S)
     for at, graph in EVENTS:
         stream.push(graph, at)
     store.advance(6)
-    assert len(list(attacked.wait("0s"))) == {"ISTREAM": 2, "DSTREAM": 0, "RSTREAM": 6}[report]
+    assert len(list(attacked.poll("0s"))) == {"ISTREAM": 2, "DSTREAM": 0, "RSTREAM": 6}[report]
     if report == "RSTREAM":
         with pytest.raises(oxiseq.LimitError, match="RSTREAM repeats"):
             store.advance(YEAR)
@@ -100,6 +103,6 @@ def test_a_store_whose_clock_is_set_far_ahead(report: str) -> None:
         store.advance(YEAR)
         stream.push("<http://e/a> <http://e/p> 9 .", YEAR + 1)
         store.advance(YEAR + 2)
-        found = [(a.at_us, a["o"].value) for a in attacked.wait("0s")]
+        found = [(a.at_us, a["o"].value) for a in attacked.poll("0s")]
         assert found == ([(YEAR + 1, "9")] if report == "ISTREAM" else [])
-    assert [a["o"].value for a in other.wait("0s")][:2] == ["1", "5"]
+    assert [a["o"].value for a in other.poll("0s")][:2] == ["1", "5"]

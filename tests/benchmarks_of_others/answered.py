@@ -23,7 +23,7 @@ def lived(text: str, streams: Streams, kb: Store | None, until: int) -> list[tup
     for time, iri, graph in sorted((time, iri, graph) for iri, each in streams.items() for time, graph in each):
         store.stream(iri).push(graph, time)
     store.advance(until)
-    return sorted((a.at_us, _row(a)) for a in query.wait("0s"))
+    return sorted((a.at_us, _row(a)) for a in query.poll("0s"))
 
 
 def _row(answer: oxiseq.Match) -> Row:

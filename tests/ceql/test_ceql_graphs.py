@@ -231,14 +231,14 @@ def test_a_change_of_the_knowledge_base_holds_for_later_events() -> None:
     stream = store.stream(f"{VOCAB}S")
     stream.push(event("A", "x"), 1)
     stream.push(event("B", "y"), 2)
-    assert spans(query.wait("0s")) == []
+    assert spans(query.poll("0s")) == []
     knowledge(X_Y, store)
     stream.push(event("B", "y"), 3)
     stream.push(event("B", "z"), 4)
-    assert spans(query.wait("0s")) == [(0, 2)]
+    assert spans(query.poll("0s")) == [(0, 2)]
     store.update(f"DROP GRAPH <{KB}>")
     stream.push(event("B", "y"), 5)
-    assert spans(query.wait("0s")) == [] and query.events == 5
+    assert spans(query.poll("0s")) == [] and query.events == 5
     store.close()
 
 

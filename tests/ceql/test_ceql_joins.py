@@ -29,8 +29,8 @@ from oxiseq.grammar import load
 from oxiseq.grammar.ceql_algebra import first_join
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.render import render
+from oxiseq.sources.ignored import IgnoredWarning
 from oxiseq.sources.knowledge import knowledge_of
-from oxiseq.sources.left_out import LeftOutWarning
 
 JOINS = [
     "v > {0}.v",
@@ -150,10 +150,10 @@ def test_a_match_comes_with_the_push_that_completes_it() -> None:
     stream = store.stream(f"{VOCAB}S")
     stream.push(event("A", v=1, k="'x'"), 1)
     stream.push(event("B", v=2, k="'x'"), 2)
-    assert spans(query.wait("0s")) == spans(equal.wait("0s")) == [(0, 1)]
+    assert spans(query.poll("0s")) == spans(equal.poll("0s")) == [(0, 1)]
     stream.push(event("B", v=2, k="'x'"), 2)
     stream.push(event("B", v=2, k="'y'"), 2)
-    assert spans(query.wait("0s")) == [(0, 2)]
+    assert spans(query.poll("0s")) == [(0, 2)]
     assert not query.open and query.events == 4 and query.variables == ("A", "x", "B", "y")
     store.close()
 
@@ -163,10 +163,10 @@ def test_events_that_are_no_tuples_are_left_out() -> None:
     query = store.register(RISE, language="ceql")
     stream = store.stream(f"{VOCAB}S")
     stream.push(event("A", v=1, k="'x'"), 1)
-    with pytest.warns(LeftOutWarning, match="two values of v"):
+    with pytest.warns(IgnoredWarning, match="two values of v"):
         stream.push(event("B", v="2, 3", k="'x'"), 2)
     stream.push(event("B", v=2, k="'x'"), 3)
-    assert spans(query.wait("0s")) == [(0, 1)]
+    assert spans(query.poll("0s")) == [(0, 1)]
     store.close()
 
 

@@ -13,7 +13,7 @@ from reference.ceql import evaluate_ceql
 
 import oxiseq
 from oxiseq.grammar import load
-from oxiseq.sources.left_out import LeftOutWarning
+from oxiseq.sources.ignored import IgnoredWarning
 
 PAIR = f"VOCAB <{VOCAB}> SELECT * FROM S WHERE A AS x; B AS y WITHIN 10 SECONDS"
 TWO = f"VOCAB <{VOCAB}> SELECT * FROM S, T WHERE A; B"
@@ -48,9 +48,9 @@ def test_matches_are_handed_out_and_the_query_closes() -> None:
     store = oxiseq.Store()
     query = store.register(PAIR, language="ceql")
     store.stream(f"{VOCAB}S").extend([(1, event("A")), (2, event("B"))])
-    assert spans(list(query.wait("0s"))) == [(0, 1)]
+    assert spans(list(query.poll("0s"))) == [(0, 1)]
     query.close()
-    assert not list(query.wait()) and not store.queries
+    assert not list(query.poll()) and not store.queries
 
 
 def test_with_two_streams_an_event_waits_for_the_other_stream() -> None:
@@ -61,18 +61,18 @@ def test_with_two_streams_an_event_waits_for_the_other_stream() -> None:
     s.push(event("B"), 5)
     assert query.open
     t.push(event("B"), 3)
-    assert spans(list(query.wait("0s", idle=None))) == [(0, 1)]
+    assert spans(list(query.poll("0s", idle=None))) == [(0, 1)]
     store.advance(6)
-    assert spans(list(query.wait("0s", idle=None))) == [(0, 2)]
+    assert spans(list(query.poll("0s", idle=None))) == [(0, 2)]
     t.push(event("B"), 5)
-    assert query.late == 1
+    assert query.late_count == 1
 
 
 def test_a_waiting_consumer_takes_what_is_there_as_complete() -> None:
     store = oxiseq.Store()
     query = store.register(TWO, language="ceql")
     store.stream(f"{VOCAB}S").extend([(1, event("A")), (2, event("B"))])
-    assert spans(list(query.wait("200ms"))) == [(0, 1)]
+    assert spans(list(query.poll("200ms"))) == [(0, 1)]
 
 
 def test_late_events_are_counted_and_handed_out() -> None:
@@ -81,8 +81,8 @@ def test_late_events_are_counted_and_handed_out() -> None:
     stream = store.stream(f"{VOCAB}S")
     stream.push(event("B"), 5)
     stream.push(event("A", v=1), 4)
-    assert query.late == 1
-    (late,) = query.late_events()
+    assert query.late_count == 1
+    (late,) = query.drain_late_events()
     assert (late.stream, late.time_us, len(late.graph)) == (f"{VOCAB}S", 4, 2)
 
 
@@ -91,28 +91,28 @@ def test_lateness_puts_events_in_order() -> None:
     query = store.register(PAIR, language="ceql", lateness="5us")
     stream = store.stream(f"{VOCAB}S")
     stream.extend([(10, event("B")), (8, event("A"))])
-    assert query.open and not query.late
+    assert query.open and not query.late_count
     stream.advance(20)
-    assert spans(list(query.wait("0s", idle=None))) == [(0, 1)]
+    assert spans(list(query.poll("0s", idle=None))) == [(0, 1)]
 
 
 def test_what_is_no_tuple_is_left_out_and_told() -> None:
     store = oxiseq.Store()
     query = store.register(PAIR, language="ceql")
     stream = store.stream(f"{VOCAB}S")
-    with pytest.warns(LeftOutWarning, match="1970-01-01T00:00:00.000001Z on <.*S> .*its triples have several subjects"):
+    with pytest.warns(IgnoredWarning, match="1970-01-01T00:00:00.000001Z on <.*S> .*its triples have several subjects"):
         stream.push(f"<urn:a> a <{VOCAB}A> . <urn:b> a <{VOCAB}A> .", 1)
-    with pytest.warns(LeftOutWarning, match="it has two types"):
+    with pytest.warns(IgnoredWarning, match="it has two types"):
         stream.extend([(1, event("A")), (2, f"<urn:a> a <{VOCAB}A>, <{VOCAB}B> ."), (3, event("B"))])
-    assert spans(list(query.wait("0s"))) == [(0, 1)]
-    assert (query.left_out, query.events, query.late) == (2, 4, 0)
-    assert [each.partition(" is ")[0] for each in query.left_out_events] == [
+    assert spans(list(query.poll("0s"))) == [(0, 1)]
+    assert (query.ignored_count, query.events, query.late_count) == (2, 4, 0)
+    assert [each.partition(" is ")[0] for each in query.ignored_events] == [
         f"the event of 1970-01-01T00:00:00.00000{time}Z on <{VOCAB}S>" for time in (1, 2)
     ]
-    assert query.state["left_out"] == 2
+    assert query.state["ignored"] == 2
 
 
-@pytest.mark.filterwarnings("ignore::oxiseq.sources.left_out.LeftOutWarning")
+@pytest.mark.filterwarnings("ignore::oxiseq.sources.ignored.IgnoredWarning")
 @given(ceql_situations(CeqlOptions()), st.integers(0, 2**32))
 def test_what_is_no_tuple_costs_nothing_else(situation: CeqlSituation, seed: int) -> None:
     """The answer is that of the other events, order and positions included, however they are pushed together."""
@@ -139,8 +139,8 @@ def test_what_is_no_tuple_costs_nothing_else(situation: CeqlSituation, seed: int
     assert [(m.positions.first, m.positions.last, m.positions.all, m.at_us) for m in found[0]] == [
         (m.positions.first, m.positions.last, m.positions.all, m.at_us) for m in found[1]
     ]
-    assert (queries[0].left_out, queries[1].left_out) == (faulty, 0)
-    assert queries[0].late == queries[1].late
+    assert (queries[0].ignored_count, queries[1].ignored_count) == (faulty, 0)
+    assert queries[0].late_count == queries[1].late_count
 
 
 def test_queries_of_both_languages_share_a_stream() -> None:
@@ -160,7 +160,7 @@ def test_names_of_streams_may_be_mapped() -> None:
     store = oxiseq.Store()
     query = store.register(PAIR, language="ceql", stream_names={"S": "urn:mine"})
     store.stream("urn:mine").extend([(1, event("A")), (2, event("B"))])
-    assert query.reads == ("urn:mine",) and len(list(query.wait("0s"))) == 1
+    assert query.reads == ("urn:mine",) and len(list(query.poll("0s"))) == 1
 
 
 @given(ceql_situations(CeqlOptions(limits=False)), st.lists(st.integers(0, 3), max_size=30))
@@ -198,7 +198,7 @@ def test_an_alert_on_how_many_complex_events_end_at_an_event() -> None:
     stream.push(event("A", k=1, v=2), 3)  # not in order, not late
     stream.push(event("A", k=1, v=9), 2)  # late
     store.advance(9)
-    assert query.late == 1 and query.variables == ("k", "n", "s")
+    assert query.late_count == 1 and query.variables == ("k", "n", "s")
     assert [(m.at_us, {name: term.value for name, term in m.items()}) for m in seen] == [
         (5, {"k": "1", "n": "3", "s": "6"})
     ]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import oxiseq
-from oxiseq.sources.left_out import ColumnWarning
+from oxiseq.sources.ignored import ColumnWarning
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 from cli_files import oxiseq as command

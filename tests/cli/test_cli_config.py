@@ -30,17 +30,27 @@ def settings(*arguments: str, **environment: str) -> dict[str, object]:
 
 def test_each_source_gives_way_to_the_one_before(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
-    file.write_text('[serve]\nthreads = 3\nmax_rows = 5\nkeep = "2m"\n')
+    file.write_text('[serve]\nthreads = 3\nmax_rows = 5\nretention = "2m"\n')
     found = settings("--config", str(file), "--threads", "9", OXISEQ_THREADS="8", OXISEQ_MAX_ROWS="6")
-    assert (found["threads"], found["max_rows"], found["keep"], found["subscribers"]) == (9, 6, "2m", 64)
+    assert (found["threads"], found["max_rows"], found["retention"], found["subscribers"]) == (9, 6, "2m", 64)
     assert settings(OXISEQ_CONFIG=str(file))["max_rows"] == 5
-    assert settings("--keep", "1.5h")["keep"] == "90m" and settings("--keep", "0s")["keep"] == "0s"
+    assert settings("--retention", "1.5h")["retention"] == "90m" and settings("--retention", "0s")["retention"] == "0s"
     lines = printed("--config", str(file), OXISEQ_MAX_ROWS="6").stdout.splitlines()
     assert {"threads = 3  # file", "max_rows = 6  # environment", "subscribers = 64"} <= set(lines)
 
 
 def test_what_is_printed_is_a_file_that_says_the_same(tmp_path: Path) -> None:
-    arguments = ("--bind", "[::1]:0", "--location", str(tmp_path / 'a "b"'), "--cors", "--idle", "0s", "--keep", "1.5h")
+    arguments = (
+        "--bind",
+        "[::1]:0",
+        "--location",
+        str(tmp_path / 'a "b"'),
+        "--cors",
+        "--stream-idle",
+        "0s",
+        "--retention",
+        "1.5h",
+    )
     file = tmp_path / "a.toml"
     file.write_text(printed(*arguments).stdout)
     assert settings("--config", str(file)) == settings(*arguments)
@@ -89,7 +99,7 @@ def test_a_file_that_cannot_be_right_is_told(tmp_path: Path, text: str, message:
 
 
 def test_the_examples_settings_and_commands_are_accepted() -> None:
-    assert settings("--config", str(EXAMPLE / "oxiseq.toml"))["keep"] == "1d"
+    assert settings("--config", str(EXAMPLE / "oxiseq.toml"))["retention"] == "1d"
     unit = (EXAMPLE / "oxiseq.service").read_text()
     started = [shlex.split(line.split("=", 1)[1]) for line in unit.splitlines() if line.startswith("ExecStart")]
     assert [Path(words[0]).name for words in started] == ["oxiseq", "oxiseq"]
@@ -101,16 +111,22 @@ def test_the_examples_settings_and_commands_are_accepted() -> None:
 
 
 def test_the_server_is_told_durations_and_waits_for_ever_or_without_limit_where_they_are_nothing() -> None:
-    given = ("--timeout=1500ms", "--idle=PT0.3S", "--upstream-refresh=2 min", "--event-triples-for=1h", "--keep=1us")
+    given = (
+        "--timeout=1500ms",
+        "--stream-idle=PT0.3S",
+        "--upstream-refresh=2 min",
+        "--event-triples-for=1h",
+        "--retention=1us",
+    )
     told = settings_of(serve_command.make_context("serve", list(given)).params)
-    waits = (told.timeout, told.idle, told.upstream_refresh, told.event_triples_for)
+    waits = (told.timeout, told.stream_idle, told.upstream_refresh, told.event_triples_for)
     assert tuple(map(seconds, waits)) == (1.5, 0.3, 120.0, 3600.0)
-    assert told.keep == 1
+    assert told.retention == 1
     none = settings_of(serve_command.make_context("serve", [f"{each.split('=')[0]}=0s" for each in given]).params)
-    assert tuple(map(seconds, (none.timeout, none.idle, none.upstream_refresh))) == (None, None, None)
-    assert (none.event_triples_for, none.keep) == (0, 0)
+    assert tuple(map(seconds, (none.timeout, none.stream_idle, none.upstream_refresh))) == (None, None, None)
+    assert (none.event_triples_for, none.retention) == (0, 0)
     usual = settings_of(serve_command.make_context("serve", []).params)
-    assert tuple(map(seconds, (usual.timeout, usual.idle, usual.upstream_refresh))) == (300.0, 0.25, 600.0)
+    assert tuple(map(seconds, (usual.timeout, usual.stream_idle, usual.upstream_refresh))) == (300.0, 0.25, 600.0)
 
 
 def test_a_setting_is_declared_once() -> None:

@@ -97,7 +97,10 @@ def test_a_replay_says_of_a_query_over_windows_what_a_run_says(folder: Path, dat
     query.write_text(
         f"PREFIX : <{EX}> SELECT ?n FROM STREAM <{STREAM}> [RANGE PT1H STEP PT1S] WHERE {{ ?who :paid ?n }}"
     )
-    for asked in (["--report", "RSTREAM"], ["--at", BEGIN_MICROSECONDS + MINUTE, "--at", BEGIN_MICROSECONDS]):
+    for asked in (
+        ["--stream-operator", "RSTREAM"],
+        ["--evaluation-times", BEGIN_MICROSECONDS + MINUTE, "--evaluation-times", BEGIN_MICROSECONDS],
+    ):
         expected = oxiseq("run", query, "-s", folder / "payments.nq", "-f", "csv", *asked)
         given = oxiseq("run", query, "-l", data, "-f", "csv", *asked)
         assert given.exit_code == 0 and given.stdout == expected.stdout, given.stderr

@@ -1,4 +1,4 @@
-"""`oxiseq mapping try`, and `oxiseq events` with a mapping as a stream has one."""
+"""`oxiseq mapping try`, and `oxiseq import` with a mapping as a stream has one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_try_refuses_what_is_no_table_or_mapping(tmp_path: Path) -> None:
 
 def test_events_take_the_mapping(tmp_path: Path) -> None:
     file, mapping = _files(tmp_path)
-    done = CliRunner().invoke(main, ["events", file, "-m", mapping, "-o", str(tmp_path / "out"), "--quiet"])
+    done = CliRunner().invoke(main, ["import", file, "-m", mapping, "-o", str(tmp_path / "out"), "--quiet"])
     assert done.exit_code == 0, done.output
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["20240501T100000Z.parquet"]
 

@@ -24,7 +24,7 @@ def test_every_door_reads_them(folder: Path, name: str) -> None:
     assert store.stream(STREAM).extend(folder / name) == 4
     store.close()
     assert [m["second"].value for m in found.matches()] == ["40", "600"]
-    result = oxiseq("events", folder / name, "--output", folder / "tables")
+    result = oxiseq("import", folder / name, "--output", folder / "tables")
     assert result.exit_code == 0, result.stderr
     for source in (folder / name, folder / "tables"):
         matches = package.run(query(), streams={STREAM: source})

@@ -1,4 +1,4 @@
-"""`oxiseq why` and `oxiseq what-if`, over files and over a server's folder."""
+"""`oxiseq why` and `oxiseq compare`, over files and over a server's folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_why_says_what_it_cannot_do(folder: Path) -> None:
     assert oxiseq("why", folder / "jumps.spaseq").exit_code == 2
     refused = oxiseq("why", folder / "jumps.spaseq", "-s", folder / "payments.nq", "-k", folder / "nowhere.nq")
     assert refused.exit_code == 1 and "nowhere.nq" in refused.stderr
-    refused = oxiseq("why", folder / "jumps.spaseq", "-s", folder / "payments.nq", "--at", 5)
+    refused = oxiseq("why", folder / "jumps.spaseq", "-s", folder / "payments.nq", "--evaluation-times", 5)
     assert refused.exit_code == 1 and "is for RSP-QL, SPECTRA, RSEP-QL" in refused.stderr
 
 
@@ -59,19 +59,19 @@ def test_why_of_ceql_over_a_table(folder: Path) -> None:
     assert "without a filter, BUY AS b[price > 5]: 1 more" in told.stdout and "with price = 3" in told.stdout
 
 
-def test_what_if_tells_gains_and_losses(folder: Path) -> None:
+def test_compare_tells_gains_and_losses(folder: Path) -> None:
     draft = write(folder, "draft.spaseq", query().replace("10 * ?first", "15 * ?first"))
-    arguments = ["what-if", draft, "--against", folder / "jumps.spaseq"]
+    arguments = ["compare", draft, "--against", folder / "jumps.spaseq"]
     told = oxiseq(*arguments, "-s", folder / "payments.nq")
     assert told.exit_code == 0 and "1 gained, 2 lost, 0 kept" in told.stdout
     as_json = json.loads(oxiseq(*arguments, "-l", log(folder), "--json").stdout)
     assert [(row["second"][1:3], len(as_json[name])) for name in ("gained",) for row in as_json[name]] == [("60", 1)]
     assert len(as_json["lost"]) == 2 and as_json["kept"] == 0
-    same = oxiseq("what-if", draft, "--against", draft, "-s", folder / "payments.nq")
+    same = oxiseq("compare", draft, "--against", draft, "-s", folder / "payments.nq")
     assert "0 gained, 0 lost, 1 kept" in same.stdout
 
 
-def test_what_if_of_another_language(folder: Path) -> None:
+def test_compare_of_another_language(folder: Path) -> None:
     ceql = "VOCAB <http://example.org/> SELECT * FROM S WHERE BUY AS x FILTER x[price > {}]"
     triples = "_:e a <http://example.org/BUY> ; <http://example.org/price> {} ."
     events = [(n, triples.format(n)) for n in range(5)]
@@ -79,19 +79,19 @@ def test_what_if_of_another_language(folder: Path) -> None:
     assert (len(found.gained), len(found.lost), found.kept) == (1, 0, 2)
 
 
-def test_what_if_of_a_table_and_of_rules(folder: Path) -> None:
+def test_compare_of_a_table_and_of_rules(folder: Path) -> None:
     csv = write(folder, "trades.csv", "kind,when,price\nSELL,1,4\nSELL,2,6\n")
     ceql = "VOCAB <http://e/> SELECT * FROM S WHERE SELL AS s FILTER s[price > {}]"
     draft, old = (write(folder, f"{n}.txt", ceql.format(n)) for n in (5, 1))
     columns = ["--language", "ceql", "--type-column", "kind", "--time-column", "when"]
-    told = oxiseq("what-if", draft, "--against", old, "-s", csv, *columns)
+    told = oxiseq("compare", draft, "--against", old, "-s", csv, *columns)
     assert told.exit_code == 0 and "0 gained, 1 lost, 1 kept" in told.stdout, told.stderr
 
     head = "PREFIX : <http://example.org/> "
     rule = write(folder, "rich.epsparql", head + "CONSTRUCT { ?who :rich ?n } WHERE { ?who :paid ?n FILTER(?n > 20) }")
     queries = (f"{head}SELECT * WHERE {{ ?who :rich ?n FILTER(?n > {bound}) }}" for bound in (0, 50))
     draft, old = (write(folder, f"{n}.epsparql", text) for n, text in enumerate(queries))
-    arguments = ["what-if", draft, "--against", old, "--rules", rule]
+    arguments = ["compare", draft, "--against", old, "--rules", rule]
     from_file = oxiseq(*arguments, "-s", folder / "payments.nq")
     assert from_file.exit_code == 0 and "2 gained, 0 lost, 2 kept" in from_file.stdout, from_file
     assert oxiseq(*arguments, "-l", log(folder)).stdout == from_file.stdout
@@ -105,7 +105,7 @@ def test_why_of_queries_over_windows_and_of_intervals(folder: Path) -> None:
         files = oxiseq("why", text, "-s", folder / "payments.nq")
         assert files.exit_code == 0, files.stderr
         assert f"  {part}: " in files.stdout and "without a filter, FILTER(?n > 1000)" in files.stdout
-    at = oxiseq("why", window, "-s", folder / "payments.nq", "--at", BEGIN_MICROSECONDS, "--json")
+    at = oxiseq("why", window, "-s", folder / "payments.nq", "--evaluation-times", BEGIN_MICROSECONDS, "--json")
     assert json.loads(at.stdout)["at"] == BEGIN_MICROSECONDS
     logged = oxiseq("why", ever, "-l", log(folder), "--json")
     assert json.loads(logged.stdout)["stopped"] == "FILTER(?n > 1000)"

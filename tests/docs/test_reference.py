@@ -90,7 +90,7 @@ def test_every_metric_is_there() -> None:
     live = (Path(__file__).parents[2] / "plugin" / "live").rglob("*.py")
     code = "".join(file.read_text(encoding="utf-8") for file in live)
     named = set(re.findall(r'_(?:counter|histogram)\("(oxiseq_\w+)"', code))
-    named |= {f"oxiseq_{name}" for name in re.findall(r'\bgauge\("(\w+)"', code)}
+    named |= {f"oxiseq_{name}" for name in re.findall(r'\b(?:counter|gauge)\("(\w+)"', code)}
     assert len(named) > 20
     for name in named:
         assert name in page, name

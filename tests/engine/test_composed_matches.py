@@ -266,7 +266,7 @@ def test_queries_of_other_windows_find_together_what_they_find_alone() -> None:
         store.advance(1_000)
         for query, each in zip(queries, chosen, strict=True):
             alone = [(m.at_us, m["n"]) for m in oxiseq.run(each, {f"{E}s": events})]
-            assert [(m.at_us, m["n"]) for m in query.wait("0s", idle="0s")] == alone
+            assert [(m.at_us, m["n"]) for m in query.poll("0s", idle="0s")] == alone
             assert alone
 
 

@@ -205,7 +205,7 @@ def test_queries_that_fold_alike_and_otherwise_tell_what_they_tell_alone() -> No
     for event in events:
         store.stream("http://e/s").push(event[1], event[0])
     store.advance(1_000)
-    assert [[(m.at_us, m["s"]) for m in q.wait("0s", idle="0s")] for q in queries] == alone
+    assert [[(m.at_us, m["s"]) for m in q.poll("0s", idle="0s")] for q in queries] == alone
     assert [len(rows) for rows in alone] == [3, 2, 3, 3, 3]
 
 
@@ -282,7 +282,7 @@ def test_a_lone_instant_is_told_of_at_the_first_moment_of_report_every(window: s
     query_ = store.register(text)
     store.stream("http://e/s").push(one, 7)
     store.advance(7 + 3 * second)
-    assert [(m.at_us, m["n"]) for m in query_.wait("0s", idle="0s")] == [(7 + 2 * second, Literal(1))]
+    assert [(m.at_us, m["n"]) for m in query_.poll("0s", idle="0s")] == [(7 + 2 * second, Literal(1))]
     both = [(7, one), (7 + 2 * second, KIND.format(1, "a"))]
     assert [m.at_us - 7 for m in oxiseq.run(text, {"http://e/s": both})] == [2 * second]
 
@@ -297,7 +297,7 @@ def test_too_many_moments_of_report_every_are_told_of() -> None:
         stream.push(KIND.format(1, "a"), far)
     stream.push(KIND.format(2, "a"), far + 1_000_000)
     query_.close()
-    rows = [(match.at_us - far, match["n"]) for match in query_.wait("0s", idle=None)]
+    rows = [(match.at_us - far, match["n"]) for match in query_.poll("0s", idle=None)]
     assert rows == [(0, Literal(2)), (1_000_000, Literal(3))]
 
 

@@ -144,7 +144,7 @@ def test_as_many_matches_as_are_allowed_are_counted_and_listed() -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 @pytest.mark.parametrize("case", ["SPAseq", "CEQL", "joined CEQL", "a cross product"])
-def test_three_running_set_a_query_aside(monkeypatch: pytest.MonkeyPatch, case: str, size: int) -> None:
+def test_three_running_stop_a_query(monkeypatch: pytest.MonkeyPatch, case: str, size: int) -> None:
     """The third cluster has three instants beyond the bound; nothing of what comes behind is found, in any batches."""
     monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(matches=30, rows=30))
     text, language = {
@@ -170,7 +170,7 @@ def test_three_running_set_a_query_aside(monkeypatch: pytest.MonkeyPatch, case: 
             store.stream(E + "s").extend(events[low : low + size])
         except LimitError as error:
             raised.append(error)
-    assert query.failed and "set aside" in str(raised[-1]) and "set aside" in query.omitted_instants[-1]
+    assert query.failed and "stopped" in str(raised[-1]) and "stopped" in query.omitted_instants[-1]
     assert "allowed; the instant 1970-01-01T00:0" in query.omitted_instants[0]
     found = [match.at_us // 1_000_000 for match in query.matches()]
     assert query.omitted >= 3 and min(found) < 3 and 200 <= max(found) < 210
@@ -299,8 +299,8 @@ MAPPED: dict[str, tuple[str, str]] = {
 def test_an_event_with_too_many_mappings_has_none(
     monkeypatch: pytest.MonkeyPatch, case: str, queries: int, size: int
 ) -> None:
-    """n triples have n x n mappings, 16 of which are allowed. The third such event with none matched in between sets
-    the query aside."""
+    """n triples have n x n mappings, 16 of which are allowed. The third such event with none matched in between stops
+    the query."""
     counts = [1, 2, 5, 3, 5, 2, 5, 5, 1, 5, 5, 5, 1]
     events: list[tuple[int, str]] = []
     for place, count in enumerate(counts):
@@ -330,7 +330,7 @@ def test_an_event_with_too_many_mappings_has_none(
     assert [row for row in rows if row[0] < until] == whole
 
 
-def test_an_operator_without_windows_sets_the_query_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operator_without_windows_stops_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it keeps cannot be made again: not the batch is lost, but the query ends, by name, and no other."""
     usual = Buffer.grow
 
@@ -351,7 +351,7 @@ def test_an_operator_without_windows_sets_the_query_aside(monkeypatch: pytest.Mo
             store.stream(E + "s").extend([event])
         except LimitError as error:
             raised.append(error)
-    assert len(raised) == 1 and "set aside" in str(raised[0])
+    assert len(raised) == 1 and "stopped" in str(raised[0])
     assert pairs.failed and pairs.omitted == 1 and pairs.matches()
     assert not other.failed and other.omitted == 0
 
@@ -521,7 +521,7 @@ def test_an_event_that_takes_too_many_steps_is_read_by_no_letter(
     monkeypatch: pytest.MonkeyPatch, formula: str, size: int
 ) -> None:
     """A step is made when an event needs it first. Here one of them cannot be made, or none from then on: the query
-    is set aside where even an event that no letter reads takes one, or with the third event."""
+    is stopped where even an event that no letter reads takes one, or with the third event."""
     usual, calls = StepCache.add_step, [0]
     kinds = "ABABCABBBCABCZZ"
 
@@ -551,4 +551,4 @@ def test_an_event_that_takes_too_many_steps_is_read_by_no_letter(
     assert ((), False, one) == found(range(0), f"{kinds[:at]}Z{kinds[at + 1 :]}")
     assert one != found(range(0), kinds)[2]
     omitted, failed, _ = found(range(4, 1000), kinds)
-    assert failed and "set aside" in omitted[-1]
+    assert failed and "stopped" in omitted[-1]

@@ -39,7 +39,7 @@ def test_the_query_is_what_the_command_writes() -> None:
     written = CliRunner().invoke(
         main,
         [
-            "pattern",
+            "declare",
             "response",
             "pay",
             "ship",

@@ -81,7 +81,7 @@ def test_only_what_it_reads_is_asked_again(name: str, monkeypatch: pytest.Monkey
     stream, told = store.stream(S), list[list[str]]()
 
     def push(second: int) -> None:
-        before, known = Counting.asked, query.found
+        before, known = Counting.asked, query.match_count
         stream.push("<http://e/a> <http://e/v> 1 .", second * 20_000_000)
         stream.advance(second * 20_000_000 + 1)
         told.append(sorted(str(match["y"].value)[9:] for match in query.matches(known)))

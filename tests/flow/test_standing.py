@@ -107,8 +107,8 @@ class Mirror:
 
     def check(self) -> None:
         """Compare with what the store answers."""
-        for change in self.query.take():
-            assert change.since == self.number
+        for change in self.query.poll():
+            assert change.after == self.number
             assert change.number > self.number
             self.number = change.number
             self.rows.update(bag(change.added, self.query.form))

@@ -206,7 +206,7 @@ def test_what_is_said_twice_must_agree() -> None:
     with pytest.raises(oxiseq.OxiseqError, match="the query says CONSUME RECENT"):
         oxiseq.run(text, {S: []}, language="epsparql", consumption="CHRONOLOGICAL")
     with pytest.raises(oxiseq.OxiseqError, match="RSEP-QL: a query of EP-SPARQL has none"):
-        oxiseq.run(f"{P} SELECT * {{ {PAIR} }}", {S: []}, language="epsparql", report="RSTREAM")  # type: ignore[call-overload]
+        oxiseq.run(f"{P} SELECT * {{ {PAIR} }}", {S: []}, language="epsparql", stream_operator="RSTREAM")  # type: ignore[call-overload]
     with pytest.raises(oxiseq.QueryError, match="a path of any length does not show"):
         oxiseq.run(f"{P} SELECT * {{ ?x :p+ ?y }}", {S: []}, language="epsparql", consumption="RECENT")
 
@@ -227,4 +227,4 @@ def test_a_registered_query_uses_up_too() -> None:
     query = store.register(f"{P} SELECT * FROM STREAM <{S}> {{ {PAIR} }}", language="epsparql", consumption="recent")
     for time, triple in enumerate(["x p a", "a q c", "a q d"], 1):
         store.stream(S).push(" ".join(f"<http://e/{part}>" for part in triple.split()) + " .", time)
-    assert [(m.start_us, m.end_us) for m in query.wait("0s")] == [(1, 2)]
+    assert [(m.start_us, m.end_us) for m in query.poll("0s")] == [(1, 2)]

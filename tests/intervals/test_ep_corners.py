@@ -109,4 +109,4 @@ def test_what_has_come_is_not_forgotten_with_a_fact_that_said_the_same(what: str
     stream.push("<http://e/x> <http://e/p> <http://e/y> .", 3)
     stream.push("<http://e/z> <http://e/p> <http://e/y> .", 4)
     stream.advance(5)
-    assert [(m.start_us, m.end_us) for m in query.wait("0s")] == [(4, 4)]
+    assert [(m.start_us, m.end_us) for m in query.poll("0s")] == [(4, 4)]

@@ -61,9 +61,9 @@ def found(query: str, first: int, numbers: Iterable[int], scope: str = "") -> Fo
     return Found(query, first, pack_matches(batch, HEADING, terms, scope))
 
 
-def matches(journal: Journal, query: str, since: int = 0, limit: int | None = None) -> list[tuple[int, int]]:
+def matches(journal: Journal, query: str, after: int = 0, limit: int | None = None) -> list[tuple[int, int]]:
     """(id, time) of a query's matches."""
     pairs = []
-    for stored in journal.matches.read(query, since, limit):
+    for stored in journal.matches.read(query, after, limit):
         pairs += list(zip(range(stored.first, stored.last + 1), stored.time.tolist(), strict=True))
     return pairs

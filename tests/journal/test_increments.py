@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from journal_events import OTHER, STREAM, Clock, blob, found, matches, read
 
-from oxiseq.journal import Aside, Checkpoint, ConflictError, DamagedError, Journal, JournalError, Retention
+from oxiseq.journal import Checkpoint, ConflictError, DamagedError, Journal, JournalError, Quarantined, Retention
 from oxiseq.journal.archive import unpack
 from oxiseq.journal.increments import _sum, mark_from, mark_of, write_full, write_increment
 from oxiseq.journal.restoring import restore, resumed
@@ -107,7 +107,7 @@ class Doer:
             case 9 if streams:
                 journal.log.advance(next(iter(streams)), self.clock.now)
             case 10 if name in queries:
-                journal.set_aside.add([Aside(name, 1, STREAM, 0, 1, "reason")])
+                journal.quarantine.add([Quarantined(name, 1, STREAM, 0, 1, "reason")])
             case _:
                 pass
 

@@ -96,7 +96,7 @@ def checked(journal: Journal, acknowledged: int) -> int:
 
 def matches_all(journal: Journal) -> list[tuple[int, int]]:
     got: list[tuple[int, int]] = []
-    while page := matches(journal, "q", since=len(got)):
+    while page := matches(journal, "q", after=len(got)):
         got += page
     return got
 

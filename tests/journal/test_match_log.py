@@ -39,17 +39,17 @@ def test_ids_follow_each_other_over_batches(journal: Journal) -> None:
     journal.matches.append(found("q", 1, [10, 20]))
     journal.matches.append(found("q", 3, [30]), found("q", 4, [40, 50]))
     assert matches(journal, "q") == [(1, 10), (2, 20), (3, 30), (4, 40), (5, 50)]
-    assert matches(journal, "q", since=1) == [(2, 20), (3, 30), (4, 40), (5, 50)]
-    assert matches(journal, "q", since=1, limit=3) == [(2, 20), (3, 30), (4, 40)]
-    assert matches(journal, "q", since=3, limit=0) == []
+    assert matches(journal, "q", after=1) == [(2, 20), (3, 30), (4, 40), (5, 50)]
+    assert matches(journal, "q", after=1, limit=3) == [(2, 20), (3, 30), (4, 40)]
+    assert matches(journal, "q", after=3, limit=0) == []
     assert journal.matches.last("q") == 5
 
 
 def test_nothing_yet_is_not_too_old(journal: Journal) -> None:
     assert journal.matches.read("q") == []
     journal.matches.append(found("q", 1, [10]))
-    assert journal.matches.read("q", since=1) == []
-    assert journal.matches.read("q", since=7) == []  # told to somebody, but not durable when the process died
+    assert journal.matches.read("q", after=1) == []
+    assert journal.matches.read("q", after=7) == []  # told to somebody, but not durable when the process died
 
 
 def test_too_old_is_told(journal: Journal, clock: Clock) -> None:
@@ -58,17 +58,17 @@ def test_too_old_is_told(journal: Journal, clock: Clock) -> None:
         journal.matches.append(found("q", first, [first, first + 1]))
     assert journal.retain() == 2
     with pytest.raises(CursorError, match="cursor too old") as told:
-        journal.matches.read("q", since=3)
+        journal.matches.read("q", after=3)
     assert (told.value.asked, told.value.first) == (4, 5)
-    assert matches(journal, "q", since=4) == [(5, 5), (6, 6)]
+    assert matches(journal, "q", after=4) == [(5, 5), (6, 6)]
     journal.queries.register("q", "text", keep=Retention(time=0), replace=True)
     clock.now += 1
     assert journal.retain() == 1
-    assert matches(journal, "q", since=6) == []
+    assert matches(journal, "q", after=6) == []
     with pytest.raises(CursorError):
         matches(journal, "q")
     journal.matches.append(found("q", 7, [9]))
-    assert matches(journal, "q", since=6) == [(7, 9)]
+    assert matches(journal, "q", after=6) == [(7, 9)]
 
 
 def test_found_again_is_stored_once(journal: Journal) -> None:
@@ -77,8 +77,8 @@ def test_found_again_is_stored_once(journal: Journal) -> None:
     journal.matches.append(found("q", 2, [20, 30, 40]))
     journal.matches.append(found("q", 1, [10, 20, 30, 40, 50]))
     assert matches(journal, "q") == [(1, 10), (2, 20), (3, 30), (4, 40), (5, 50)]
-    assert matches(journal, "q", since=3) == [(4, 40), (5, 50)]
-    assert matches(journal, "q", since=2, limit=1) == [(3, 30)]
+    assert matches(journal, "q", after=3) == [(4, 40), (5, 50)]
+    assert matches(journal, "q", after=2, limit=1) == [(3, 30)]
 
 
 def test_a_gap_is_refused_and_of_the_rest_nothing_stored(journal: Journal) -> None:

@@ -92,7 +92,7 @@ def test_an_older_version_is_brought_up_to_date_by_who_writes(path: Path) -> Non
         assert journal.verify() == []
 
 
-def test_options_of_version_3_have_their_new_names(path: Path) -> None:
+def test_options_of_version_3_have_their_names_of_now(path: Path) -> None:
     old = {
         "plain": {},
         "windows": {"start": 5, "instants": [1, 2], "report": "RSTREAM"},
@@ -102,10 +102,10 @@ def test_options_of_version_3_have_their_new_names(path: Path) -> None:
     }
     new = {
         "plain": {},
-        "windows": {"origin": 5, "at": [1, 2], "report": "RSTREAM"},
+        "windows": {"origin": 5, "evaluation_times": [1, 2], "stream_operator": "RSTREAM"},
         "tuples": {"lateness": "5000000us", "stream_names": {"S": "urn:s"}, "rules": []},
-        "bounded": {"state_records": 3, "state_bytes": 0, "on_budget": "reset"},
-        "unbounded": {"state_records": 0, "state_bytes": 0},
+        "bounded": {"max_state_records": 3, "max_state_bytes": 0, "on_state_limit": "drop"},
+        "unbounded": {"max_state_records": 0, "max_state_bytes": 0},
     }
     with Journal(path) as journal:
         for name, options in old.items():
@@ -117,6 +117,35 @@ def test_options_of_version_3_have_their_new_names(path: Path) -> None:
     for _ in range(2):  # once: what is new stays
         with Journal(path) as journal:
             assert {record.name: dict(record.options) for record in journal.queries.all()} == new
+
+
+@pytest.mark.parametrize("version", [7, 8])
+def test_options_of_earlier_versions_have_their_new_names(path: Path, version: int) -> None:
+    """For who reads, too; a damaged one stays damaged."""
+    old = {"report": "RSTREAM", "at": [1, 2], "state_records": 3, "state_bytes": 0, "on_budget": "reset", "rules": []}
+    new = {"stream_operator": "RSTREAM", "evaluation_times": [1, 2], "max_state_records": 3, "max_state_bytes": 0}
+    new |= {"on_state_limit": "drop", "rules": []}
+    with Journal(path) as journal:
+        for name in ("q", "damaged"):
+            journal.queries.register(name, "text", options=old)
+        for name in ("plain", "no-json"):
+            journal.queries.register(name, "text")
+    with closing(sqlite3.connect(path)) as other:
+        if version == 7:
+            for table in ("query", "sink", "stream"):
+                other.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+            other.execute("ALTER TABLE query DROP COLUMN omitted")
+        else:
+            other.execute("UPDATE query SET options = replace(options, '3', '4') WHERE name = 'damaged'")
+            other.execute("UPDATE query SET options = '{' WHERE name = 'no-json'")
+        other.execute(f"PRAGMA user_version = {version}")
+        other.commit()
+    for read_only in (True, False, True):
+        with Journal(path, read_only=read_only) as journal:
+            assert dict(journal.queries.get("q").options) == new
+            assert dict(journal.queries.get("plain").options) == {}
+            names = ("damaged", "no-json") if version == 8 else ()
+            assert [fault.split("'")[1] for fault in journal.verify()] == [*names]
 
 
 def test_what_version_7_holds_gets_its_checksums(path: Path) -> None:

@@ -69,9 +69,9 @@ def test_ids_of_matches_go_on_when_a_query_is_replaced_or_comes_back(journal: Jo
     again = journal.queries.register("q", "third")
     assert (again.first, again.next) == (3, 3)
     journal.matches.append(found("q", 3, [7]))
-    assert matches(journal, "q", since=2) == [(3, 7)]
+    assert matches(journal, "q", after=2) == [(3, 7)]
     with pytest.raises(CursorError):
-        matches(journal, "q", since=1)
+        matches(journal, "q", after=1)
 
 
 def test_a_query_begins_with_a_checkpoint_without_state(journal: Journal) -> None:

@@ -141,13 +141,13 @@ def test_it_is_translated_and_others_are_not_translated_to_it(query: Path) -> No
 
 def test_options_of_other_languages_are_refused(query: Path) -> None:
     with pytest.raises(oxiseq.OxiseqError, match=r"the option report is for .*: a query of Then has none"):
-        oxiseq.run(query, {S: []}, report="RSTREAM")
+        oxiseq.run(query, {S: []}, stream_operator="RSTREAM")
 
 
 def test_a_store_has_it_at_work(query: Path) -> None:
     with oxiseq.Store() as store:
         registered, plain = store.register(query), store.register(SPASEQ)
-        store.stream(S).keep(100)
+        store.stream(S).retain(100)
         store.stream(S).extend(events())
         store.advance(60 * SECOND)
         assert told(registered.matches()) == told(plain.matches()) == wanted()
@@ -167,7 +167,7 @@ def test_a_folder_keeps_it_over_a_restart(query: Path, tmp_path: Path) -> None:
             store.stream(S).push(graph, time)
         store.stream(S).advance(60 * SECOND)
         until = monotonic() + 30
-        while registered.found < len(wanted()) and monotonic() < until:
+        while registered.match_count < len(wanted()) and monotonic() < until:
             sleep(0.01)
         assert told(registered.matches()) == wanted()
 
@@ -262,7 +262,7 @@ def test_a_server_takes_it(query: Path, tmp_path: Path) -> None:
         assert (why["language"], why["found"]) == ("then", len(wanted()))
         made_of = client.get("/queries/rises/matches/1/provenance").get_json()
         assert len(made_of["events"]) == 2 and made_of["facts"] == []
-        asked = client.post("/queries/rises/what-if", data=TEXT.replace("10s", "5s"), headers=then).get_json()
+        asked = client.post("/queries/rises/compare", data=TEXT.replace("10s", "5s"), headers=then).get_json()
         assert asked["lost"] and not asked["gained"]
         once = client.post("/query", data=TEXT, headers={**then, "Accept": "application/sparql-results+json"})
         assert len(once.get_json()["results"]["bindings"]) == len(wanted())

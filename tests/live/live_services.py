@@ -51,10 +51,10 @@ def finish(service: LiveService) -> None:
         rest(service)
 
 
-def rows(service: LiveService, query: str, since: int = 0) -> Rows:
-    """The stored matches with ids above `since` as (id, terms)."""
+def rows(service: LiveService, query: str, after: int = 0) -> Rows:
+    """The stored matches with ids above `after` as (id, terms)."""
     found: Rows = []
-    while parts := service.journal.matches.read(query, found[-1][0] if found else since):
+    while parts := service.journal.matches.read(query, found[-1][0] if found else after):
         for part in parts:
             found += [(part.first + i, row) for i, row in enumerate(part.rows())]
     return found

@@ -34,9 +34,9 @@ def test_by_a_watermark(text: str) -> None:
     stream = store.stream(POWER)
     stream.push(f"{WATTS} .", time=1_000_000)
     stream.advance(1_300_000)
-    assert list(query.wait("0s", idle=None)) == []
+    assert list(query.poll("0s", idle=None)) == []
     stream.advance(1_300_001)
-    assert [(m.end_us, m.at_us) for m in query.wait("0s", idle=None)] == [(1_000_000, 1_300_000)]
+    assert [(m.end_us, m.at_us) for m in query.poll("0s", idle=None)] == [(1_000_000, 1_300_000)]
 
 
 def test_a_negation_in_time_decides_too() -> None:
@@ -47,7 +47,7 @@ def test_a_negation_in_time_decides_too() -> None:
     stream.push(f"{SEEN} .", time=1_300_000)
     stream.push(f"{WATTS} .", time=9_000_000)
     stream.advance(9_300_001)
-    assert [(m.end_us, m.at_us) for m in query.wait("0s", idle=None)] == [(9_000_000, 9_300_000)]
+    assert [(m.end_us, m.at_us) for m in query.poll("0s", idle=None)] == [(9_000_000, 9_300_000)]
 
 
 def test_by_the_clock_while_somebody_waits_for_matches() -> None:
@@ -55,7 +55,7 @@ def test_by_the_clock_while_somebody_waits_for_matches() -> None:
     query = store.register(UNBOUNDED)
     begun = time.monotonic()
     store.stream(POWER).push(f"{WATTS} .", time=1_000_000)
-    (match,) = [next(query.wait("30s", idle="50ms"))]
+    (match,) = [next(query.poll("30s", idle="50ms"))]
     assert (match.end_us, match.at_us) == (1_000_000, 1_300_000)
     assert time.monotonic() - begun >= 0.3
     assert query.state["aged"] == 0
@@ -65,7 +65,7 @@ def test_not_by_the_clock_where_no_idle_time_is_given() -> None:
     store = oxiseq.Store()
     query = store.register(UNBOUNDED)
     store.stream(POWER).push(f"{WATTS} .", time=1_000_000)
-    assert list(query.wait("500ms", idle=None)) == []
+    assert list(query.poll("500ms", idle=None)) == []
 
 
 @pytest.mark.parametrize("text", [UNBOUNDED, GROUP])

@@ -46,7 +46,7 @@ def push(doors: Doors, key: str, body: bytes, former: str = "") -> bool:
     headers = (("content-type", "application/n-quads"), *key_headers(Message(body, key, former_key=former)))
     answer = routes.answer(Request("POST", f"/streams/{quote(S, safe='')}", "", headers, body, rights=EVERYTHING))
     assert answer.status == 200 and isinstance(answer.body, bytes)
-    return bool(json.loads(answer.body)["repeated"])
+    return bool(json.loads(answer.body)["duplicates"])
 
 
 def read_all(source: Source, count: int, *, confirm: bool = True) -> list[Message]:
@@ -87,7 +87,7 @@ def test_a_file_that_is_cut_off_in_place_is_read_again_from_its_beginning(tmp_pa
         eventually(lambda: events(doors) == 30)
         log.write_bytes(lines(200, 235))  # longer than what was read, before the bridge looks
         eventually(lambda: events(doors) == 65)
-        assert (counts(bridges)["repeated"], counts(bridges)["refused"]) == (0, 0)
+        assert (counts(bridges)["duplicates"], counts(bridges)["refused"]) == (0, 0)
 
 
 def test_lines_that_are_alike_are_messages_of_their_own_in_each_life_of_a_file(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_lines_that_are_alike_are_messages_of_their_own_in_each_life_of_a_file(t
             with log.open("ab") as file:
                 file.write((ALIKE + b"\n") * 4)
         eventually(lambda: events(doors) == 20)
-        assert counts(bridges)["repeated"] == 0
+        assert counts(bridges)["duplicates"] == 0
 
 
 def test_a_file_that_was_rotated_while_nobody_read_is_read_to_its_end_and_those_after_it(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_position_of_an_earlier_version_goes_on_and_its_keys_are_known(tmp_pat
             push(doors, f"file/{name}/{inode}/{end}", event(number))
         with bridged(doors, tmp_path, url=str(log)) as bridges:
             eventually(lambda: counts(bridges)["messages"] == 3)
-            assert (events(doors), counts(bridges)["repeated"]) == (5, 2)
+            assert (events(doors), counts(bridges)["duplicates"]) == (5, 2)
 
 
 # --- Redis --------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_redis_entries_of_several_topics_databases_and_lives_are_each_stored(tmp
             with bridged(doors, tmp_path, url=url + path, topic=topic, **given) as bridges:
                 stored += 5
                 eventually(lambda bridges=bridges: counts(bridges)["messages"] == 5)
-                assert (events(doors), counts(bridges)["repeated"], counts(bridges)["refused"]) == (stored, 0, 0)
+                assert (events(doors), counts(bridges)["duplicates"], counts(bridges)["refused"]) == (stored, 0, 0)
 
 
 def test_a_redis_stream_that_is_made_again_is_read_from_its_beginning(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_redis_stream_that_is_made_again_is_read_from_its_beginning(tmp_path: 
             client.xgroup_destroy("heat", "oxiseq")  # the group alone: nothing is new
             client.xadd("heat", {"body": event(7)})
             eventually(lambda: events(doors) == 6)
-            assert (counts(bridges)["repeated"], counts(bridges)["refused"]) == (0, 0)
+            assert (counts(bridges)["duplicates"], counts(bridges)["refused"]) == (0, 0)
 
 
 def test_redis_entries_that_an_earlier_version_stored_and_did_not_confirm_are_known(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_redis_entries_that_an_earlier_version_stored_and_did_not_confirm_are_kn
         push(doors, f"redis/{ids[1]}", event(9))  # of another topic
         with bridged(doors, tmp_path, url=url, topic="heat") as bridges:
             eventually(lambda: counts(bridges)["messages"] == 3)
-            assert (events(doors), counts(bridges)["repeated"], counts(bridges)["refused"]) == (4, 1, 0)
+            assert (events(doors), counts(bridges)["duplicates"], counts(bridges)["refused"]) == (4, 1, 0)
 
 
 # --- Kafka ----------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def test_kafka_clusters_number_their_messages_alike(tmp_path: Path) -> None:
             url = f"kafka://{broker.host}:{broker.port}"
             with bridged(doors, tmp_path, url=url, topic="heat", start="all", **GRAPHS) as bridges:
                 eventually(lambda bridges=bridges: counts(bridges)["messages"] == 5, 60)
-                assert (events(doors), counts(bridges)["repeated"]) == (5 * number, 0)
+                assert (events(doors), counts(bridges)["duplicates"]) == (5 * number, 0)
 
 
 @pytest.mark.slow

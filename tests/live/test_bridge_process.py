@@ -35,7 +35,9 @@ def stored(server: ServeProcess) -> int:
 def test_a_server_that_is_killed_has_each_line_once(tmp_path: Path) -> None:
     log, config = tmp_path / "heat.nq", tmp_path / "settings.toml"
     log.touch()
-    config.write_text(f'[serve]\nidle = "10ms"\n[serve.bridges.heat]\nurl = "{log}"\ninto = "{S}"\nstart = "all"\n')
+    config.write_text(
+        f'[serve]\nstream_idle = "10ms"\n[serve.bridges.heat]\nurl = "{log}"\ninto = "{S}"\nstart = "all"\n'
+    )
     server = ServeProcess(tmp_path / "store", "--config", str(config))
     drawn, written = random.Random(KILLS), 0
     try:

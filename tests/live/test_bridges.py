@@ -111,7 +111,7 @@ def test_lines_of_a_file_are_followed_through_restarts_and_rotation(tmp_path: Pa
             log.rename(tmp_path / "log.1")
             log.write_bytes(event(4) + b"\n")
             eventually(lambda: events(doors) == 4)
-            assert counts(bridges)["repeated"] == 0
+            assert counts(bridges)["duplicates"] == 0
 
 
 def test_a_lost_position_brings_nothing_twice(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_lost_position_brings_nothing_twice(tmp_path: Path) -> None:
                 eventually(lambda bridges=bridges: counts(bridges)["messages"] == 5)
                 eventually((tmp_path / "bridges/b.position").exists)
             (tmp_path / "bridges/b.position").unlink()
-        assert events(doors) == 5 and counts(bridges)["repeated"] == 5
+        assert events(doors) == 5 and counts(bridges)["duplicates"] == 5
         assert b'oxiseq_bridge_messages_total{bridge="b"} 5.0' in doors.service.metrics.text()
         assert doors.ask("GET", "/bridges")[1]["bridges"][0]["into"] == S
 
@@ -173,7 +173,7 @@ def test_rows_come_through_a_bridge_by_the_streams_mapping(tmp_path: Path) -> No
         assert {json.loads(each)["reason"] for each in letters} == {
             "no event could be read: the body holds no row that can be taken: heat: 'warm' is no xsd:double"
         }
-        assert (events(doors), counts(bridges)["repeated"]) == (3, 3)
+        assert (events(doors), counts(bridges)["duplicates"]) == (3, 3)
 
 
 # --- brokers ----------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_mqtt_messages_without_a_number_are_each_one_of_their_own(tmp_path: Path
             time.sleep(0.5)  # until it has subscribed
             publish.multiple(alike, "127.0.0.1", port)
             eventually(lambda: counts(bridges)["messages"] == 3)
-            assert (counts(bridges)["events"], counts(bridges)["repeated"]) == (3, 0)
+            assert (counts(bridges)["events"], counts(bridges)["duplicates"]) == (3, 0)
 
 
 def test_mqtt_numbers_that_a_broker_uses_again_are_of_new_messages(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_mqtt_numbers_that_a_broker_uses_again_are_of_new_messages(tmp_path: Pat
                 eventually(brought)
             eventually(lambda: counts(bridges)["state"] == "failing")
         told = counts(bridges)
-    assert told["repeated"] == 0 and told["events"] == told["messages"] >= 2
+    assert told["duplicates"] == 0 and told["events"] == told["messages"] >= 2
 
 
 def test_a_message_that_is_sent_again_is_stored_once_and_a_new_one_under_its_key_too(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_message_that_is_sent_again_is_stored_once_and_a_new_one_under_its_key
         inside = Inside(doors.service.journal, Door(routes.begin_push, routes.end_push), settings)
         made = Bridge("b", Numbered, inside, DeadLetters(tmp_path / "dead"))
         made.run()
-        assert (made.counts.messages, made.counts.repeated, events(doors)) == (4, 1, 3)
+        assert (made.counts.messages, made.counts.duplicates, events(doors)) == (4, 1, 3)
 
 
 def test_mqtt_messages_that_nobody_confirms_wait_at_the_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +347,7 @@ def test_redis_entries_are_confirmed_once_they_are_durable(tmp_path: Path) -> No
         client.xadd("heat", {"body": event(32)})
         with bridged(doors, tmp_path, **given) as bridges:
             eventually(lambda: events(doors) == 32)
-            assert counts(bridges)["repeated"] == 0
+            assert counts(bridges)["duplicates"] == 0
 
 
 def test_nats_messages_are_acknowledged_once_they_are_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,7 +394,7 @@ def test_nats_messages_are_acknowledged_once_they_are_durable(tmp_path: Path, mo
             eventually(lambda: events(doors) == 32)
             asyncio.run(send(40, 41, anew=True))  # another stream of the same name counts from 1
             eventually(lambda: events(doors) == 33)
-            assert (counts(bridges)["repeated"], counts(bridges)["refused"]) == (0, 0)
+            assert (counts(bridges)["duplicates"], counts(bridges)["refused"]) == (0, 0)
 
 
 def test_kafka_offsets_are_committed_once_messages_are_durable(tmp_path: Path) -> None:

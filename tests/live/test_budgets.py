@@ -26,18 +26,18 @@ from oxiseq.live.live_query import LiveQuery
 
 FOR_EVER = RISES.replace(" WITHIN 30 SECONDS", "")
 PAIRS = f"VOCAB <{EX}> SELECT x, y FROM ceql WHERE A AS x ; B AS y"
-RESET = {"state_records": 200, "on_budget": "reset"}
-TIGHT = {"state_records": 40, "on_budget": "reset"}
+RESET = {"max_state_records": 200, "on_state_limit": "drop"}
+TIGHT = {"max_state_records": 40, "on_state_limit": "drop"}
 """Now and then a window of RISES holds more."""
 SENT = [batch for batch in batches(160, seed=5) if batch.stream == POWER]
 
 
-@pytest.mark.parametrize("budget", [{"state_records": 200}, {"state_bytes": 250_000}])
+@pytest.mark.parametrize("budget", [{"max_state_records": 200}, {"max_state_bytes": 250_000}])
 def test_a_query_that_resets_forgets_and_goes_on(tmp_path: Path, budget: dict[str, int]) -> None:
     with live(tmp_path) as service:
-        service.queries.register("rises", FOR_EVER, options={**budget, "on_budget": "reset"})
+        service.queries.register("rises", FOR_EVER, options={**budget, "on_state_limit": "drop"})
         service.queries.register("free", FOR_EVER)
-        for number, batch in enumerate(batches(900, seed=5) if "state_bytes" in budget else SENT):
+        for number, batch in enumerate(batches(900, seed=5) if "max_state_bytes" in budget else SENT):
             if batch.stream == POWER:
                 push(service, batch)
             if number % 20 == 0:
@@ -48,10 +48,13 @@ def test_a_query_that_resets_forgets_and_goes_on(tmp_path: Path, budget: dict[st
         assert status.resets.count >= 1
         assert BEGIN < status.resets.time < BEGIN + 10**12
         assert status.resets.at > 1_600_000_000_000_000
-        assert f'oxiseq_query_resets_total{{query="rises"}} {status.resets.count}.0' in service.metrics.text().decode()
+        assert (
+            f'oxiseq_query_state_drops_total{{query="rises"}} {status.resets.count}.0'
+            in service.metrics.text().decode()
+        )
         assert service.queries.get("free").resets == Resets()
         assert 10 < len(rows(service, "rises")) < len(rows(service, "free"))
-        if "state_records" in budget:
+        if "max_state_records" in budget:
             assert status.resets.records > 200
             assert service.worker.find("rises").run.records <= 400  # type: ignore[union-attr]
 
@@ -101,7 +104,7 @@ def test_queries_that_share_a_state_are_examined_at_the_same_time() -> None:
 
 
 def test_a_query_that_fails_says_why_and_can_go_on_without_its_state(tmp_path: Path) -> None:
-    options = {"state_records": 200, "on_budget": "fail"}
+    options = {"max_state_records": 200, "on_state_limit": "fail"}
     with live(tmp_path) as service:
         service.queries.register("rises", FOR_EVER, options=options)
         for batch in SENT:
@@ -128,10 +131,12 @@ def test_a_query_that_fails_says_why_and_can_go_on_without_its_state(tmp_path: P
 
 
 def test_the_servers_budget_is_for_queries_without_one(tmp_path: Path) -> None:
-    with live(tmp_path, LiveSettings(idle=None, budget=Budget(records=200, policy="reset"))) as service:
+    with live(tmp_path, LiveSettings(idle=None, budget=Budget(records=200, policy="drop"))) as service:
         service.queries.register("default", FOR_EVER)
-        service.queries.register("own", FOR_EVER, options={"state_records": 10**6})
-        service.queries.register("none", FOR_EVER, options={"state_records": 0, "state_bytes": 0, "on_budget": "fail"})
+        service.queries.register("own", FOR_EVER, options={"max_state_records": 10**6})
+        service.queries.register(
+            "none", FOR_EVER, options={"max_state_records": 0, "max_state_bytes": 0, "on_state_limit": "fail"}
+        )
         for batch in SENT:
             push(service, batch)
         rest(service)
@@ -144,7 +149,7 @@ def test_the_servers_budget_is_for_queries_without_one(tmp_path: Path) -> None:
 def test_a_budget_that_nothing_fits_into_is_refused(tmp_path: Path) -> None:
     with live(tmp_path) as service:
         with pytest.raises(BudgetError, match="without any event"):
-            service.queries.register("rises", RISES, options={"state_bytes": 1000})
+            service.queries.register("rises", RISES, options={"max_state_bytes": 1000})
         assert service.queries.all() == []
 
 
@@ -158,7 +163,7 @@ def test_ceql_queries_have_budgets_too(tmp_path: Path) -> None:
         ).encode()
 
     with live(tmp_path) as service:
-        service.queries.register("pairs", PAIRS, "ceql", {"state_records": 100, "on_budget": "reset"})
+        service.queries.register("pairs", PAIRS, "ceql", {"max_state_records": 100, "on_state_limit": "drop"})
         for number in range(1, 400, 20):
             push(service, Batch(f"{EX}ceql", str(number), tuples(number)))
         rest(service)

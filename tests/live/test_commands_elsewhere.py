@@ -111,18 +111,18 @@ def test_queries_are_registered_with_all_their_options_and_replaced(server: Serv
         f"S={STREAM}",
         "--origin",
         "2026-11-20",
-        "--state-records",
+        "--max-state-records",
         "100",
-        "--on-budget",
-        "reset",
+        "--on-state-limit",
+        "drop",
     )
     assert oxiseq("queries", "register", pairs, "--name", "pairs", *given, url=url).exit_code == 0
     shown = json.loads(oxiseq("queries", "show", "pairs", url=url).stdout)
-    assert (shown["reads"], shown["origin"], shown["state_records"], shown["on_budget"]) == (
+    assert (shown["reads"], shown["origin"], shown["max_state_records"], shown["on_state_limit"]) == (
         [STREAM],
         "2026-11-20T00:00:00Z",
         100,
-        "reset",
+        "drop",
     )
     again = oxiseq("queries", "register", pairs, "--name", "pairs", url=url)
     assert again.exit_code == 1 and "409" in again.stderr
@@ -131,8 +131,8 @@ def test_queries_are_registered_with_all_their_options_and_replaced(server: Serv
     assert oxiseq("queries", "register", pairs, "--replace", url=url).exit_code == 2
     over = write(tmp_path, "all.rq", "SELECT ?s { ?s ?p ?o }")
     assert oxiseq("queries", "register", over, "--name", "all", url=url).exit_code == 0
-    refused = oxiseq("queries", "register", pairs, "--report", "rstream", url=url)
-    assert refused.exit_code == 1 and "report is for" in refused.stderr
+    refused = oxiseq("queries", "register", pairs, "--stream-operator", "rstream", url=url)
+    assert refused.exit_code == 1 and "stream_operator is for" in refused.stderr
 
 
 def test_what_the_server_refuses_is_told_with_its_reason(server: ServeProcess, tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_tables_are_pushed_by_a_mapping_of_their_own_or_the_streams(server: Serv
     assert f"no event came of {bare}" in oxiseq("push", STREAM, bare, url=url).stderr
     untimed = write(tmp_path, "untimed.json", json.dumps({**given, "time": None}))
     assert "the mapping has no time" in oxiseq("push", STREAM, lines, "-m", untimed, url=url).stderr
-    watched = oxiseq("watch", "paid", "--since", "0", "--limit", "3", url=url).stdout.splitlines()
+    watched = oxiseq("watch", "paid", "--after", "0", "--limit", "3", url=url).stdout.splitlines()
     assert [json.loads(row)["bindings"]["paid"]["value"] for row in watched] == ["1", "4", "5"]
 
 
@@ -242,7 +242,7 @@ def test_sinks_are_put_listed_shown_and_deleted(server: ServeProcess, tmp_path: 
     oxiseq("push", STREAM, write(tmp_path, "events.nq", events(0, 3)), url=url)
     settings = write(tmp_path, "file.toml", 'kind = "file"\npath = "paid.jsonl"\ntemplate = "{?paid}"\n')
     assert oxiseq("queries", "sink", "list", "sold", url=url).stdout == ""
-    put = oxiseq("queries", "sink", "put", "sold", "log", settings, "--since", "0", url=url)
+    put = oxiseq("queries", "sink", "put", "sold", "log", settings, "--after", "0", url=url)
     assert put.exit_code == 0, put.stderr
     end = time.monotonic() + 60
     while True:
@@ -299,7 +299,7 @@ def test_watching_goes_on_behind_the_last_match_after_a_kill(server: ServeProces
 def test_watching_a_query_that_is_deleted_ends_with_an_error(server: ServeProcess, tmp_path: Path) -> None:
     url = server.address
     oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
-    command = [sys.executable, "-m", "oxiseq", "watch", "paid", "--since", "0", "--url", url]
+    command = [sys.executable, "-m", "oxiseq", "watch", "paid", "--after", "0", "--url", url]
     environment = {**os.environ, "OXISEQ_TOKEN": TOKEN}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as watch:
         assert watch.stdout is not None

@@ -55,7 +55,7 @@ def logged(server: ServeProcess) -> tuple[list[str], Counter[tuple[str, str]]]:
 
 
 def test_kills_while_events_come(server: ServeProcess) -> None:
-    keep = b'{"keep": {"count": 400}}'
+    keep = b'{"retention": {"count": 400}}'
     assert server.ask("PUT", stream_path(POWER), keep, {"Content-Type": "application/json"})[0] == 200
     assert server.ask("POST", "/update", KB.encode(), {"Content-Type": "application/sparql-update"})[0] == 204
     ended = threading.Event()

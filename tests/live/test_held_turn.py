@@ -173,7 +173,7 @@ def test_every_route_that_looks_or_deletes_answers(held: Held, monkeypatch: pyte
         assert held.quick("GET", "/queries/gone").status_code == 404
         held.push("after", 6_000_000)  # the new one sees it
         assert held.register("gone").status_code == 200  # another one under an earlier name
-    held.client.post(STREAM, params={"advance": "1970-01-01T00:00:10Z"})
+    held.client.post(STREAM, params={"watermark": "1970-01-01T00:00:10Z"})
     rest(held.service)
     assert names(held)["rests"] == "paused" and names(held)["rested"] == "running"
     assert _found(held, "rested") == ["before", "held", "after"]
@@ -194,7 +194,7 @@ def test_what_a_deleted_query_finds_is_nobodys(held: Held, monkeypatch: pytest.M
     assert held.service.worker.stops == 0 and held.service.worker.whole
     assert _found(held, "q") == [] and _found(held, "warm") == ["a"]
     held.push("b", 7_000_000)
-    held.client.post(STREAM, params={"advance": "1970-01-01T00:00:10Z"})
+    held.client.post(STREAM, params={"watermark": "1970-01-01T00:00:10Z"})
     rest(held.service)
     assert _found(held, "q") == ["b"]
 

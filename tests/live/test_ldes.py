@@ -500,7 +500,7 @@ def test_what_retention_deletes_leaves_the_pages(tmp_path: Path, monkeypatch: py
     with hot(tmp_path) as doors:
         for _ in range(5):
             doors.push()
-        doors.ask("PATCH", f"/streams/{quote(STREAM, safe='')}", {"keep": {"for": "1h", "count": 1}})
+        doors.ask("PATCH", f"/streams/{quote(STREAM, safe='')}", {"retention": {"for": "1h", "count": 1}})
         doors.service.journal.retain()
         record = doors.service.streams.get(STREAM)
         root = get(doors, "").body.decode()
@@ -515,7 +515,7 @@ def test_a_page_that_retention_shortens_while_it_is_read_still_links_on(tmp_path
         doors.push(1)
         for query in doors.service.journal.queries.all():  # it would still read the events
             doors.ask("DELETE", f"/queries/{query.name}")
-        doors.ask("PATCH", f"/streams/{quote(STREAM, safe='')}", {"keep": {"count": 1}})
+        doors.ask("PATCH", f"/streams/{quote(STREAM, safe='')}", {"retention": {"count": 1}})
         doors.service.journal.retain()
         assert doors.service.streams.get(STREAM).first > before.first
         found = ldes.page(doors.service.streams, before, 0)

@@ -1,4 +1,4 @@
-"""A query beyond a bound at an instant: that instant is left out, counted and shown; three running set it aside."""
+"""A query beyond a bound at an instant: that instant is left out, counted and shown; three running stop it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_three_instants_running_set_a_query_aside_by_name(tmp_path: Path) -> Non
         status = service.queries.get("run")
         assert status.record.state == "failed"
         assert "matches that end at one instant (write LIMIT, or count them)" in status.error
-        assert "of the query run is left out" in status.error and "set aside" in status.error
+        assert "of the query run is left out" in status.error and "stopped" in status.error
         assert f"at most {SERVED.matches} allowed" in status.error
         listed = len(rows(service, "run"))
         assert SERVED.matches < listed < 2 * SERVED.matches  # 2^n - 1 end at the n-th: all instants before are whole
@@ -80,7 +80,7 @@ def test_only_the_instant_is_left_out(tmp_path: Path, size: int) -> None:
         parts = [seconds[low : low + size] for low in range(0, len(seconds), size)]
         worked(service, *(batch(part, str(number)) for number, part in enumerate(parts)))
         status = service.queries.get("run")
-        assert status.record.state == "running" and status.set_aside.entries == 0, status.error
+        assert status.record.state == "running" and status.quarantined.entries == 0, status.error
         assert status.omitted.count == 3
         assert [each.split("instant ")[2][:19] for each in status.omitted.last] == [
             "2024-05-01T10:00:11",
@@ -107,7 +107,7 @@ def test_after_a_restart_instants_left_out_go_on_counting(tmp_path: Path) -> Non
         assert len(rows(service, "run")) == sum(2 ** (n - 1) - n for n in range(3, 12))
 
 
-def test_what_was_left_out_of_a_query_that_was_set_aside_is_shown_after_a_restart(tmp_path: Path) -> None:
+def test_what_was_left_out_of_a_query_that_was_stopped_is_shown_after_a_restart(tmp_path: Path) -> None:
     with live(tmp_path, LOW) as service:
         service.queries.register("run", WINDOW)
         worked(service, batch(range(40), "too many"))
@@ -128,8 +128,8 @@ def test_what_was_left_out_of_a_query_that_was_set_aside_is_shown_after_a_restar
         assert status.record.state == "running" and status.omitted.count == 0
 
 
-def test_a_query_that_was_set_aside_begins_anew(tmp_path: Path) -> None:
-    """Behind the instants that have set it aside, with what has come meanwhile, and with none left out yet."""
+def test_a_query_that_was_stopped_begins_anew(tmp_path: Path) -> None:
+    """Behind the instants that have stopped it, with what has come meanwhile, and with none left out yet."""
     with live(tmp_path, LOW) as service:
         service.queries.register("run", WINDOW)
         for round_ in range(2):
@@ -172,7 +172,7 @@ def test_the_answer_of_a_cross_product_is_bounded_at_each_instant(tmp_path: Path
         assert taken < 15
 
 
-def test_rules_that_make_a_term_each_round_are_set_aside(tmp_path: Path) -> None:
+def test_rules_that_make_a_term_each_round_are_stopped(tmp_path: Path) -> None:
     with live(tmp_path) as service:
         service.queries.register("loops", MADE, "epsparql", options={"rules": [LOOPING]})
         service.queries.register("other", OTHER)
@@ -189,7 +189,7 @@ FROM NAMED WINDOW :w ON <{IRI}> [RANGE PT1M STEP PT1S] WHERE {{ WINDOW :w {{ ?a 
 
 
 def test_a_path_that_connects_too_much_leaves_its_instant_out(tmp_path: Path) -> None:
-    """The n-th edge of a chain connects n pairs more, 20 of which are allowed; no entry of the log is set aside."""
+    """The n-th edge of a chain connects n pairs more, 20 of which are allowed; no entry of the log is quarantined."""
 
     def chain(seconds: Iterable[int], key: str) -> Batch:
         lines = batch(seconds, key).body.decode().splitlines()
@@ -203,9 +203,9 @@ def test_a_path_that_connects_too_much_leaves_its_instant_out(tmp_path: Path) ->
         service.queries.register("other", OTHER.replace(":v", ":next"))
         worked(service, chain([*range(21), 200, 201], "too many, and too many that go"))
         status = service.queries.get("reached")
-        assert status.record.state == "running" and status.set_aside.entries == 0 and status.omitted.count == 2
+        assert status.record.state == "running" and status.quarantined.entries == 0 and status.omitted.count == 2
         worked(service, chain([*range(300, 330), 400], "many too many"))
         status = service.queries.get("reached")
         assert status.record.state == "failed" and "rows that an operator makes at one instant" in status.error
-        assert status.set_aside.entries == 0 and status.omitted.count == 5
+        assert status.quarantined.entries == 0 and status.omitted.count == 5
         assert service.queries.get("other").record.state == "running" and len(rows(service, "other")) == 21 + 2 + 30

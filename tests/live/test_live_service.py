@@ -104,7 +104,7 @@ def test_restarts_pauses_and_repeats_change_nothing(tmp_path: Path, expected: di
             while at < len(SENT) * (number + 1) // 4:
                 push(service, SENT[at])
                 if drawn.random() < 0.2:
-                    assert push(service, SENT[at]).repeated
+                    assert push(service, SENT[at]).duplicates
                 if paused is None and drawn.random() < 0.2:
                     paused = drawn.choice(["rises", "opened", "fell"])
                     service.queries.pause(paused)
@@ -251,6 +251,7 @@ def test_late_and_rejected_events_are_told(tmp_path: Path) -> None:
         body = power[6].body + b"not a quad\n"
         partly = push(service, Batch(POWER, "partly", body))
         assert (partly.rejected, partly.reasons[0].line) == (1, body.count(b"\n"))
+        assert b'oxiseq_rejected_lines_total{stream="' + POWER.encode() + b'"} 1.0' in service.metrics.text()
         with pytest.raises(RejectedError):
             push(service, Batch(POWER, "nothing", b"not a quad\n"))
         with pytest.raises(ConflictError):
@@ -349,7 +350,7 @@ def test_a_subscriber_that_falls_behind_misses_nothing_and_an_old_cursor_is_told
             ids += [int(line[4:]) for line in next(reading).decode().splitlines() if line.startswith("id: ")]
         assert ids == list(range(1, last + 1))
         subscription.close()
-        assert b"oxiseq_subscribers_cut_off_total 0.0" in service.metrics.text()
+        assert b"oxiseq_slow_subscribers_disconnected_total 0.0" in service.metrics.text()
         service.journal.retain()
         first = service.queries.get("rises").record.first
         assert first > 1

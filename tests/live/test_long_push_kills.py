@@ -102,7 +102,7 @@ def test_kills_in_the_middle_of_a_long_push_lose_and_double_nothing(tmp_path: Pa
         while len(found) < ITEMS:
             status, body = server.ask(
                 "GET",
-                f"{stream_path(STREAM)}/events?since={len(found)}&limit=10000",
+                f"{stream_path(STREAM)}/events?offset={len(found)}&limit=10000",
                 headers={"Accept": "application/n-quads"},
             )
             assert status == 200

@@ -149,7 +149,7 @@ def test_what_queries_leave_out_is_told_for_each(tmp_path: Path) -> None:
             service.queries.register(f"q{number}", in_time("amps"), "epsparql")
         body = event("e", SECOND, said("watts", 1)) + started
         pushed = push(service, Batch(POWER, "1", body.encode()))
-        assert pushed.left_out == 1
+        assert pushed.ignored == 1
         told = [reason.reason for reason in pushed.reasons]
         assert all(f"the query q{number}" in told[number] for number in range(3)), told
 

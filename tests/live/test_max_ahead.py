@@ -83,13 +83,13 @@ def test_no_door_of_the_network_takes_a_time_far_ahead(client: Client) -> None:
     near, soon = to_text(now()), to_text(now() + HOUR)
     status, told = client.push("far", FAR)
     assert status == 400 and "--max-ahead" in told["detail"] and "2206" in told["detail"]
-    status, told = client.send("POST", PATH, advance="9999-01-01T00:00:00Z")
+    status, told = client.send("POST", PATH, watermark="9999-01-01T00:00:00Z")
     assert status == 400 and "--max-ahead" in told["detail"]
     status, told = client.send("POST", PATH, quads(("near", near), ("far", FAR), ("soon", soon)), "application/n-quads")
     assert status == 200 and (told["accepted"], told["rejected"]) == (2, 1)
     assert "--max-ahead" in told["reasons"][0]["reason"]
-    status, told = client.send("POST", PATH, GRAPH.format("x"), "text/turtle", time=near, advance=FAR)
-    assert status == 400 and "advance" in told["detail"]
+    status, told = client.send("POST", PATH, GRAPH.format("x"), "text/turtle", time=near, watermark=FAR)
+    assert status == 400 and "watermark" in told["detail"]
     log = 'VERSION "1.2-messages"\n' + GRAPH.format("far")
     assert client.send("POST", PATH, log, "text/turtle", time=FAR)[0] == 400
     mapping = '{"mapping": {"subject": "http://ex/{id}", "predicates": {"http://ex/v": "v"}, "time": "t"}}'
@@ -101,7 +101,7 @@ def test_no_door_of_the_network_takes_a_time_far_ahead(client: Client) -> None:
     lines += f'{{"seq": 3, "time": "{soon}", "graph": "<http://ex/long> <urn:b> <urn:c> ."}}\n'
     status, told = client.send("POST", PATH + "/events", lines, "application/x-ndjson")
     assert status == 200 and told["seq"] == 3 and (told["accepted"], told["rejected"]) == (1, 2), told
-    assert client.send("POST", PATH, advance=to_text(now() + 2 * HOUR))[0] == 200
+    assert client.send("POST", PATH, watermark=to_text(now() + 2 * HOUR))[0] == 200
     assert sorted(found(client.service)) == ["long", "near", "soon"]
 
 
@@ -138,13 +138,13 @@ def test_a_stream_that_is_silenced_can_be_made_to_speak_again(tmp_path: Path) ->
     with live(tmp_path, LiveSettings(idle=None, ahead=DAY)) as service:
         client, soon = Client(service), to_text(now() + HOUR)
         assert client.push("late", now())[1]["late"] == 1
-        client.send("POST", PATH, advance=soon)
+        client.send("POST", PATH, watermark=soon)
         assert found(service) == []
         assert client.send("DELETE", PATH)[0] == 409  # while a query reads it
         assert client.send("DELETE", "/queries/q")[0] == 204 and client.send("DELETE", PATH)[0] == 204
         assert client.send("PUT", "/queries/q", QUERY, "application/spaseq-query")[0] == 200
         assert client.push("heard", now())[1]["late"] == 0
-        client.send("POST", PATH, advance=soon)
+        client.send("POST", PATH, watermark=soon)
         assert found(service) == ["heard"]
 
 

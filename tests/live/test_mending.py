@@ -68,9 +68,9 @@ def breaking(
     monkeypatch.setattr(cls, method, broken)
 
 
-def aside(service: LiveService) -> dict[str, tuple[int, int]]:
-    """What each query has set aside: entries and events."""
-    told = {name: service.queries.get(name).set_aside for name in QUERIES}
+def quarantined(service: LiveService) -> dict[str, tuple[int, int]]:
+    """What each query has quarantined: entries and events."""
+    told = {name: service.queries.get(name).quarantined for name in QUERIES}
     return {name: (count.entries, count.events) for name, count in told.items() if count.entries}
 
 
@@ -88,10 +88,10 @@ def check(folder: Path, without: dict[str, Rows], broken: list[str], restarts: i
             if number == restarts:
                 answers = found(service)
                 assert {name: answers[name] for name in broken} == {name: without[name] for name in broken}
-                assert aside(service) == {name: (1, len(times(BAD))) for name in broken}
+                assert quarantined(service) == {name: (1, len(times(BAD))) for name in broken}
                 assert {service.queries.get(name).doing for name in QUERIES} == {"running"}
                 assert service.ready and service.worker.error is None
-                assert service.health()["set_aside"] == len(broken)
+                assert service.health()["quarantined"] == len(broken)
 
 
 @pytest.mark.parametrize("restarts", [0, 2])
@@ -164,12 +164,12 @@ def test_a_damaged_blob_is_passed_over_by_its_readers(
         finally:
             held.release()
         assert found(service) == without
-        assert aside(service) == {name: (1, len(times(BAD))) for name in READERS}
-        last = service.queries.get("rises").set_aside.last
+        assert quarantined(service) == {name: (1, len(times(BAD))) for name in READERS}
+        last = service.queries.get("rises").quarantined.last
         assert last is not None and "checksum" in last.reason
     with live(tmp_path) as service:
         assert found(service) == without
-        assert aside(service) == {name: (1, len(times(BAD))) for name in READERS}
+        assert quarantined(service) == {name: (1, len(times(BAD))) for name in READERS}
 
 
 def damage(path: Path, offset: int) -> None:
@@ -210,7 +210,7 @@ def test_a_worker_that_is_stopped_says_so_and_begins_again(
                 push(service, batch)
         assert found(service) == without
         assert {service.queries.get(name).doing for name in QUERIES} == {"running"}
-        assert aside(service) == {}
+        assert quarantined(service) == {}
 
 
 def test_a_stream_that_a_query_feeds_cannot_be_deleted_under_it(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def finish_power(service: LiveService) -> None:
     rest(service)
 
 
-def test_a_query_that_comes_anew_has_set_nothing_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_that_comes_anew_has_quarantined_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     breaking(monkeypatch, Runs, "push", lambda stream, batch: batch.time, IndexError("out of bounds"))
     with live(tmp_path) as service:
         service.queries.register("rises", RISES)
@@ -242,13 +242,13 @@ def test_a_query_that_comes_anew_has_set_nothing_aside(tmp_path: Path, monkeypat
             if batch.stream == POWER:
                 push(service, batch)
         rest(service)
-        assert set(aside_of(service, "rises")) == {1}
+        assert set(quarantined_of(service, "rises")) == {1}
         service.queries.register("rises", RISES, replace=True)
-        assert aside_of(service, "rises") == (0,)
+        assert quarantined_of(service, "rises") == (0,)
         service.queries.delete("rises")
     with Journal(tmp_path / FILE_NAME) as journal:
-        assert journal.set_aside.total() == 0
+        assert journal.quarantine.total() == 0
 
 
-def aside_of(service: LiveService, name: str) -> tuple[int]:
-    return (service.queries.get(name).set_aside.entries,)
+def quarantined_of(service: LiveService, name: str) -> tuple[int]:
+    return (service.queries.get(name).quarantined.entries,)

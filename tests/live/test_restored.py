@@ -53,7 +53,7 @@ def matches(server: ServeProcess) -> list[str]:
     found: list[str] = []
     while True:
         status, content = server.ask(
-            "GET", f"/queries/rises/matches?since={len(found)}", headers={"Accept": "application/x-ndjson"}
+            "GET", f"/queries/rises/matches?after={len(found)}", headers={"Accept": "application/x-ndjson"}
         )
         assert status == 200, content
         if not content:
@@ -74,7 +74,7 @@ def servers(tmp_path: Path) -> Iterator[list[ServeProcess]]:
     made = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
-        made.append(ServeProcess(tmp_path / name / "data", "--idle", "0s"))
+        made.append(ServeProcess(tmp_path / name / "data", "--stream-idle", "0s"))
     yield made
     for server in made:
         server.close()
@@ -133,7 +133,7 @@ def test_ids_go_on_and_what_is_missing_is_what_came_after_the_backup(
     assert some == before[: len(some)]
     assert 0 < len(some) < len(before)
     repeated = push(second, place // SIZE - 1)  # what is in the backup is known again
-    assert repeated["repeated"]
+    assert repeated["duplicates"]
     for number in range(place // SIZE, pushed[0]):
         assert push(second, number)["offsets"]["first"] == number * SIZE
     until_worked(second)

@@ -126,7 +126,7 @@ def all_matches(server: Asked, query: str) -> dict[int, dict[str, Any]]:
     """Id → bindings, by pages."""
     found: dict[int, dict[str, Any]] = {}
     while True:
-        status, body = server.ask("GET", f"/queries/{query}/matches?since={len(found)}&limit=500")
+        status, body = server.ask("GET", f"/queries/{query}/matches?after={len(found)}&limit=500")
         assert status == 200, body
         rows = json.loads(body)["results"]["bindings"]
         if not rows:
@@ -169,7 +169,7 @@ def finish(server: Asked) -> None:
     """No event will come any more."""
     for iri in (POWER, DOORS, ALARMS):
         settle(server)
-        status, body = server.ask("POST", f"{stream_path(iri)}?advance={quote(AFTER_ALL)}")
+        status, body = server.ask("POST", f"{stream_path(iri)}?watermark={quote(AFTER_ALL)}")
         assert status == 200, body
     settle(server)
 
@@ -181,7 +181,7 @@ def settle(server: Asked) -> None:
         now = "".join(
             line
             for line in server.ask("GET", "/metrics")[1].decode().splitlines()
-            if line.startswith(("oxiseq_position", "oxiseq_waiting", "oxiseq_matches_total"))
+            if line.startswith(("oxiseq_log_position", "oxiseq_lag_events", "oxiseq_matches_total"))
         )
         if now == before and server.ask("GET", "/ready")[0] == 200:
             return
@@ -236,7 +236,7 @@ def outcome(folder: Path, sent: list[Batch]) -> dict[str, dict[int, dict[str, An
     """What the matches are in the end; checks what the readers have seen against them."""
     location = folder / "data"
     location.mkdir()
-    server = ServeProcess(location, "--idle", "0s", "--durability", "normal")
+    server = ServeProcess(location, "--stream-idle", "0s", "--durability", "normal")
     try:
         server.start()
         register(server)

@@ -59,7 +59,7 @@ def test_a_sink_that_was_put_and_is_then_declared_goes_on_where_it_stands(tmp_pa
         doors.put("chat", {"kind": "webhook", "url": receiver.url})
         doors.push()
         eventually(lambda: doors.sink("chat")["delivered"] == 1)
-    with hot(tmp_path, sinks_declared=declared(receiver, since=0)) as doors:
+    with hot(tmp_path, sinks_declared=declared(receiver, after=0)) as doors:
         doors.push()
         eventually(lambda: doors.sink("chat")["delivered"] == 2)
     assert receiver.keys == ["hot/1", "hot/2"]
@@ -90,7 +90,7 @@ def test_a_query_that_is_registered_again_has_its_sinks_of_the_settings_again(
         ({"query": "hot"}, "kind is one of"),
         ({"query": "hot", "kind": "file"}, "needs path"),
         ({"query": "hot", "kind": "file", "path": "x", "paht": 1}, "has no paht"),
-        ({"query": "hot", "kind": "file", "path": "x", "since": -1}, "since is the id"),
+        ({"query": "hot", "kind": "file", "path": "x", "after": -1}, "after is the id"),
         ({"query": 1, "kind": "file", "path": "x"}, "it needs query"),
     ],
 )
@@ -231,7 +231,7 @@ def test_a_delivery_of_several_matches_that_is_tried_again_is_the_same_also_afte
     with hot(tmp_path) as doors:
         doors.push(3)
         found(3)
-        doors.put("chat", {"kind": "webhook", "url": receiver.url, "batch": 10, "since": 0})
+        doors.put("chat", {"kind": "webhook", "url": receiver.url, "batch": 10, "after": 0})
         eventually(lambda: len(tried) >= 1)
         doors.push(4)
         found(7)
@@ -245,7 +245,7 @@ def test_a_delivery_of_several_matches_that_is_tried_again_is_the_same_also_afte
     assert tried[0] == ("hot/1-3", 3) and tried[: len(first)] == first
     assert tried[len(first) :] == [(f"hot/{n}", 1) for n in range(4, 8)]
     with hot(tmp_path, Allowed(folder=tmp_path)) as doors:  # another kind does not take the note of the one before
-        doors.put("chat", {"kind": "file", "path": "log.jsonl", "since": 0})
+        doors.put("chat", {"kind": "file", "path": "log.jsonl", "after": 0})
         eventually(lambda: doors.sink("chat")["delivered"] == 14)
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 7
 
@@ -266,7 +266,7 @@ def test_a_kill_between_the_note_of_a_delivery_and_its_request_changes_nothing_o
         eventually(lambda: doors.service.journal.matches.last("hot") == 3)
         with monkeypatch.context() as patched:
             patched.setattr(webhook_kind._Poster, "deliver", killed)
-            doors.put("chat", {"kind": "webhook", "url": receiver.url, "batch": 10, "since": 0})
+            doors.put("chat", {"kind": "webhook", "url": receiver.url, "batch": 10, "after": 0})
             eventually(lambda: doors.sink("chat")["error"])
             doors.ask("DELETE", "/queries/hot/sinks/chat")
     with hot(after) as doors:

@@ -191,7 +191,7 @@ def test_with_everything_at_work_nothing_is_lost_or_doubled(tmp_path: Path) -> N
     log.touch()
     config.write_text(
         f"""[serve]
-idle = "10ms"
+stream_idle = "10ms"
 tokens = "{tokens}"
 sink_host = ["localhost"]
 sink_network = ["127.0.0.0/8", "::1/128"]

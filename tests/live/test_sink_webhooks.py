@@ -132,7 +132,7 @@ def test_since_begins_with_what_is_kept_and_without_it_with_what_comes(tmp_path:
         doors.push(3)
         eventually(lambda: doors.service.queries.get("hot").record.next == 4)
         doors.put("new", hook(receiver, template="new {id}"))
-        doors.put("all", hook(receiver, template="all {id}", since=1))
+        doors.put("all", hook(receiver, template="all {id}", after=1))
         doors.push()
         receiver.wait(4)
     assert sorted(json.loads(body) for _, body in receiver.seen) == ["all 2", "all 3", "all 4", "new 4"]
@@ -174,7 +174,7 @@ def test_a_deleted_query_takes_its_sinks_along(tmp_path: Path, receiver: Webhook
         assert doors.ask("GET", "/queries/hot/sinks")[1] == {"sinks": []}
         doors.push()
         eventually(lambda: doors.service.queries.get("hot").record.next > 1)
-        doors.put("other", hook(receiver, since=0))
+        doors.put("other", hook(receiver, after=0))
         receiver.wait(1)
     assert len(receiver.seen) == 1
 
@@ -227,7 +227,7 @@ def test_secrets_are_not_shown_again(tmp_path: Path, receiver: Webhooks) -> None
         ({"kind": "webhook", "url": "http://localhost/", "template": ["\ud800"]}, "written as JSON"),
         ({"kind": "webhook", "url": "http://localhost/", "template": [float("nan")]}, "written as JSON"),
         ({"kind": "webhook", "url": "http://elsewhere.example/"}, "--sink-host"),
-        ({"kind": "webhook", "url": "http://localhost/", "since": -1}, "id of a match"),
+        ({"kind": "webhook", "url": "http://localhost/", "after": -1}, "id of a match"),
     ],
 )
 def test_what_is_wrong_is_told_at_the_door(tmp_path: Path, settings: dict[str, Any], told: str) -> None:

@@ -1,4 +1,4 @@
-"""`oxiseq events`: dirty logs of several kinds become one folder that the engine replays in order."""
+"""`oxiseq import`: dirty logs of several kinds become one folder that the engine replays in order."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_run_that_is_interrupted_leaves_no_table(tmp_path: Path, monkeypatch: 
 def test_the_command_and_its_errors(tmp_path: Path) -> None:
     write_logs(tmp_path / "logs")
     (tmp_path / "m.rq").write_text(MAPPING)
-    asked = ["events", str(tmp_path / "logs"), "-o", str(tmp_path / "out"), "--mapping", str(tmp_path / "m.rq")]
+    asked = ["import", str(tmp_path / "logs"), "-o", str(tmp_path / "out"), "--mapping", str(tmp_path / "m.rq")]
     done = CliRunner().invoke(main, [*asked, "--to", "arrow", "--every", "1h"])
     assert done.exit_code == 0, done.output
     assert "8 events · 2 files · 0 late" in done.output

@@ -43,7 +43,7 @@ def stored(store: Any, count: int) -> list[int]:
     """The numbers in the stream's events, in their order."""
     found: list[int] = []
     while len(found) < count:
-        params = {"since": len(found), "limit": 10_000}
+        params = {"offset": len(found), "limit": 10_000}
         text = store._wire.send("GET", "streams", S, "events", params=params, accept="application/n-quads").text
         more = [int(line.split('"')[1].split("-")[0]) for line in text.splitlines() if f"<{E}p>" in line]
         assert more

@@ -42,7 +42,7 @@ def _found(store: Any, query: Any, count: int) -> list[tuple[str, str, str]]:
     store.advance(1_000_000_000)
     end = time.monotonic() + 60
     while len(query.matches()) < count and time.monotonic() < end:
-        query.wait("1s")
+        query.poll("1s")
     return [(m["x"].value, m["a"].value, m["b"].value) for m in query.matches()]
 
 
@@ -147,7 +147,7 @@ def test_rows_over_http(tmp_path: Path, kind: str) -> None:
         assert (told["accepted"], told["rejected"]) == (3, 1)
         assert told["reasons"][0]["line"] == PLACES.get(kind, 5)
         again = httpx.post(url, content=BODIES[kind], headers={"content-type": kind, "idempotency-key": "k"}).json()
-        assert again["repeated"] and httpx.get(url).json()["next"] == 3
+        assert again["duplicates"] and httpx.get(url).json()["next"] == 3
         bad = httpx.post(url, content="[5]", headers={"content-type": "application/json"})
         assert (bad.status_code, bad.json()["rejected"], bad.json()["reasons"][0]["line"]) == (400, 1, 1)
         assert httpx.post(url, content="", headers={"content-type": kind}).json()["accepted"] == 0

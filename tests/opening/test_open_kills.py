@@ -59,7 +59,7 @@ def test_what_was_pushed_outlives_a_kill_and_ids_are_given_once(tmp_path: Path) 
         events = [(1_000_000 + number, graph(number)) for number in range(pushed + 4)]
         expected = [(m["a"].value, m["b"].value) for m in oxiseq.run(TEXT, {S: events})]
         found = {}
-        for match in query.wait("60s"):
+        for match in query.poll("60s"):
             found[match.id] = match["a"].value, match["b"].value
             if len(found) == len(expected):
                 break

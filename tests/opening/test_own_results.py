@@ -85,7 +85,7 @@ def test_an_old_folder_that_has_one_opens_and_says_so(tmp_path: Path, monkeypatc
         told = store.find("q2").status["error"]
         assert "<http://e/s> is read by the query itself (q2 -> <http://e/s> -> q1 -> <http://e/t> -> q2)" in told
         store.stream(f"{E}s").extend([(f"<{E}a> <{E}p> 1 .", 1), ("", 2)])
-        assert next(store.find("q1").wait("30s")).at_us == 1
+        assert next(store.find("q1").poll("30s")).at_us == 1
         store.find("q2").resume()
         assert store.find("q2").status["state"] == "failed"
         store.find("q1").delete()

@@ -104,7 +104,7 @@ def test_named_tokens(tmp_path: Path) -> None:
         found = mine.register(TEXT, name="mine-1")
         stream.push(GRAPH.format(1), 1)
         stream.advance(5)
-        assert next(iter(found.wait("30s")))["a"].value == "1"
+        assert next(iter(found.poll("30s")))["a"].value == "1"
         assert [query.name for query in looks.queries] == ["mine-1"]
         for refused in (
             lambda: pushes.stream(f"{S}/other"),
@@ -128,7 +128,7 @@ def test_a_server_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None
     with up(), oxiseq.open(f"http://127.0.0.1:{port}") as store:
         query = store.register(TEXT, name="all")
         store.stream(S).push(GRAPH.format(1), 1)
-        waiting = query.wait("120s")
+        waiting = query.poll("120s")
         seen = [next(waiting).id]
 
     def back() -> None:
@@ -148,7 +148,7 @@ def test_a_server_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None
             query = store.register(TEXT, name="all")
             query.cursor = seen[-1] or 0
             store.advance(10)
-            seen.append(next(query.wait("60s")).id)
+            seen.append(next(query.poll("60s")).id)
             assert seen == [1, 2] and store.stream(S).events == 2
     finally:
         done.set()
@@ -160,7 +160,7 @@ def test_a_server_that_goes_while_one_waits(tmp_path: Path) -> None:
         store = oxiseq.open(address, patience="0s")
         query = store.register(TEXT)
     with pytest.raises(UnreachableError):
-        list(query.wait("1s"))
+        list(query.poll("1s"))
     with pytest.raises(UnreachableError):
         store.stream(S)
     store.close()
@@ -180,13 +180,13 @@ def test_what_is_no_longer_kept_is_told(tmp_path: Path) -> None:
             time.sleep(0.05)
         query.cursor = 0
         with pytest.raises(CursorError):
-            next(query.wait("60s"))
+            next(query.poll("60s"))
         with pytest.raises(CursorError):
-            query.matches(since=1)
+            query.matches(after=1)
         match = None
         while match is None:
             with suppress(CursorError):  # more may be deleted meanwhile
-                match = next(query.wait("5s"), None)
+                match = next(query.poll("5s"), None)
         assert match.id == query.cursor > 998
 
 
@@ -195,15 +195,15 @@ def test_a_query_is_paused_deleted_and_replaced(tmp_path: Path) -> None:
         query = store.register(TEXT, name="all")
         query.pause()
         store.stream(S).push(GRAPH.format(1), 1)
-        assert query.status["state"] == "paused" and query.found == 0
+        assert query.status["state"] == "paused" and query.match_count == 0
         query.resume()
         store.advance(5)
-        assert next(query.wait("60s")).id == 1
+        assert next(query.poll("60s")).id == 1
         other = store.register(TEXT, name="all", lateness="1s", replace=True)
         assert (other.status["lateness"], "GPM A" in str(other.explain()) or bool(other.explain())) == ("1s", True)
         assert [each.gpm for each in other.why().gpms] == ["A"]
         other.delete()
-        assert list(other.wait("5s")) == [] and other.closed and store.queries == ()
+        assert list(other.poll("5s")) == [] and other.closed and store.queries == ()
 
 
 def test_in_memory_the_newest_matches_are_kept() -> None:
@@ -213,9 +213,9 @@ def test_in_memory_the_newest_matches_are_kept() -> None:
             store.stream(S).push(GRAPH.format(n), n)
         store.advance(200)
         with pytest.raises(CursorError):
-            next(query.wait("0s"))
+            next(query.poll("0s"))
         kept = query.matches()
-        assert kept[len(kept) - 1].id == query.found == 100 and 10 <= len(kept) <= 20
+        assert kept[len(kept) - 1].id == query.match_count == 100 and 10 <= len(kept) <= 20
         for wrong in (0, -1, True, "10", 1.5):
             with pytest.raises(oxiseq.OxiseqError, match="keep"):
                 store.register(TEXT, keep=wrong)  # type: ignore[call-overload]
@@ -229,7 +229,7 @@ def test_in_memory_two_threads_share_the_matches_of_a_query() -> None:
 
         def work() -> None:
             try:
-                seen.extend(match.id for match in query.wait("1s"))
+                seen.extend(match.id for match in query.poll("1s"))
             except BaseException as error:
                 errors.append(error)
 
@@ -349,7 +349,7 @@ def test_a_server_that_falls_silent_while_one_waits(tmp_path: Path, monkeypatch:
         begun = time.monotonic()
         for timeout in ("0s", "500ms"):
             with pytest.raises(UnreachableError):
-                list(ServedQuery(wire, value).wait(timeout))
+                list(ServedQuery(wire, value).poll(timeout))
         assert time.monotonic() - begun < 20
         wire.close()
 
@@ -362,7 +362,7 @@ def test_what_a_text_of_before_has_found_is_told_once_and_gone_on_behind(tmp_pat
             store.stream(S).push(GRAPH.format(n), 1000 * n + 1)
             store.advance(1000 * n + 10)
             end = time.monotonic() + 60
-            while query.found <= n and time.monotonic() < end:
+            while query.match_count <= n and time.monotonic() < end:
                 time.sleep(0.02)
 
         async def first() -> int | None:
@@ -370,7 +370,7 @@ def test_what_a_text_of_before_has_found_is_told_once_and_gone_on_behind(tmp_pat
                 return match.id
             return None
 
-        for read in (lambda: next(query.wait("0s")).id, lambda: asyncio.run(asyncio.wait_for(first(), 30))):
+        for read in (lambda: next(query.poll("0s")).id, lambda: asyncio.run(asyncio.wait_for(first(), 30))):
             query.cursor = 0
             with pytest.raises(oxiseq.OxiseqError, match="another text"):
                 read()

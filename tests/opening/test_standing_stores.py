@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -47,14 +48,28 @@ def test_a_snapshot_and_then_what_comes_and_goes(store: Any) -> None:
     insert(store, ":a :knows :c")
     change = next(query.changes(timeout="30s"))
     assert told(change) == ([{"who": E + "a", "n": "1"}], [{"who": E + "a", "n": "2"}])
-    assert list(query.changes(timeout="50ms")) == [] == query.take()
+    assert list(query.changes(timeout="50ms")) == [] == query.poll()
     insert(store, ":d :knows :c")
-    (taken,) = query.take()
+    (taken,) = query.poll()
     assert told(taken) == ([], [{"who": E + "d", "n": "1"}]) and taken.number > change.number
-    assert [each.number for each in query.take(since=snapshot.number)] == [change.number, taken.number]
-    assert [each.number for each in query.changes(since=change.number, timeout="50ms")] == [taken.number]
+    assert [each.number for each in query.poll(after=snapshot.number)] == [change.number, taken.number]
+    assert [each.number for each in query.changes(after=change.number, timeout="50ms")] == [taken.number]
     assert [each.name for each in store.standing] == ["friends"]
     query.close()
+
+
+def test_poll_waits_for_the_next_change_if_there_is_none(store: Any) -> None:
+    query = store.register(COUNTS, language="sparql")
+    before = query.snapshot().number
+    later = threading.Timer(0.2, insert, (store, ":a :knows :b"))
+    later.start()
+    (change,) = query.poll("30s")
+    later.join()
+    assert told(change) == ([], [{"who": E + "a", "n": "1"}]) and query.poll("10ms") == []
+    assert [each.number for each in query.poll("30s", after=before)] == [change.number]
+    insert(store, ":b :knows :c")
+    assert [each.number for each in query.poll("30s", after=change.number)] == [change.number + 1]
+    assert [each.number for each in query.poll()] == [change.number + 1]  # with `after` nothing counts as returned
 
 
 def test_unbound_variables_graphs_and_answers(store: Any) -> None:
@@ -76,12 +91,12 @@ def test_changes_add_up(store: Any) -> None:
     query = store.register(ROWS, language="sparql")
     seen: list[StoreChange] = []
     snapshot = query.snapshot()
-    listening = query.on_change(seen.append, since=snapshot.number)
+    listening = query.on_change(seen.append, after=snapshot.number)
     for number in range(20):
         insert(store, f":p{number % 5} :knows :q{number}", f':p{number % 3} :name "n{number % 4}"')
     store.update(f"PREFIX : <{E}> DELETE WHERE {{ :p1 :knows ?x }}")
     sums = Counter(map(key, snapshot.rows))
-    for change in query.take():
+    for change in query.poll():
         sums.update(map(key, change.added))
         sums.subtract(map(key, change.removed))
     assert +sums == Counter(map(key, query.snapshot().rows)) and min(sums.values()) >= 0

@@ -62,34 +62,34 @@ def test_every_language_finds_the_same_everywhere(kind: str, tmp_path: Path) -> 
             assert [m.graph for m in found] == [m.graph for m in expected_here], name
             assert sorted(m.id or 0 for m in found) == list(range(1, len(found) + 1)), name
             assert found.to_arrow().drop_columns([]).equals(expected.to_arrow().slice(0, len(found))), name
-            assert (queries[name].found, queries[name].variables) == (len(found), expected.variables), name
+            assert (queries[name].match_count, queries[name].variables) == (len(found), expected.variables), name
 
 
 def test_iteration_waits_and_goes_on_behind_the_cursor(store: Any) -> None:
     query = store.register(PAIRS, name="pairs")
     assert (query.name, query.query.text, query.reads, query.variables) == ("pairs", PAIRS, (S,), ("x", "a", "b", "o"))
-    assert list(query.wait("50ms")) == []
+    assert list(query.poll("50ms")) == []
     pushed(store, range(1, 3))
     store.advance(3_000_000)
     first = next(iter(query))
     assert (first.id, query.cursor, first["a"].value, first["b"].value) == (1, 1, "1", "2")
     later = threading.Timer(0.2, pushed, (store, range(3, 5)))
     later.start()
-    second = next(query.wait("30s"))
+    second = next(query.poll("30s"))
     later.join()
     assert (second.id, second.end, second["b"].value) == (2, datetime(1970, 1, 1, 0, 0, 3, tzinfo=UTC), "3")
     store.advance(9_000_000)
     eventually(query, 3)
     query.cursor = 0
-    assert [match.id for match in query.wait("300ms")] == [1, 2, 3]
-    assert [match.id for match in query.matches(since=1)] == [2, 3]
-    assert [match.id for match in query.matches(since=1, limit=1)] == [2]
-    assert (len(query.matches(since=3)), len(query.matches(limit=0))) == (0, 0)
-    for time_ in (second.end, "1970-01-01T00:00:03Z", 2.5):  # a time, as `since` is in `why`
-        with pytest.raises(oxiseq.ArgumentTypeError, match=r"matches\(\): since is int, not"):
-            query.matches(since=time_)
+    assert [match.id for match in query.poll("300ms")] == [1, 2, 3]
+    assert [match.id for match in query.matches(after=1)] == [2, 3]
+    assert [match.id for match in query.matches(after=1, limit=1)] == [2]
+    assert (len(query.matches(after=3)), len(query.matches(limit=0))) == (0, 0)
+    for time_ in (second.end, "1970-01-01T00:00:03Z", 2.5):  # a time, as `since` of `why` is
+        with pytest.raises(oxiseq.ArgumentTypeError, match=r"matches\(\): after is int, not"):
+            query.matches(after=time_)
     with pytest.raises(oxiseq.ArgumentValueError, match="since is a whole number, 0 or more"):
-        query.matches(since=-1)
+        query.matches(after=-1)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "server"])
@@ -100,7 +100,7 @@ def test_where_this_process_works_counts_and_matches_have_all_that_was_pushed(ki
             pushed(store, range(number, number + 1))
             assert query.events == number
             store.advance(1_000_000 * number + 1)
-            assert query.found == number - 1 == len(query.matches())
+            assert query.match_count == number - 1 == len(query.matches())
 
 
 def test_asynchronously_and_by_callback(store: Any) -> None:
@@ -128,7 +128,7 @@ def test_asynchronously_and_by_callback(store: Any) -> None:
     with listening:
         pass
     earlier: list[int | None] = []
-    with query.subscribe(lambda match: earlier.append(match.id), since=1):
+    with query.subscribe(lambda match: earlier.append(match.id), after=1):
         while len(earlier) < 2 and time.monotonic() < end:
             time.sleep(0.02)
     assert earlier[:2] == [2, 3]
@@ -178,7 +178,7 @@ def test_queries_are_enriched_from_the_knowledge_base(store: Any) -> None:
     query = store.register(text)
     pushed(store, range(1, 2))
     store.advance(2_000_000)
-    assert next(query.wait("30s"))["name"] == ox.Literal("Ex")
+    assert next(query.poll("30s"))["name"] == ox.Literal("Ex")
 
 
 def test_names_are_taken_once(store: Any) -> None:
@@ -200,9 +200,9 @@ def test_arguments_that_are_none(store: Any) -> None:
     query = store.register(PAIRS, name="pairs")
     wrong: list[tuple[Any, str]] = [
         (lambda: query.matches(limit=-1), "limit is a whole number, 0 or more"),
-        (lambda: query.wait(timeout=1), "a duration has a unit"),
+        (lambda: query.poll(timeout=1), "a duration has a unit"),
         (lambda: store.register(PAIRS, name=""), "name"),
-        (lambda: store.stream(S).keep(-1), "events is a whole number"),
+        (lambda: store.stream(S).retain(-1), "events is a whole number"),
         (lambda: store.register(PAIRS, colour="red"), "there is no option 'colour'"),
     ]
     for call, message in wrong:
@@ -217,7 +217,7 @@ def test_times_as_elsewhere(store: Any, time_: Any) -> None:
     store.stream(S).push([ox.Triple(ox.NamedNode(E + "x"), ox.NamedNode(E + "p"), ox.Literal(1))], time_)
     later = time_ + 1 if isinstance(time_, int) else time_ + timedelta(seconds=1)
     store.stream(S).advance(later)
-    (match,) = [next(query.wait("30s"))]
+    (match,) = [next(query.poll("30s"))]
     expected = datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC) if time_ == 1 else datetime(2024, 5, 1, tzinfo=UTC)
     assert match.at == expected
     assert [stream.iri for stream in store.streams] == [S] and store.stream(S).events == 1
@@ -237,7 +237,7 @@ def test_what_is_no_graph_is_refused_and_nothing_is_stored(store: Any, graph: An
 def test_a_bare_number_is_no_duration(store: Any, wrong: Any) -> None:
     query = store.register(PAIRS)
     with pytest.raises(oxiseq.OxiseqError, match="timeout"):
-        list(query.wait(wrong))
+        list(query.poll(wrong))
     with pytest.raises(oxiseq.OxiseqError, match="lateness"):
         store.register(PAIRS, lateness=wrong)
 
@@ -248,9 +248,9 @@ def test_late_events_are_counted(store: Any) -> None:
     store.advance(7_000_000)
     pushed(store, range(1, 2))
     end = time.monotonic() + 30
-    while query.late == 0 and time.monotonic() < end:
+    while query.late_count == 0 and time.monotonic() < end:
         time.sleep(0.05)
-    assert query.late == 1
+    assert query.late_count == 1
 
 
 def test_a_timeout_is_kept_and_what_is_there_is_handed_out(store: Any) -> None:
@@ -258,9 +258,9 @@ def test_a_timeout_is_kept_and_what_is_there_is_handed_out(store: Any) -> None:
     pushed(store, range(1, 60))
     store.advance(900_000_000)
     eventually(query, 58)
-    assert [match.id for match in query.wait("0s")] == list(range(1, 59))
+    assert [match.id for match in query.poll("0s")] == list(range(1, 59))
     query.cursor = 0
-    slow = query.wait("200ms")
+    slow = query.poll("200ms")
     first = next(slow).id
     time.sleep(0.4)
     assert [first, *(match.id for match in slow)] == list(range(1, 59))
@@ -268,7 +268,7 @@ def test_a_timeout_is_kept_and_what_is_there_is_handed_out(store: Any) -> None:
     begun = time.monotonic()
     timer = threading.Timer(2.4, lambda: (pushed(store, range(1000, 1002)), store.advance(2_000_000_000)))
     timer.start()
-    found = [match.id for match in query.wait("3s")]
+    found = [match.id for match in query.poll("3s")]
     took = time.monotonic() - begun
     timer.join()
     assert found[0] == 58 and took < 4.5
@@ -282,7 +282,7 @@ def test_a_line_s_end_inside_of_a_value(store: Any) -> None:
     store.advance(5)
     eventually(query, 1)
     assert [match["a"].value for match in query.matches()] == [ends]
-    assert [match["a"].value for match in query.wait("1s")] == [ends]
+    assert [match["a"].value for match in query.poll("1s")] == [ends]
 
 
 def test_terms_are_told_as_they_were_given(store: Any) -> None:
@@ -301,7 +301,7 @@ def test_terms_are_told_as_they_were_given(store: Any) -> None:
         store.stream(S).push([ox.Triple(ox.NamedNode(E + "x"), ox.NamedNode(E + "p"), term)], n)
     store.advance(100)
     assert [match["a"] for match in eventually(query, len(terms))] == terms
-    assert [match["a"] for match in query.wait("0s")] == terms
+    assert [match["a"] for match in query.poll("0s")] == terms
 
 
 def test_an_epsparql_query_that_names_no_stream(store: Any) -> None:
@@ -311,7 +311,7 @@ def test_an_epsparql_query_that_names_no_stream(store: Any) -> None:
     pushed(store, range(1, 3))
     store.advance(100_000_000)
     assert [(match["a"].value, match["b"].value) for match in eventually(query, 1)] == [("1", "2")]
-    assert query.reads == (S,) and [match.id for match in query.wait("0s")] == [1]
+    assert query.reads == (S,) and [match.id for match in query.poll("0s")] == [1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -319,7 +319,7 @@ def test_why_is_told_the_same_everywhere(kind: str, tmp_path: Path) -> None:
     events = [(1_000_000 * t, GRAPH.format(t)) for t in range(1, 5)]
     asked: dict[str, Any] = {"since": 1_000_000, "until": 5_000_000, "limit": 2}
     with opened(kind, tmp_path) as store:
-        store.stream(S).keep(100)
+        store.stream(S).retain(100)
         queries = {
             name: store.register(text, language=language, **_named(language))
             for name, (language, text) in QUERIES.items()
@@ -355,6 +355,6 @@ def test_completion_offers_what_is_there_and_nothing_that_only_oxiseq_uses(store
         assert len(names) == len(set(names)) and all(hasattr(thing, name) for name in names)
         assert not {"lock", "kb", "receive", "settle", "told_of_loss", "lose", "push_batch", "listened"} & set(names)
     assert {"query", "update", "load", "quads_for_pattern", "register", "stream"} <= set(dir(store))
-    assert {"wait", "matches", "subscribe", "why", "found"} <= set(dir(query))
-    assert {"snapshot", "changes", "take", "on_change"} <= set(dir(standing))
-    assert {"push", "extend", "keep"} <= set(dir(store.stream(S)))
+    assert {"poll", "matches", "subscribe", "why", "match_count"} <= set(dir(query))
+    assert {"snapshot", "changes", "poll", "on_change"} <= set(dir(standing))
+    assert {"push", "extend", "retain"} <= set(dir(store.stream(S)))

@@ -34,9 +34,9 @@ def test_answers_of_ep_sparql_are_events_with_their_intervals() -> None:
     twice, either = store.register(TWICE, language="epsparql"), store.register(EITHER)
     assert (grows.feeds, twice.feeds) == (T, None)
     push(store)
-    assert [(m.start_us, m.end_us) for m in grows.wait("0s")] == [(1, 2), (1, 3), (3, 4), (3, 5), (4, 5)]
-    assert [(m.at_us, number(m["b"])) for m in either.wait("0s")] == [(2, 5), (3, 2), (4, 3), (5, 4)]
-    found = [(m.start_us, m.end_us, number(m["b"]), number(m["c"])) for m in twice.wait("0s")]
+    assert [(m.start_us, m.end_us) for m in grows.poll("0s")] == [(1, 2), (1, 3), (3, 4), (3, 5), (4, 5)]
+    assert [(m.at_us, number(m["b"])) for m in either.poll("0s")] == [(2, 5), (3, 2), (4, 3), (5, 4)]
+    found = [(m.start_us, m.end_us, number(m["b"]), number(m["c"])) for m in twice.poll("0s")]
     assert found == [(1, 4, 5, 3), (1, 5, 2, 4), (1, 5, 5, 4)]
 
 
@@ -49,7 +49,7 @@ def test_a_chain_of_queries_is_the_rule_of_a_query() -> None:
     store.register(GROWS, language="epsparql")
     twice = store.register(TWICE, language="epsparql")
     push(store)
-    assert list(twice.wait("0s")) == list(by_rule)
+    assert list(twice.poll("0s")) == list(by_rule)
 
 
 def test_answers_of_continuous_sparql_are_events_of_their_instant() -> None:
@@ -64,9 +64,9 @@ def test_answers_of_continuous_sparql_are_events_of_their_instant() -> None:
     either = store.register(EITHER)
     assert counts.feeds == T
     push(store)
-    told = [(m.at_us, number(m["n"])) for m in counts.wait("0s")]
+    told = [(m.at_us, number(m["n"])) for m in counts.poll("0s")]
     assert told == [(1, 1), (2, 2), (3, 3), (9, 1)]
-    assert [(m.at_us, number(m["b"])) for m in either.wait("0s")] == told
+    assert [(m.at_us, number(m["b"])) for m in either.poll("0s")] == told
 
 
 def test_a_rule_goes_into_no_stream() -> None:

@@ -77,7 +77,7 @@ stream = store.stream("http://example.org/payments")
 for time in range(3):
     stream.push("<http://example.org/ann> <http://example.org/paid> 1 .", time)
 store.advance(3)
-print(len(list(query.wait("100ms"))))
+print(len(list(query.poll("100ms"))))
 """
     assert (
         python(code, tmp_path / "events.nq")
@@ -86,7 +86,7 @@ print(len(list(query.wait("100ms"))))
 
 
 UNNEEDED = (
-    *("api.what_if", "engine.cea", "engine.flow.flow", "engine.rsp", "engine.snapshot", "engine.flow.leaves"),
+    *("api.comparison", "engine.cea", "engine.flow.flow", "engine.rsp", "engine.snapshot", "engine.flow.leaves"),
     *("kb_loader", "languages.ceql", "languages.epsparql", "languages.reasons", "languages.rsp", "mappings"),
 )
 

@@ -21,7 +21,7 @@ def integer(number: int) -> Literal:
 
 def times(found: oxiseq.ContinuousQuery[oxiseq.Match]) -> list[int]:
     """When the matches that are complete were decided, the open instant aside."""
-    return [m.at_us for m in found.wait("0s", idle=None)]
+    return [m.at_us for m in found.poll("0s", idle=None)]
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def test_waiting_ends_when_another_thread_pushes() -> None:
     store = oxiseq.Store()
     live, stream = store.register(query()), store.stream(S)
     with in_background(*((stream, graph, at) for at, graph in [*PAYMENTS, (9, paid(1))])):
-        found = live.wait("300s", idle=None)
+        found = live.poll("300s", idle=None)
         assert [next(found).at_us, next(found).at_us] == [2, 3]
 
 
@@ -54,7 +54,7 @@ def test_waiting_without_a_timeout_ends_with_the_query() -> None:
     store = oxiseq.Store()
     live, stream = store.register(query()), store.stream(S)
     seen: list[int] = []
-    consumer = threading.Thread(target=lambda: seen.extend(m.at_us for m in live.wait(idle=None)))
+    consumer = threading.Thread(target=lambda: seen.extend(m.at_us for m in live.poll(idle=None)))
     consumer.start()
     stream.extend(PAYMENTS)
     live.close()
@@ -66,7 +66,7 @@ def test_waiting_without_a_timeout_ends_with_the_query() -> None:
 def test_a_timeout_without_matches_is_kept() -> None:
     live = oxiseq.Store().register(query())
     begin = time.monotonic()
-    assert list(live.wait("50ms")) == []
+    assert list(live.poll("50ms")) == []
     assert 0.04 < time.monotonic() - begin < 5
 
 
@@ -75,19 +75,19 @@ def test_a_quiet_stream_closes_its_open_instant() -> None:
     live, stream = store.register(query()), store.stream(S)
     stream.extend(PAYMENTS)
     assert times(live) == [2]
-    found = live.wait("300s", idle="10ms")
+    found = live.poll("300s", idle="10ms")
     assert next(found).at_us == 3
     stream.push(paid(99), 3)  # the instant was taken as complete
-    assert live.late == 1
+    assert live.late_count == 1
 
 
 def test_without_idle_the_newest_instant_stays_open() -> None:
     store = oxiseq.Store()
     live, stream = store.register(query()), store.stream(S)
     stream.extend(PAYMENTS)
-    assert list(live.wait("100ms", idle=None))[-1].at_us == 2
+    assert list(live.poll("100ms", idle=None))[-1].at_us == 2
     stream.push(f"<{E}bob> <{E}paid> 1 .", 3)
-    assert live.late == 0
+    assert live.late_count == 0
     stream.advance(4)
     assert times(live) == [3]
 
@@ -97,7 +97,7 @@ def test_each_match_is_handed_out_once() -> None:
     live, stream = store.register(query()), store.stream(S)
     stream.extend(PAYMENTS)
     stream.advance(10)
-    assert next(live.wait("0s")).at_us == 2
+    assert next(live.poll("0s")).at_us == 2
     assert times(live) == [3]
     assert times(live) == []
 
@@ -169,11 +169,11 @@ def test_late_events_are_counted_and_handed_out_once() -> None:
     live = store.register(query(), lateness=timedelta(microseconds=2))
     stream = store.stream(S)
     stream.extend([(5, paid(5)), (2, paid(2)), (3, paid(3)), (6, paid(6)), (1, paid(1))])
-    assert live.late == 2
-    late = live.late_events()
+    assert live.late_count == 2
+    late = live.drain_late_events()
     assert [(each.stream, each.time_us) for each in late] == [(S, 2), (S, 1)]
     assert [triple.object for each in late for triple in each.graph] == [integer(2), integer(1)]
-    assert live.late_events() == []
+    assert live.drain_late_events() == []
     live.close()
     assert times(live) == [5, 6]
 
@@ -182,7 +182,7 @@ def test_each_query_has_its_own_lateness() -> None:
     store = oxiseq.Store()
     strict, patient, stream = store.register(query()), store.register(query(), lateness="5us"), store.stream(S)
     stream.extend([(2, paid(40)), (1, paid(3)), (9, "")])
-    assert (strict.late, patient.late) == (1, 0)
+    assert (strict.late_count, patient.late_count) == (1, 0)
     assert times(strict) == []
     assert times(patient) == [2]
 
@@ -198,7 +198,7 @@ def test_punctuation_of_a_stream_and_of_the_store() -> None:
     store.advance(5)
     assert times(live) == [4]
     stream.push(paid(70), 4)
-    assert live.late == 1
+    assert live.late_count == 1
 
 
 def test_closing_decides_trailing_negations() -> None:
@@ -206,12 +206,12 @@ def test_closing_decides_trailing_negations() -> None:
     live = store.register(query("SELECT ?who", "A; N!", window="WITHIN 1 HOUR"))
     stream = store.stream(S)
     stream.extend([(1, paid(1)), (2, paid(1, "bob")), (3, left("bob"))])
-    assert list(live.wait("0s")) == []
+    assert list(live.poll("0s")) == []
     live.close()
-    assert [(m.end_us, m.at_us) for m in live.wait()] == [(1, 3_600_000_000)]  # the hour that began at 1 ends
+    assert [(m.end_us, m.at_us) for m in live.poll()] == [(1, 3_600_000_000)]  # the hour that began at 1 ends
     live.close()  # again is no error
     stream.push(paid(1), 9)
-    assert (live.events, list(live.wait())) == (3, [])
+    assert (live.events, list(live.poll())) == (3, [])
 
 
 def test_the_watermark_decides_trailing_negations() -> None:
@@ -283,7 +283,7 @@ def test_results_are_events_of_another_stream() -> None:
     alarm, seen = store.register(ALARM), store.register(SEEN)
     store.stream(S).extend([*PAYMENTS, (4, paid(60)), (5, "")])
     store.stream(T).advance(10)
-    assert [(m.at_us, m["first"], m["second"]) for m in seen.wait("0s")] == [
+    assert [(m.at_us, m["first"], m["second"]) for m in seen.poll("0s")] == [
         (3, integer(40), integer(50)),
         (4, integer(50), integer(60)),
     ]
@@ -297,7 +297,7 @@ def test_closing_the_source_hands_its_results_on() -> None:
     store.stream(S).extend(PAYMENTS)
     alarm.close()
     seen.close()
-    assert [m.at_us for m in seen.wait()] == [3]
+    assert [m.at_us for m in seen.poll()] == [3]
 
 
 def test_advancing_the_store_lets_results_through() -> None:
@@ -306,7 +306,7 @@ def test_advancing_the_store_lets_results_through() -> None:
     store.register(ALARM)
     store.stream(S).extend(PAYMENTS)
     store.advance(100)
-    assert (times(seen), seen.late) == ([3], 0)
+    assert (times(seen), seen.late_count) == ([3], 0)
 
 
 @pytest.mark.parametrize("together", [False, True])
@@ -318,6 +318,6 @@ def test_results_of_two_queries_are_in_order_however_events_are_pushed(together:
     events = [*PAYMENTS, (4, "")]
     for part in [events] if together else [[event] for event in events]:
         store.stream(S).extend(part)
-    assert (seen.events, seen.late) == (5, 0)
+    assert (seen.events, seen.late_count) == (5, 0)
     seen.close()
-    assert [m.at_us for m in seen.wait()] == [2, 2, 3, 3, 3, 3]
+    assert [m.at_us for m in seen.poll()] == [2, 2, 3, 3, 3, 3]

@@ -89,7 +89,7 @@ def test_a_view_is_drawn_anew_while_events_come(monkeypatch: pytest.MonkeyPatch)
     drawn = len(notebook.shown)
     time.sleep(0.05)
     assert len(notebook.shown) == drawn  # nothing has come
-    assert [str(m["second"].value) for m in query.wait("0s")] == ["30", "400", "5000"]  # they are still there
+    assert [str(m["second"].value) for m in query.poll("0s")] == ["30", "400", "5000"]  # they are still there
     query.close()
     wait(lambda: "ended" in notebook.shown[-1])
 
@@ -125,7 +125,7 @@ def test_why_of_a_running_query_is_why_of_the_events_that_are_kept() -> None:
     events = [paid(3, 1), paid(10, 2), paid(40, 3), paid(7, 4), paid(70, 12)]
     store = oxiseq.Store()
     query = store.register(QUERY)
-    store.stream(S).keep(100)
+    store.stream(S).retain(100)
     store.stream(S).extend(events[:2])
     for time_, graph in events[2:]:
         store.stream(S).push(graph, time_)
@@ -135,14 +135,14 @@ def test_why_of_a_running_query_is_why_of_the_events_that_are_kept() -> None:
     late = query.why(since=4_000_000)  # windows begin at 1 and 11, as those of the query at work
     assert late.found == 0 and [reason.kind for reason in late.reasons] == ["window"]
     assert query.why(until=3_000_000).gpms[0].saw == 2
-    store.stream(S).keep(1)
+    store.stream(S).retain(1)
     assert query.why().gpms[0].saw == 1
     assert len(query.why().matches) == 0
-    store.stream(S).keep(0)
+    store.stream(S).retain(0)
     with pytest.raises(oxiseq.OxiseqError, match=r"no events are kept for <http://example.org/payments>"):
         query.why()
     with pytest.raises(oxiseq.OxiseqError, match="0 or more"):
-        store.stream(S).keep(-1)
+        store.stream(S).retain(-1)
 
 
 def test_why_of_running_queries_of_other_languages() -> None:
@@ -153,7 +153,7 @@ def test_why_of_running_queries_of_other_languages() -> None:
         store = oxiseq.Store()
         names = {"stream_names": {"S": S}} if language == "ceql" else {}
         running = store.register(query, language=language, **names)  # type: ignore[call-overload]
-        store.stream(S).keep(10)
+        store.stream(S).retain(10)
         store.stream(S).extend(events)
         assert running.why() == oxiseq.Query(query, language).why({S: events}, **names)
 
@@ -163,7 +163,7 @@ def test_facts_of_a_running_query_are_those_of_its_store() -> None:
     store.update(f"INSERT DATA {{ GRAPH <http://example.org/people> {{ {KB.rsplit('<', 1)[0]} }} }}")
     named = QUERY.replace("?first }", "?first GRAPH :people { ?who :name ?name } }")
     query = store.register(named)
-    store.stream(S).keep(10)
+    store.stream(S).retain(10)
     store.stream(S).extend([paid(3, 1), paid(30, 2)])
     (match,) = query.why().matches
     assert [fact.object.value for fact in match.facts] == ["Ann <&>"]
@@ -191,14 +191,14 @@ def test_what_has_been_found_is_taken_at_once() -> None:
     query = store.register(QUERY)
     assert len(query.matches()) == 0
     store.stream(S).extend([paid(3, 1), paid(30, 2), paid(400, 3), paid(5000, 4), paid(60000, 5)])
-    first = next(query.wait("0s", idle=None))
-    taken = query.matches(since=query.cursor)
+    first = next(query.poll("0s", idle=None))
+    taken = query.matches(after=query.cursor)
     assert [first["second"].value, *(match["second"].value for match in taken)] == ["30", "400", "5000"]  # type: ignore[union-attr]
     assert taken.to_arrow().column("second").to_pylist() == [400, 5000] and taken.events == 5
-    assert len(query.matches(since=3)) == 0  # 5 s is not complete yet
+    assert len(query.matches(after=3)) == 0  # 5 s is not complete yet
     store.advance(6_000_000)
-    assert [(match.id, match.at_us) for match in query.matches(since=3)] == [(4, 5_000_000)]
-    assert [match.id for match in query.matches(since=1, limit=2)] == [2, 3]
+    assert [(match.id, match.at_us) for match in query.matches(after=3)] == [(4, 5_000_000)]
+    assert [match.id for match in query.matches(after=1, limit=2)] == [2, 3]
 
 
 def test_other_languages_hand_out_matches_alike() -> None:
@@ -208,7 +208,7 @@ def test_other_languages_hand_out_matches_alike() -> None:
         f"SELECT ?x FROM NAMED WINDOW <http://e/w> ON <{S}> [RANGE PT1S STEP PT1S] "
         "WHERE { WINDOW <http://e/w> { ?x a <http://e/BUY> } }",
         language="rspql",
-        report="RSTREAM",
+        stream_operator="RSTREAM",
     )
     intervals = store.register(f"SELECT ?x FROM STREAM <{S}> {{ ?x a <http://e/BUY> }}", language="epsparql")
     for query in (ceql, windows, intervals):
@@ -256,7 +256,7 @@ def test_a_query_shows_no_internals() -> None:
     store.stream(S).extend([paid(3, 1), paid(30, 2), paid(4, 3)])
     names = [each.text for each in ElementTree.fromstring(query._repr_html_()).findall("table/tr/th")]
     assert names == ["reads", "events", "late", "matches", "memory"]
-    (match,) = query.wait("0s")
+    (match,) = query.poll("0s")
     table = ElementTree.fromstring(match._repr_html_())  # type: ignore[union-attr]
     cells = {row[0].text: row[1].text for row in table.findall("tr")}
     assert cells["?who"] == "http://example.org/ann" and cells["A"] == "1970-01-01T00:00:01Z"

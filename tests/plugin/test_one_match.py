@@ -187,4 +187,4 @@ def test_matches_of_a_registered_query_are_the_same(name: str) -> None:
     for query in (taken, iterated, called):
         query.close()
     expected = list(run(name))
-    assert list(taken.matches()) == list(iterated.wait()) == seen == expected
+    assert list(taken.matches()) == list(iterated.poll()) == seen == expected

@@ -48,8 +48,8 @@ VALUES: dict[str, Any] = {
     "origin": "2024-05-01T00:00:00Z",
     "lateness": "5s",
     "stream_names": {"S": S},
-    "report": "RSTREAM",
-    "at": ["1970-01-01T00:00:01Z"],
+    "stream_operator": "RSTREAM",
+    "evaluation_times": ["1970-01-01T00:00:01Z"],
     "consumption": "RECENT",
     "rules": ["PREFIX : <http://e/> CONSTRUCT { ?x :q ?y } WHERE { ?x :p ?y }"],
     "on_error": "skip",
@@ -59,9 +59,9 @@ VALUES: dict[str, Any] = {
     "time_unit": "ms",
     "late": "error",
     "end": "open",
-    "state_records": 5,
-    "state_bytes": 10_000_000,
-    "on_budget": "reset",
+    "max_state_records": 5,
+    "max_state_bytes": 10_000_000,
+    "on_state_limit": "drop",
     "since": "1970-01-01T00:00:01Z",
     "until": "1970-01-01T00:00:02Z",
     "limit": 1,
@@ -71,13 +71,13 @@ WRONG: dict[str, Any] = {
     "origin": "noon",
     "lateness": "long",
     "stream_names": "S",
-    "report": "ALL",
-    "at": ["noon"],
+    "stream_operator": "ALL",
+    "evaluation_times": ["noon"],
     "consumption": "SOME",
     "rules": 5,
-    "state_records": -1,
-    "state_bytes": "much",
-    "on_budget": "explode",
+    "max_state_records": -1,
+    "max_state_bytes": "much",
+    "on_state_limit": "explode",
 }
 
 
@@ -101,7 +101,7 @@ def test_what_is_written_is_read_again() -> None:
 @given(st.integers(0, 10**18), st.integers(-(10**15), 10**15), st.lists(st.integers(-(10**15), 10**15), max_size=3))
 def test_times_and_durations_survive_being_written(lateness: int, origin: int, at: list[int]) -> None:
     lateness %= 3_652_425 * 86_400_000_000
-    options = Options(lateness=lateness, origin=origin, at=tuple(at))
+    options = Options(lateness=lateness, origin=origin, evaluation_times=tuple(at))
     assert said_as_data("rspql", as_data(options)) == options
 
 
@@ -134,14 +134,14 @@ def test_python_has_them_as_keywords() -> None:
 FLAGS = {
     "run": (QUERY, SOURCES, RUN, HISTORY),
     "why": (QUERY, SOURCES, HISTORY),
-    "what-if": (QUERY, SOURCES, HISTORY),
+    "compare": (QUERY, SOURCES, HISTORY),
 }
 
 
 @pytest.mark.parametrize("command", FLAGS)
 def test_the_command_line_has_them_as_flags(command: str) -> None:
     params = {param.name: param for param in main.commands[command].params}
-    wanted = names(*FLAGS[command]) - ({"limit"} if command in ("run", "what-if") else set())
+    wanted = names(*FLAGS[command]) - ({"limit"} if command in ("run", "compare") else set())
     assert names(QUERY, SOURCES, RUN, STATE, HISTORY) & set(params) == wanted
     for name in wanted:
         assert params[name].opts == [f"--{name.replace('_', '-')}"]

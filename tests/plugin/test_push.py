@@ -44,7 +44,7 @@ GRAPHS: dict[str, Any] = {
 def test_forms_of_a_graph(form: str) -> None:
     _, found, stream = live()
     stream.push(GRAPHS[form], 1)
-    (match,) = found.wait("0s")
+    (match,) = found.poll("0s")
     assert (match["who"], match["first"]) == (WHO, FIVE)
 
 
@@ -64,7 +64,7 @@ NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 def test_times(time: int | datetime, expected: datetime) -> None:
     _, found, stream = live()
     stream.push(paid(5), time)
-    (match,) = found.wait("0s")
+    (match,) = found.poll("0s")
     assert match.at == expected
     assert match.events == {"A": ((S, match.at_us),)}
 
@@ -92,7 +92,7 @@ def test_nothing_is_pushed_when_something_is_wrong(fault: str) -> None:
     with pytest.raises(error):
         stream.extend([(1, paid(1)), (time, graph), (3, paid(3))])
     assert (stream.events, found.events) == (0, 0)
-    assert list(found.wait("0s")) == []
+    assert list(found.poll("0s")) == []
 
 
 @pytest.mark.parametrize("time", [2, "1970-01-01T00:00:00.000002Z", datetime(1970, 1, 1, 0, 0, 0, 2), ox.Literal(2)])
@@ -135,14 +135,14 @@ def test_an_empty_graph_is_an_event() -> None:
     """It stands between, for `,`."""
     _, found, stream = live(query("SELECT *", "A, B"))
     stream.extend([(1, paid(1)), (2, ""), (3, paid(2)), (4, paid(3))])
-    assert [m.at_us for m in found.wait("0s")] == [4]
+    assert [m.at_us for m in found.poll("0s")] == [4]
     assert (stream.events, found.events) == (4, 4)
 
 
 def test_pushing_nothing() -> None:
     _, found, stream = live()
     stream.extend([])
-    assert list(found.wait("0s")) == []
+    assert list(found.poll("0s")) == []
     assert stream.events == 0
 
 
@@ -150,14 +150,14 @@ def test_blank_nodes_of_two_events_are_two() -> None:
     _, found, stream = live(query("SELECT *", "A; B"))
     for time in (1, 2):
         stream.push(f"_:same <{E}paid> {time} .", time)
-    assert list(found.wait("0s")) == []
+    assert list(found.poll("0s")) == []
 
 
 def test_graphs_of_one_time_are_one_event() -> None:
     _, found, stream = live(query("SELECT ?who", "A", a="; :to ?whom"))
     stream.push(paid(1), 1)
     stream.push(f"<{E}ann> <{E}to> <{E}bob> .", 1)
-    assert [m["who"] for m in found.wait("0s")] == [WHO]
+    assert [m["who"] for m in found.poll("0s")] == [WHO]
 
 
 def test_repr() -> None:
@@ -172,4 +172,4 @@ def test_times_are_texts_too() -> None:
     stream.push(paid(1), "1970-01-01")
     stream.extend([("1970-01-01T00:00:01Z", paid(10)), ("1970-01-01T01:00:02+01:00", paid(100))])
     stream.advance("1970-01-02")
-    assert [match.at_us for match in found.wait("0s")] == [0, 1_000_000, 2_000_000]
+    assert [match.at_us for match in found.poll("0s")] == [0, 1_000_000, 2_000_000]

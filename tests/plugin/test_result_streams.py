@@ -28,7 +28,7 @@ def run(pushed: list[tuple[str, list[Sent]]], *queries: str, until: int = 100) -
         store.stream(iri).extend([(time * SECOND, graph) for time, graph in events])
     for iri in (SOURCE, OTHER):
         store.stream(iri).advance(until * SECOND)
-    assert not any(query.late for query in registered)
+    assert not any(query.late_count for query in registered)
     return [told(query) for query in registered if query.feeds is None]
 
 
@@ -85,7 +85,7 @@ def test_waiting_for_an_absence_lets_time_go_on_in_the_source() -> None:
     store.register(quick)
     reader = store.register(SILENT.replace("4 SECONDS", "2 MILLISECONDS"))
     store.stream(SOURCE).extend([(time * SECOND, graph) for time, graph in ISSUE[:4]])
-    found = [match["k"].value[-2:] for match in reader.wait("1s")]
+    found = [match["k"].value[-2:] for match in reader.poll("1s")]
     assert found == ["k2", "k1"] and store.stream(ALERTS).events == 2
 
 

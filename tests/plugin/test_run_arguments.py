@@ -26,8 +26,8 @@ WRONG: dict[str, tuple[Any, dict[str, Any], str]] = {
     "no tuple": ([0], {}, "an event is .*graph.*, not 0"),
     "no events": (5, {}, "a stream is a file or .*, not 5"),
     "lateness": ([(0, EVENT)], {"lateness": 5}, r"lateness=5: .* say \"5s\" \(or timedelta\(seconds=5\)\) or \"5us\""),
-    "at": ([(0, EVENT)], {"at": 5}, "at is a list of times, not 5"),
-    "report": ([(0, EVENT)], {"report": 5}, "report=5 is not known"),
+    "evaluation_times": ([(0, EVENT)], {"evaluation_times": 5}, "evaluation_times is a list of times, not 5"),
+    "stream_operator": ([(0, EVENT)], {"stream_operator": 5}, "stream_operator=5 is not known"),
     "rules": ([(0, EVENT)], {"rules": [5]}, "rules: number 1: a query is a text, a path"),
     "kb": ([(0, EVENT)], {"kb": 5}, "a knowledge base is a file.*, not 5|asks no knowledge base"),
 }

@@ -26,7 +26,7 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.sources import time_order
-from oxiseq.sources.left_out import LateWarning
+from oxiseq.sources.ignored import LateWarning
 from oxiseq.sources.time_order import in_time_order
 
 E = "http://e/"
@@ -271,7 +271,7 @@ def test_open_streams_do_not_report_what_is_undecided(language: str) -> None:
     live = store.register(text, language)
     for stream in live.reads:
         store.stream(stream).extend(events)
-    told = [(m.at_us, [str(m.get(name)) for name in ("x", "y")]) for m in live.wait("0s", idle=None)]
+    told = [(m.at_us, [str(m.get(name)) for name in ("x", "y")]) for m in live.poll("0s", idle=None)]
     assert still == told
     assert len(still) < len(closed)
 

@@ -56,7 +56,7 @@ def insert(store: oxiseq.Store, what: str) -> None:
 
 
 def added(query: oxiseq.StandingQuery, wait: bool = True) -> list[list[str]]:
-    return [[str(row["y"].value)[9:] for row in change.added] for change in query.take(wait=wait)]  # type: ignore[call-overload]
+    return [[str(row["y"].value)[9:] for row in change.added] for change in query.poll(wait=wait)]  # type: ignore[call-overload]
 
 
 def test_updates_and_other_queries_do_not_wait(store: oxiseq.Store) -> None:
@@ -85,7 +85,7 @@ def test_a_change_while_it_is_asked_is_asked_for_again(store: oxiseq.Store) -> N
     slow.go_on.release(2)
     rows = query.snapshot()
     assert [row["y"].value for row in rows] == ["http://e/c"]  # type: ignore[call-overload]
-    assert [len(change) for change in query.take(since=0)] == [1, 1]
+    assert [len(change) for change in query.poll(after=0)] == [1, 1]
 
 
 def test_few_are_asked_at_once_and_all_in_the_end(store: oxiseq.Store) -> None:

@@ -52,9 +52,9 @@ def stand(store: oxiseq.Store, text: str = KNOWS, **more: Any) -> oxiseq.Standin
 def test_a_change_is_one_transaction(store: oxiseq.Store) -> None:
     query = stand(store)
     store.update(P + "DELETE DATA { :a :knows :b } ; INSERT DATA { :b :knows :c . :c :knows :a }")
-    (change,) = query.take()
+    (change,) = query.poll()
     assert (named(change.added), named(change.removed)) == (["b c", "c a"], ["a b"])
-    assert (change.since, change.number, len(change)) == (0, 3, 3)
+    assert (change.after, change.number, len(change)) == (0, 3, 3)
     assert abs(change.at.timestamp() - time.time()) < 60
 
 
@@ -63,13 +63,13 @@ def test_what_changes_nothing_is_not_told(store: oxiseq.Store) -> None:
     store.add(knows("a", "c"))
     store.add(ox.Quad(iri("a"), iri("likes"), iri("b")))
     store.update(P + "INSERT DATA { :b :knows :a } ; DELETE DATA { :b :knows :a }")
-    assert query.take() == []
+    assert query.poll() == []
 
 
 def test_rows_come_as_often_as_they_are_there(store: oxiseq.Store) -> None:
     query = stand(store, P + "SELECT ?x WHERE { ?x :knows ?y }", keep=2, most_rows=4)
     store.extend([knows("a", "c"), knows("a", "d")])
-    (change,) = query.take()
+    (change,) = query.poll()
     assert named(change.added) == ["a", "a"]
     assert (change.number, len(change)) == (2, 2)
     assert named(query.snapshot()) == ["a", "a", "a"]
@@ -88,14 +88,14 @@ def test_ask_tells_true_and_false(store: oxiseq.Store) -> None:
     store.add(knows("b", "c"))
     store.add(knows("b", "d"))
     store.update(P + "DELETE WHERE { :b :knows ?x }")
-    assert [change.answer for change in query.take()] == [True, False]
+    assert [change.answer for change in query.poll()] == [True, False]
 
 
 def test_construct_tells_triples_once(store: oxiseq.Store) -> None:
     query = stand(store, P + "CONSTRUCT { ?x a :Person } WHERE { ?x :knows ?y }")
     store.add(knows("a", "c"))
     store.update(P + "DELETE WHERE { :a :knows ?x }")
-    (change,) = query.take()
+    (change,) = query.poll()
     assert [(t.subject, t.object) for t in change.removed] == [(iri("a"), iri("Person"))]  # type: ignore[union-attr]
 
 
@@ -104,7 +104,7 @@ def test_blank_nodes_of_a_template_are_a_solutions_own(store: oxiseq.Store) -> N
     first = {t.subject for t in query.snapshot().rows}  # type: ignore[union-attr]
     store.add(knows("a", "c"))
     store.remove(knows("a", "b"))
-    added, removed = query.take()
+    added, removed = query.poll()
     assert {t.subject for t in removed.removed} == first  # type: ignore[union-attr]
     assert len({t.subject for t in added.added}) == 1  # type: ignore[union-attr]
     assert first.isdisjoint(t.subject for t in added.added)  # type: ignore[union-attr]
@@ -115,7 +115,7 @@ def test_blank_nodes_and_triple_terms_are_the_stores(store: oxiseq.Store) -> Non
     said = ox.Triple(ox.BlankNode("who"), iri("knows"), iri("b"))
     for term in (ox.BlankNode("own"), said):
         store.add(ox.Quad(iri("a"), iri("says"), term, ox.BlankNode("place")))
-    told = [row for change in query.take() for row in change.added]
+    told = [row for change in query.poll() for row in change.added]
     assert [dict(row) for row in told] == [  # type: ignore[arg-type]
         {"y": ox.BlankNode("own"), "g": ox.BlankNode("place")},
         {"y": said, "g": ox.BlankNode("place")},
@@ -127,7 +127,7 @@ def test_blank_nodes_and_triple_terms_are_the_stores(store: oxiseq.Store) -> Non
 def test_literals_are_compared_as_the_store_has_them(store: oxiseq.Store) -> None:
     query = stand(store, P + "SELECT ?x WHERE { ?x :age 07 }")
     store.update(P + "INSERT DATA { :a :age 007 . :b :age 7.0 }")
-    assert named(query.take()[0].added) == ["a"]
+    assert named(query.poll()[0].added) == ["a"]
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -145,10 +145,10 @@ def test_since_reads_again_and_a_snapshot_counts_as_read(store: oxiseq.Store) ->
     query = stand(store)
     for name in "cde":
         store.add(knows("a", name))
-    assert [change.number for change in query.changes(since=1, timeout="0s")] == [2, 3]
+    assert [change.number for change in query.changes(after=1, timeout="0s")] == [2, 3]
     assert query.snapshot().number == 3
-    assert query.take() == []
-    assert [change.number for change in query.take(since=0)] == [1, 2, 3]
+    assert query.poll() == []
+    assert [change.number for change in query.poll(after=0)] == [1, 2, 3]
 
 
 def test_who_is_too_late_is_told_so(store: oxiseq.Store) -> None:
@@ -156,11 +156,11 @@ def test_who_is_too_late_is_told_so(store: oxiseq.Store) -> None:
     for name in "cdef":
         store.add(knows("a", name))
     with pytest.raises(CursorError):
-        query.take(since=0)
+        query.poll(after=0)
     with pytest.raises(CursorError):
-        query.take()
+        query.poll()
     assert query.first == 2
-    assert [change.number for change in query.take()] == [3, 4]
+    assert [change.number for change in query.poll()] == [3, 4]
 
 
 def test_callbacks_come_in_order_and_their_errors_harm_nobody(store: oxiseq.Store) -> None:
@@ -178,7 +178,7 @@ def test_callbacks_come_in_order_and_their_errors_harm_nobody(store: oxiseq.Stor
     store.add(knows("z", "y"))
     store.add(knows("z", "x"))
     query.on_change(fail)
-    query.on_change(tell, since=1)
+    query.on_change(tell, after=1)
     for number in range(20):
         store.add(knows("a", f"n{number}"))
     assert done.wait(30)
@@ -200,7 +200,7 @@ def test_callbacks_come_from_a_thread_of_their_own(store: oxiseq.Store) -> None:
     store.add(knows("b", "c"))
     query.catch_up()
     with store._lock:
-        query.on_change(tell, since=0)
+        query.on_change(tell, after=0)
         assert len(query.snapshot()) == 2
     assert done.wait(30)
     assert threading.current_thread() not in threads
@@ -268,7 +268,7 @@ def test_many_threads_change_and_register(store: oxiseq.Store) -> None:
     for query in store.standing:
         rows = query.snapshot()
         assert len(rows) == 76
-        numbers = [change.number for change in query.take(since=0)]
+        numbers = [change.number for change in query.poll(after=0)]
         assert numbers == [*range(1, rows.number + 1)]
 
 
@@ -282,9 +282,9 @@ def test_too_many_triples_are_asked_for(store: oxiseq.Store) -> None:
     assert "evaluated on the store" in str(query.explain())
     store.add(knows("n1", "c"))
     store.add(ox.Quad(iri("a"), iri("likes"), iri("b")))
-    assert [named(change.added) for change in query.take()] == [["a c"]]
+    assert [named(change.added) for change in query.poll()] == [["a c"]]
     store.update(P + "DELETE WHERE { :n1 ?p ?o }")
-    assert named(query.take()[0].removed) == ["a c"]
+    assert named(query.poll()[0].removed) == ["a c"]
 
 
 def test_what_is_asked_for_too_long_fails_and_holds_nobody_up(store: oxiseq.Store) -> None:
@@ -297,10 +297,10 @@ def test_what_is_asked_for_too_long_fails_and_holds_nobody_up(store: oxiseq.Stor
         each.catch_up()
     assert (query.state, other.state, patient.state) == ("failed", "followed", "asked")
     assert "seconds of evaluation on the store: 1 given, at most 0 allowed" in query.reason
-    patient.take()
-    other.take()
+    patient.poll()
+    other.poll()
     store.add(knows("n1", "c"))
-    assert [named(change.added) for each in (other, patient) for change in each.take()] == [["n1 c"], ["b c"]]
+    assert [named(change.added) for each in (other, patient) for change in each.poll()] == [["n1 c"], ["b c"]]
     with pytest.raises(oxiseq.LimitError, match="seconds of evaluation on the store"):
         stand(store, text, most_triples=5, most_asking="0s")
     with pytest.raises(oxiseq.OxiseqError, match="most_asking"):
@@ -321,7 +321,7 @@ def test_too_many_triples_are_asked_for_also_when_they_come_later(store: oxiseq.
     assert (query.state, other.state) == ("asked", "followed")
     assert "6 given, at most 5" in query.reason
     store.update(P + "INSERT DATA { :a :likes :n4 . :n4 :knows :c }")
-    assert "c" in {name.split()[-1] for change in query.take() for name in named(change.added)}
+    assert "c" in {name.split()[-1] for change in query.poll() for name in named(change.added)}
     query.close()
     assert store._standings.records["quads"] == 0
 
@@ -333,7 +333,7 @@ def test_too_many_rows_are_refused(store: oxiseq.Store) -> None:
     assert store.standing == ()
     query = stand(store)
     store.add(knows("b", "c"))
-    assert len(query.take()) == 1
+    assert len(query.poll()) == 1
 
 
 def test_joins_of_too_many_rows_are_refused_and_not_asked_for(store: oxiseq.Store) -> None:
@@ -355,7 +355,7 @@ def test_paths_that_connect_too_much_are_asked_for(store: oxiseq.Store) -> None:
     assert query.state == "asked"
     assert "pairs" in query.reason
     store.add(knows("n20", "a"))
-    assert named(query.take()[0].added) == ["a", "b"]
+    assert named(query.poll()[0].added) == ["a", "b"]
 
 
 def test_findings_warn_of_products(store: oxiseq.Store) -> None:
@@ -367,7 +367,7 @@ def test_a_query_that_grows_too_large_fails_alone(store: oxiseq.Store) -> None:
     large = stand(store, P + "SELECT * WHERE { ?x :knows ?y . ?v :knows ?w }", most_rows=50)
     other = stand(store)
     store.extend([knows("a", f"n{i}") for i in range(10)])
-    assert len(other.take()[0].added) == 10
+    assert len(other.poll()[0].added) == 10
     assert large.state == "failed"
     assert large.reason
     assert "failed" in str(large.explain())
@@ -388,11 +388,11 @@ def test_operators_that_fail_are_replaced_by_asking(store: oxiseq.Store, monkeyp
     with monkeypatch.context() as patched:
         patched.setattr(StoreRun, "step", fail)
         store.add(knows("b", "c"))
-        assert named(query.take()[0].added) == ["b c"]
+        assert named(query.poll()[0].added) == ["b c"]
     assert (query.state, other.state) == ("asked", "followed")
     assert "a fault of ours" in query.reason
     store.add(knows("c", "d"))
-    assert named(query.take()[0].added) == ["c d"]
+    assert named(query.poll()[0].added) == ["c d"]
     query.restart()
     assert query.state == "followed"
 
@@ -407,11 +407,11 @@ def test_a_change_that_cannot_be_told_harms_one_query(store: oxiseq.Store, monke
     with monkeypatch.context() as patched:
         patched.setattr(Constructed, "take", fail)
         store.add(knows("b", "c"))
-        assert named(other.take()[0].added) == ["b c"]
+        assert named(other.poll()[0].added) == ["b c"]
         assert (query.state, other.state) == ("failed", "followed")
     assert "a fault of ours" in query.reason
     with pytest.raises(CursorError):
-        query.take(since=0)
+        query.poll(after=0)
     query.restart()
     assert query.state == "followed"
     store.add(knows("c", "d"))
@@ -432,7 +432,7 @@ def test_a_query_that_cannot_begin_anew_harms_nobody(
     monkeypatch.setattr(StoreRun, way.__name__, fail)
     store.inner.add(knows("b", "c"))
     store.touch()
-    assert named(other.take()[0].added) == ["b"]
+    assert named(other.poll()[0].added) == ["b"]
     assert (query.state, other.state) == ("failed" if way.__name__ == "begin" else "followed", "followed")
 
 
@@ -442,7 +442,7 @@ def test_changes_that_are_not_told_are_found(store: oxiseq.Store) -> None:
     store.inner.remove(knows("a", "b"))
     store.touch()
     store.add(knows("c", "d"))
-    changes = query.take()
+    changes = query.poll()
     assert sorted(row for change in changes for row in named(change.added)) == ["b c", "c d"]
     assert [row for change in changes for row in named(change.removed)] == ["a b"]
 
@@ -511,7 +511,7 @@ def test_leaves_are_held_once(store: oxiseq.Store) -> None:
     for query in queries[1:]:
         query.close()
     store.update(P + "INSERT DATA { :a :likes :n0 }")
-    assert len(queries[0].take()[0].added) == 101
+    assert len(queries[0].poll()[0].added) == 101
     queries[0].close()
     assert standings.records == {"quads": 0, "rows": 0, "answers": 0}
 

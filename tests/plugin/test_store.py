@@ -25,7 +25,7 @@ def filled() -> oxiseq.Store:
 
 def names(found: oxiseq.ContinuousQuery[oxiseq.Match]) -> list[str]:
     """The names in the matches so far."""
-    return [str(m["name"]).strip('"') for m in found.wait("0s")]
+    return [str(m["name"]).strip('"') for m in found.poll("0s")]
 
 
 @pytest.mark.parametrize("name", [n for n in dir(ox.Store) if not n.startswith("_")])
@@ -87,7 +87,7 @@ def test_what_is_added_holds_for_later_events(change: str) -> None:
     CHANGES[change](store)
     stream.push(paid(2, "cat"), 2)
     stream.push(paid(3, "ann"), 3)
-    assert [(m.at_us, m["name"]) for m in live.wait("0s")] == [
+    assert [(m.at_us, m["name"]) for m in live.poll("0s")] == [
         (2, ox.Literal("Cat")),
         (3, ox.Literal("Ann")),
     ]
@@ -102,7 +102,7 @@ def test_what_is_removed_held_for_earlier_events(change: str) -> None:
     stream.push(paid(1, "cat"), 1)
     REMOVALS[change](store)
     stream.push(paid(2, "cat"), 2)
-    assert [m.at_us for m in live.wait("0s")] == [1]
+    assert [m.at_us for m in live.poll("0s")] == [1]
 
 
 def test_several_changes_between_events() -> None:
@@ -136,7 +136,7 @@ def test_patterns_evaluated_in_place_keep_the_old_answer_too() -> None:
     stream.push(paid(1), 1)
     store.clear()
     stream.push(paid(2), 2)
-    assert [m.get("name") for m in live.wait("0s")] == [ox.Literal("Ann"), None]
+    assert [m.get("name") for m in live.poll("0s")] == [ox.Literal("Ann"), None]
 
 
 READS = {
@@ -174,7 +174,7 @@ def test_every_way_to_write_has_its_place_in_windows_too(change: str) -> None:
     stream.push(paid(1, "cat"), 1)
     (REMOVALS if removes else CHANGES)[change](store)
     stream.push(paid(2, "cat"), 2)
-    assert [m.at_us for m in live.wait("0s")] == [1 if removes else 2]
+    assert [m.at_us for m in live.poll("0s")] == [1 if removes else 2]
 
 
 def test_touch_keeps_what_has_been_asked_for_events_that_wait() -> None:

@@ -56,7 +56,9 @@ def test_intervals_that_are_given() -> None:
 
 
 def test_an_instant_that_is_asked_for_is_not_the_span() -> None:
-    (answer,) = oxiseq.run(SEQUENCE, {S: zip([1, 2], GRAPHS, strict=True)}, language="rsepql", at=[3_000_000])
+    (answer,) = oxiseq.run(
+        SEQUENCE, {S: zip([1, 2], GRAPHS, strict=True)}, language="rsepql", evaluation_times=[3_000_000]
+    )
     assert (answer.at_us, answer.start_us, answer.end_us) == (3_000_000, 1, 2)
 
 

@@ -47,7 +47,7 @@ def test_why_leaves_it_out(language: str) -> None:
     assert (both.found, both.gpms) == (alone.found, alone.gpms)
 
 
-def test_what_if_warns_of_what_neither_reads() -> None:
+def test_compare_warns_of_what_neither_reads() -> None:
     other = SPASEQ.replace(S, "http://e/U")
     with pytest.warns(UnreadStreamWarning, match=f"'{T}'") as warned:
         oxiseq.Query(other).compare(SPASEQ, streams(S, T, "http://e/U"))

@@ -148,7 +148,7 @@ def test_nearest_misses_have_values_and_events() -> None:
     near = only(found, "filter").nearest
     assert [n.values["c"].value for n in near if n.values["c"] is not None] == ["2", "0", "-5"]
     assert near[0].events == {"w": (11, 12)}
-    late = explained(seen((11, (P(0, 0),)), (19, (Q(0, 4),))), at=[19])
+    late = explained(seen((11, (P(0, 0),)), (19, (Q(0, 4),))), evaluation_times=[19])
     assert late.stopped == "WINDOW :w { ?a :p ?b }"
     assert only(late, "window").nearest[0].events == {"w": (11,)}
     nobody = only(explained(seen((11, (P(1, 0), Q(0, 4))))), "knowledge base")
@@ -229,5 +229,5 @@ def test_periods_and_spans() -> None:
 
 
 def test_what_comes_later_is_not_looked_at() -> None:
-    found = explained(seen((11, (P(0, 0),)), (19, (Q(0, 4),)), (25, (P(0, 0),))), at=[19])
+    found = explained(seen((11, (P(0, 0),)), (19, (Q(0, 4),)), (25, (P(0, 0),))), evaluation_times=[19])
     assert only(found, "window").nearest[0].events == {"w": (11,)}

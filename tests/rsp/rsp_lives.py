@@ -60,12 +60,14 @@ class Life:
         asked = said(
             query.language,
             {
-                "report": self.setting.report,
-                "at": self.setting.instants,
+                "stream_operator": self.setting.report,
+                "evaluation_times": self.setting.instants,
                 "consumption": self.setting.consumption,
             },
         )
-        return compile_rsp(query, self.terms, RspOptions(asked.report, asked.at, asked.consumption))
+        return compile_rsp(
+            query, self.terms, RspOptions(asked.stream_operator, asked.evaluation_times, asked.consumption)
+        )
 
     def _kb(self) -> StoreKb:
         return StoreKb(kb_store(self.setting.kb) if self.kb is None else self.kb)

@@ -48,7 +48,7 @@ def test_continuous_sparql_tells_new_answers() -> None:
 )
 def test_aggregates(report: str, rows: list[tuple[int, str]]) -> None:
     events = [at(1, 2), at(2, 4), at(11, 1, "q")]
-    assert values(oxiseq.run(MEAN, {S: events}, language="spectra", report=report), "mean") == rows
+    assert values(oxiseq.run(MEAN, {S: events}, language="spectra", stream_operator=report), "mean") == rows
 
 
 def test_answers_as_tables() -> None:
@@ -71,7 +71,7 @@ def test_ask_and_construct() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"report": "ALL"}, "report='ALL' is not known; known: RSTREAM, ISTREAM, DSTREAM"),
+        ({"stream_operator": "ALL"}, "stream_operator='ALL' is not known; known: RSTREAM, ISTREAM, DSTREAM"),
         ({"consumption": "SOME"}, "consumption='SOME' is not known"),
         ({"stream_names": {"S": "http://e/S"}}, "stream_names is for CEQL"),
     ],
@@ -82,18 +82,23 @@ def test_options_that_are_not_known(options: dict[str, object], message: str) ->
 
 
 def test_options_that_contradict_the_text() -> None:
-    with pytest.raises(oxiseq.OxiseqError, match="REGISTER RSTREAM, but report=ISTREAM"):
+    with pytest.raises(oxiseq.OxiseqError, match="REGISTER RSTREAM, but stream_operator=ISTREAM"):
         oxiseq.run(
-            PLAIN.replace("SELECT", "REGISTER RSTREAM :o AS SELECT"), {S: []}, language="rspql", report="ISTREAM"
+            PLAIN.replace("SELECT", "REGISTER RSTREAM :o AS SELECT"),
+            {S: []},
+            language="rspql",
+            stream_operator="ISTREAM",
         )
-    with pytest.raises(oxiseq.OxiseqError, match="leave out at"):
-        oxiseq.run(f"{SEQUENCE} REPORT EVERY 5", {S: []}, language="rsepql", at=[1])
+    with pytest.raises(oxiseq.OxiseqError, match="leave out evaluation_times"):
+        oxiseq.run(f"{SEQUENCE} REPORT EVERY 5", {S: []}, language="rsepql", evaluation_times=[1])
 
 
-def test_other_languages_take_no_report() -> None:
+def test_other_languages_take_no_stream_operator() -> None:
     text = f"SELECT * FROM STREAM S <{S}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?s ?p ?o }} }}"
-    with pytest.raises(oxiseq.OxiseqError, match="report is for RSP-QL, SPECTRA, RSEP-QL: a query of SPAseq has none"):
-        oxiseq.run(text, {S: []}, report="RSTREAM")  # type: ignore[call-overload]
+    with pytest.raises(
+        oxiseq.OxiseqError, match="stream_operator is for RSP-QL, SPECTRA, RSEP-QL: a query of SPAseq has none"
+    ):
+        oxiseq.run(text, {S: []}, stream_operator="RSTREAM")  # type: ignore[call-overload]
 
 
 def test_late_events_are_handed_out() -> None:
@@ -108,11 +113,11 @@ def test_late_events_are_handed_out() -> None:
 
 def test_a_registered_query() -> None:
     store = oxiseq.Store()
-    query = store.register(SEQUENCE, language="rsepql", report="ISTREAM")
+    query = store.register(SEQUENCE, language="rsepql", stream_operator="ISTREAM")
     stream = store.stream(S)
     for time, graph in (at(1, 5), at(2, 6), at(3, 7)):
         stream.push(graph, time)
-    found = [(m.at_us, m.start_us, m.end_us) for m in query.wait("1s")]
+    found = [(m.at_us, m.start_us, m.end_us) for m in query.poll("1s")]
     assert found == [(2, 1, 2), (3, 1, 3), (3, 2, 3)]
     assert query.state["mappings"] == 6
 
@@ -129,14 +134,14 @@ def test_results_feed_a_stream() -> None:
     for time, graph in (at(1, 5), at(2, 6)):
         store.stream(S).push(graph, time)
     store.advance(50)
-    assert values(query.wait("1s"), "b") == [(1, "5"), (2, "6")]
+    assert values(query.poll("1s"), "b") == [(1, "5"), (2, "6")]
 
 
 def test_the_knowledge_base_changes() -> None:
     store = oxiseq.Store()
     text = f"""{PREFIX}SELECT ?n FROM NAMED WINDOW :w ON <{S}> [RANGE 100]
                WHERE {{ WINDOW :w {{ ?a :p ?b }} GRAPH :g {{ ?a :name ?n }} }}"""
-    query = store.register(text, language="rspql", report="RSTREAM")
+    query = store.register(text, language="rspql", stream_operator="RSTREAM")
     name = Quad(NamedNode("http://e/x"), NamedNode("http://e/name"), Literal("old"), NamedNode("http://e/g"))
     store.add(name)
     store.stream(S).push(at(1, 5)[1], 1)
@@ -145,7 +150,7 @@ def test_the_knowledge_base_changes() -> None:
     store.add(Quad(name.subject, name.predicate, Literal("new"), name.graph_name))
     store.stream(S).push(at(3, 6)[1], 3)
     store.advance(4)
-    assert values(query.wait("1s"), "n") == [(1, "old"), (3, "new"), (3, "new")]
+    assert values(query.poll("1s"), "n") == [(1, "old"), (3, "new"), (3, "new")]
 
 
 # --- the command line -----------------------------------------------------------------------------
@@ -166,10 +171,10 @@ def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             for i in (1, 2)
         ),
     )
-    result = cli("run", "mean.rspql", "-s", "s.nq", "--report", "rstream", "-f", "csv")
+    result = cli("run", "mean.rspql", "-s", "s.nq", "--stream-operator", "rstream", "-f", "csv")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.split() == ["mean", "1", "1.5"]
-    once = cli("run", "mean.rspql", "-s", "s.nq", "--at", "2024-05-01T10:00:05Z", "-f", "csv")
+    once = cli("run", "mean.rspql", "-s", "s.nq", "--evaluation-times", "2024-05-01T10:00:05Z", "-f", "csv")
     assert once.stdout.split() == ["mean", "1.5"]
     assert cli("check", "mean.rspql").exit_code == 0
     assert "a row for each group" in cli("explain", "mean.rspql", "--json").stdout

@@ -51,8 +51,8 @@ def by_engine(setting: Setting) -> Counter[Row]:
         streams=streams,
         kb=kb_store(setting.kb),
         language=setting.language,
-        at=setting.instants,
-        report=setting.report,
+        evaluation_times=setting.instants,
+        stream_operator=setting.report,
         consumption=setting.consumption,
     )
     return Counter(row_of(answer) for answer in found)

@@ -44,7 +44,7 @@ expect = 3
 
 def answers(text: str, language: str, report: str, **more: Any) -> list[tuple[int, str]]:
     """(instant, ?o)."""
-    found = oxiseq.run(text, {S: EVENTS}, language=language, report=report, **more)
+    found = oxiseq.run(text, {S: EVENTS}, language=language, stream_operator=report, **more)
     return sorted((a.at_us, a["o"].value) for a in found)
 
 
@@ -97,7 +97,7 @@ def test_what_the_last_window_held_ends_at_the_tick_at_which_it_is_empty(languag
     """s1@0, s1@5, s2@20 and ten seconds: DSTREAM takes s2 back at 30."""
     text = WINDOWS[language].format("[RANGE 10 SECONDS SLIDE 1 SECONDS]").replace("?o", "?s", 1)
     events = [(at * SECOND, f"<http://e/s{name}> <http://e/p> 1 .") for at, name in [(0, 1), (5, 1), (20, 2)]]
-    found = oxiseq.run(text + " REPORT EVERY 1 SECONDS", {S: events}, language=language, report="DSTREAM")  # type: ignore[call-overload]
+    found = oxiseq.run(text + " REPORT EVERY 1 SECONDS", {S: events}, language=language, stream_operator="DSTREAM")  # type: ignore[call-overload]
     told = [(a.at_us // SECOND, a["s"].value) for a in found]
     assert told == [(15, "http://e/s1"), (30, "http://e/s2")]
 
@@ -122,11 +122,11 @@ def test_a_window_that_has_become_empty_is_counted_once(report: str) -> None:
 def lived(text: str, language: str, report: str, times: Iterable[int]) -> list[tuple[int, str]]:
     """What a store tells whose clock goes on."""
     store = oxiseq.Store()
-    query = store.register(text, language=language, report=report)  # type: ignore[call-overload]
+    query = store.register(text, language=language, stream_operator=report)  # type: ignore[call-overload]
     for time in times:
         store.stream(S).push(f"<http://e/a> <http://e/p> {time} .", time)
     store.advance(10_000)
-    return sorted((a.at_us, a["o"].value) for a in query.wait("0s"))
+    return sorted((a.at_us, a["o"].value) for a in query.poll("0s"))
 
 
 @drawn(40)
@@ -143,18 +143,18 @@ def test_a_replay_reports_what_a_store_does_whose_clock_goes_on(
 ) -> None:
     text = WINDOWS[language].format(f"[RANGE {size} SLIDE {slide}]") + f" REPORT {when}"
     events = [(time, f"<http://e/a> <http://e/p> {time} .") for time in times]
-    found = oxiseq.run(text, {S: events}, language=language, report=report)  # type: ignore[call-overload]
+    found = oxiseq.run(text, {S: events}, language=language, stream_operator=report)  # type: ignore[call-overload]
     assert sorted((a.at_us, a["o"].value) for a in found) == lived(text, language, report, times)
 
 
 def test_why_sees_the_later_closes() -> None:
     """Only at 14 the window holds anything."""
     text = WINDOWS["rsepql"].format("[RANGE 10 SLIDE 10]") + " REPORT EVERY 7"
-    why = oxiseq.Query(text, "rsepql").why({S: EVENTS}, report="RSTREAM")
+    why = oxiseq.Query(text, "rsepql").why({S: EVENTS}, stream_operator="RSTREAM")
     assert (why.found, why.at) == (2, 14)
 
 
-def test_what_if_compares_the_later_closes() -> None:
+def test_compare_compares_the_later_closes() -> None:
     text = WINDOWS["rspql"].replace("SELECT", "REGISTER RSTREAM <http://e/o> AS SELECT") + " REPORT ON WINDOW CLOSE"
     wide, narrow = text.format("[RANGE 6 SLIDE 2]"), text.format("[RANGE 4 SLIDE 2]")
     found = oxiseq.Query(narrow, "rspql").compare(wide, {S: EVENTS})

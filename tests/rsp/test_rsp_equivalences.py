@@ -81,7 +81,7 @@ def answered(events: list[Event], window: str, seq: str, consume: str, report: s
     """(instant, start, end) of each answer."""
     text = QUERY.format(window=window, seq=seq, consume=consume)
     graphs = [(e.time, f"<http://e/{e.subject}> <http://e/{e.predicate}> <http://e/{e.object}> .") for e in events]
-    found = oxiseq.run(text, streams={S: graphs}, language="rsepql", report=report)
+    found = oxiseq.run(text, streams={S: graphs}, language="rsepql", stream_operator=report)
     return sorted((a.at_us, a.start_us or 0, a.end_us or 0) for a in found)
 
 
@@ -165,7 +165,7 @@ def by_rsp_ql(events: list[Event], size: int) -> list[int]:
         )
         for e in events
     ]
-    found = oxiseq.run(C_SPARQL.format(size=size), streams={S: graphs}, language="rspql", report="RSTREAM")
+    found = oxiseq.run(C_SPARQL.format(size=size), streams={S: graphs}, language="rspql", stream_operator="RSTREAM")
     return [a.at_us for a in found]
 
 
@@ -180,7 +180,7 @@ def test_a_window_pattern_with_istream_is_what_events_have_brought(events: list[
 
     def told(where: str, definition: str = "") -> list[tuple[int, str]]:
         query = text.format(events=definition, where=where)
-        found = oxiseq.run(query, streams={S: graphs}, language="rsepql", report="ISTREAM")
+        found = oxiseq.run(query, streams={S: graphs}, language="rsepql", stream_operator="ISTREAM")
         return sorted((a.at_us, str(sorted(map(str, a.values())))) for a in found)
 
     assert told("WINDOW :w { ?x :p ?y }") == told("MATCH { E }", "EVENT ON :w { ?x :p ?y } AS E")

@@ -62,13 +62,15 @@ def rows(answers: Any) -> list[tuple[Any, ...]]:
 )
 def test_a_window_that_holds_nothing_is_a_graph(inside: str, shown: str, expected: list[Any]) -> None:
     where = f"{{ WINDOW :w {{ {inside} }} OPTIONAL {{ WINDOW :v {{ ?s ?p ?o }} }} }}"
-    found = run(f"SELECT {shown} {W} {V} WHERE {where}", [(0, ":a :q :b"), (20, ":a :q :b")], report="RSTREAM")
+    found = run(f"SELECT {shown} {W} {V} WHERE {where}", [(0, ":a :q :b"), (20, ":a :q :b")], stream_operator="RSTREAM")
     assert rows(found) == expected
 
 
 def test_the_windows_of_a_variable_are_all_windows() -> None:
     where = "{ WINDOW ?n { SELECT (COUNT(*) AS ?c) { ?x :p [] } } }"
-    found = run(f"SELECT ?n ?c {W} {V} WHERE {where}", [(10, ":a :p 1 ; :p 2")], report="RSTREAM", language="spectra")
+    found = run(
+        f"SELECT ?n ?c {W} {V} WHERE {where}", [(10, ":a :p 1 ; :p 2")], stream_operator="RSTREAM", language="spectra"
+    )
     assert sorted(rows(found)) == [
         (1, "v", "0"),
         (1, "w", "1"),
@@ -81,7 +83,7 @@ def test_the_windows_of_a_variable_are_all_windows() -> None:
 
 def test_conditions_inside_see_the_windows_name() -> None:
     where = "{ WINDOW ?n { ?x :p ?y FILTER(?n = :w) MINUS { ?n :p ?z } } }"
-    assert rows(run(f"SELECT ?x {W} {V} WHERE {where}", [(1, ":z :p :z")], report="RSTREAM"))[:1] == [(1, "a")]
+    assert rows(run(f"SELECT ?x {W} {V} WHERE {where}", [(1, ":z :p :z")], stream_operator="RSTREAM"))[:1] == [(1, "a")]
 
 
 def known(*graphs: str) -> Store:
@@ -97,8 +99,8 @@ def test_a_graph_of_the_kb_counts_without_the_triples_asked_for(inside: str) -> 
     assert rows(run(f"{head} WHERE {{ {where} }}", kb=known("g", "h"))) == [(1, "g"), (1, "h"), (10, "g"), (10, "h")]
     by_name = where.replace("?g", ":g")
     asked = f"SELECT ?x {W} WHERE {{ {by_name} OPTIONAL {{ ?x :p :none }} }}"
-    assert len(run(asked, kb=known("g"), report="RSTREAM")) == 3
-    assert len(run(asked, kb=known("h"), report="RSTREAM")) == 0
+    assert len(run(asked, kb=known("g"), stream_operator="RSTREAM")) == 3
+    assert len(run(asked, kb=known("h"), stream_operator="RSTREAM")) == 0
 
 
 def test_graphs_of_the_kb_come_and_go() -> None:
@@ -138,7 +140,7 @@ def test_graphs_of_the_kb_come_and_go() -> None:
     ],
 )
 def test_ask_with_modifiers(tail: str, instants: list[int]) -> None:
-    found = run(f"ASK {W} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}{tail}", report="RSTREAM")
+    found = run(f"ASK {W} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}{tail}", stream_operator="RSTREAM")
     assert [a.at_us for a in found] == instants
 
 
@@ -152,7 +154,7 @@ def test_ask_with_modifiers(tail: str, instants: list[int]) -> None:
     ],
 )
 def test_exists_in_any_clause_finds_its_triples(head: str, tail: str, last: str) -> None:
-    found = run(f"{head} {W} WHERE {{ WINDOW :w {{ ?x :p :d }} }} {tail}", report="RSTREAM")
+    found = run(f"{head} {W} WHERE {{ WINDOW :w {{ ?x :p :d }} }} {tail}", stream_operator="RSTREAM")
     assert rows(found)[-1] == (10, last)
 
 
@@ -160,14 +162,14 @@ def test_construct_where() -> None:
     text = f"PREFIX : <{E}>\nCONSTRUCT {W} WHERE {{ WINDOW :w {{ ?x :p ?y ; :q [] }} }}"
     query = load(text, "rspql")
     assert isinstance(query, RspQuery) and len(query.template) == 2 and parse(render(query), "rspql") == query
-    found = run(f"CONSTRUCT {W} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}", report="ISTREAM")
+    found = run(f"CONSTRUCT {W} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}", stream_operator="ISTREAM")
     made = [(a.at_us, *(short(t) for triple in a.graph for t in (triple.subject, triple.object))) for a in found]
     assert sorted(made) == [(1, "a", "b"), (10, "a", "d"), (10, "b", "d")]
 
 
 def test_construct_of_groups() -> None:
     text = f"CONSTRUCT {{ ?y :of ?y }} {W} WHERE {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?y HAVING(COUNT(*) > 1)"
-    assert rows(run(text, report="RSTREAM")) == [(10, "d")]
+    assert rows(run(text, stream_operator="RSTREAM")) == [(10, "d")]
 
 
 def test_a_query_that_selects_with_exists_is_translated_as_it_stands() -> None:

@@ -24,7 +24,7 @@ Row = tuple[int, tuple[str | None, ...]]
 
 
 def told(text: str, events: list[tuple[int, str]], report: str) -> list[Row]:
-    found = oxiseq.run(text, {S: events}, language="rspql", report=report)  # type: ignore[call-overload]
+    found = oxiseq.run(text, {S: events}, language="rspql", stream_operator=report)  # type: ignore[call-overload]
     return [(a.at_us, tuple(None if (t := a.get(v)) is None else t.value for v in found.variables)) for a in found]
 
 
@@ -199,7 +199,7 @@ def test_the_kbs_blank_nodes_come_first_after_the_windows_were_forgotten() -> No
 def test_what_a_condition_draws_is_drawn_once_for_a_row(where: str) -> None:
     text = f"PREFIX : <http://e/> SELECT * FROM STREAM <urn:s> [RANGE 5 EVENTS SLIDE 1 EVENTS] WHERE {{ {where} }}"
     events = [(i, f"<http://e/a{i}> <http://e/p> {i} .") for i in range(105)]
-    found = oxiseq.run(text, {"urn:s": events}, language="rspql", report="RSTREAM")
+    found = oxiseq.run(text, {"urn:s": events}, language="rspql", stream_operator="RSTREAM")
     rows = Counter((answer["x"].value, "z" in answer) for answer in found)
     whole = [count for (name, _), count in rows.items() if int(name.removeprefix("http://e/a")) < 100]
     assert {*whole} == {5}

@@ -149,7 +149,7 @@ def test_a_window_as_default_graph(case: Evaluation) -> None:
     event = [] if case.data is None else triples(case.data)
     text = f"BASE <{case.base}>\n" + asked_of(case.query, f"FROM STREAM <{S}> [RANGE 10]")
     kb = knowledge(named(case))
-    check(case, oxiseq.run(text, {S: [(NOW, event)]}, kb=kb, language="spectra", report="RSTREAM"))
+    check(case, oxiseq.run(text, {S: [(NOW, event)]}, kb=kb, language="spectra", stream_operator="RSTREAM"))
 
 
 @pytest.mark.parametrize("case", EVALUATED)
@@ -159,7 +159,7 @@ def test_a_window_by_its_name(case: Evaluation) -> None:
     clauses = f"FROM NAMED WINDOW <urn:w> ON <{S}> [RANGE 10]"
     text = f"BASE <{case.base}>\n" + asked_of(case.query, clauses, "urn:w")
     kb = knowledge(named(case))
-    check(case, oxiseq.run(text, {S: events}, kb=kb, language="rspql", report="RSTREAM"))
+    check(case, oxiseq.run(text, {S: events}, kb=kb, language="rspql", stream_operator="RSTREAM"))
 
 
 @pytest.mark.parametrize("case", [case for case in EVALUATED if case.values[0] is None or case.values[0].graphs])
@@ -170,7 +170,7 @@ def test_windows_as_named_graphs(case: Evaluation) -> None:
     clauses = [f"FROM NAMED WINDOW <{iri}> ON <urn:s{i}> [RANGE 10]" for i, (iri, _) in enumerate(graphs)]
     query = re.sub(r"(?i)\bGRAPH(?=\s*[?<:])", "WINDOW", case.query)
     text = f"BASE <{case.base}>\n" + asked_of(query, "\n".join([f"FROM STREAM <{S}> [RANGE 10]", *clauses]))
-    check(case, oxiseq.run(text, streams, language="rspql", report="RSTREAM"))
+    check(case, oxiseq.run(text, streams, language="rspql", stream_operator="RSTREAM"))
 
 
 # --- syntax ------------------------------------------------------------------------------------------

@@ -119,7 +119,7 @@ def test_every_route_of_the_document_needs_a_right(served: Served, route: Route)
         .values()
     )
     assert token == [str(route.needs)]
-    kind = SPASEQ if route.name in ("queryOnce", "whatIf", "registerQuery") else "application/json"
+    kind = SPASEQ if route.name in ("queryOnce", "compare", "registerQuery") else "application/json"
     body = query(A, kb=True) if kind == SPASEQ else json.dumps({"iri": A})
     accept = "text/event-stream" if route.name == "followQuery" else "*/*"
     path = path_of(route) + ("?query=ASK{}" if route.name == "followQuery" else "")
@@ -144,7 +144,7 @@ def test_the_right_that_a_route_names_is_enough(served: Served, route: Route) ->
         return  # by bodies, below
     names = {"stream": f":{A}", "query": ":qa"}.get(route.needs.kind, "")
     grants = [f"{route.needs.right}:{route.needs.kind}{names}"]
-    if route.name in ("why", "pastStates", "whatIf", "matchesAt", "provenance", "registerQuery", "replaceQuery"):
+    if route.name in ("why", "pastStates", "compare", "matchesAt", "provenance", "registerQuery", "replaceQuery"):
         grants.append(f"read:stream:{A}")  # what the text of a query reads is asked for, too
     if route.name == "putSink":
         grants.append("read:query:qa")  # its matches are sent elsewhere
@@ -255,9 +255,9 @@ def test_looking_back_needs_the_streams_beside_the_query(served: Served) -> None
         assert served.status("GET", path, query_only) == 403
         assert served.status("GET", path, both) == 200
     assert served.status("GET", "/queries/qa/matches", query_only) == 200
-    assert served.status("POST", "/queries/qa/what-if", both, query(A), SPASEQ) == 200
+    assert served.status("POST", "/queries/qa/compare", both, query(A), SPASEQ) == 200
     for draft in (query(B), query(A, kb=True)):
-        assert served.status("POST", "/queries/qa/what-if", both, draft, SPASEQ) == 403
+        assert served.status("POST", "/queries/qa/compare", both, draft, SPASEQ) == 403
     assert served.status("GET", "/queries/qb/why", both) == 403
 
 
@@ -266,8 +266,8 @@ def test_who_may_push_may_make_the_stream_and_say_no_more_of_it(served: Served) 
     path = at("streams", f"{EX}plant/1")
     assert served.status("PUT", path, token) == 200
     assert served.status("POST", f"{path}?time=1", token, f"<{A}> <{A}> 1 .", TURTLE) == 200
-    assert served.status("POST", f"{path}?advance=5", token) == 200
-    assert served.status("PUT", path, token, '{"keep": {"count": 0}}') == 403
+    assert served.status("POST", f"{path}?watermark=5", token) == 200
+    assert served.status("PUT", path, token, '{"retention": {"count": 0}}') == 403
     assert served.status("DELETE", path, token) == 403
     assert served.status("GET", f"{path}/events", token) == 403
     assert served.status("POST", f"{at('streams', A)}?time=2", token, f"<{A}> <{A}> 1 .", TURTLE) == 403

@@ -73,7 +73,7 @@ def test_an_explanation_tells_what_waits_where(address: str) -> None:
     path = f"/streams/{quote(STREAM, safe='')}"
     for time, house in [(1, "a"), (2, "b"), (3, "c")]:
         body = f"<urn:{house}> <http://example.org/watts> 5 .".encode()
-        assert ask(address, "POST", f"{path}?time={time}000000&advance={time}500000", [TURTLE], body).status == 200
+        assert ask(address, "POST", f"{path}?time={time}000000&watermark={time}500000", [TURTLE], body).status == 200
     found = explained(address, 3)
     assert [edge["source"] for edge in found["explanation"]["edges"]] == [-1, 0]
     assert found["waiting"] == [0, 3]

@@ -80,12 +80,12 @@ def test_a_full_disk(full: tuple[str, LiveService]) -> None:
     assert ask(address, "GET", "/queries/high/matches?limit=1", [("Accept", "text/csv")]).status == 200
 
     # room is back: what is old may be deleted
-    keep = json.dumps({"keep": {"count": 3}}).encode()
+    keep = json.dumps({"retention": {"count": 3}}).encode()
     assert ask(address, "PATCH", POWER, [("Content-Type", "application/json")], keep).status == 200
     for number in range(accepted, accepted + 20):
         while push(address, number) != 200:
             pass
-    assert ask(address, "POST", f"{POWER}?advance={10**15}").status == 200
+    assert ask(address, "POST", f"{POWER}?watermark={10**15}").status == 200
     while json.loads(ask(address, "GET", "/queries/high").body)["matches"]["next"] <= accepted + 20:
         assert service.worker.error is None
     answer = ask(address, "GET", "/queries/high/matches?limit=1000", [("Accept", "text/csv")])

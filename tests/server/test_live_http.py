@@ -112,17 +112,17 @@ def test_pages_of_matches_link_to_the_next(address: str, rises: str) -> None:
         push(address, second, watts)
     while told(ask(address, "GET", rises))["matches"]["next"] < first + 3:
         pass
-    seen, target = [], f"{rises}/matches?since={first - 1}&limit=2"
+    seen, target = [], f"{rises}/matches?after={first - 1}&limit=2"
     answer = ask(address, "GET", target)
     seen += told_rows(answer)
     assert len(seen) == 2
     link = answer.headers["link"]
-    assert link == f'<{rises}/matches?since={first + 1}>; rel="next"'
+    assert link == f'<{rises}/matches?after={first + 1}>; rel="next"'
     rest = ask(address, "GET", link[1 : link.index(">")])
     assert "link" not in rest.headers
     assert len(told_rows(rest)) >= 1
-    assert told_rows(ask(address, "GET", f"{rises}/matches?since=999999")) == []
-    for wrong in ("since=x", "since=-1", "limit=1.5", "since=1&since=2", "since=99999999999999999999999"):
+    assert told_rows(ask(address, "GET", f"{rises}/matches?after=999999")) == []
+    for wrong in ("after=x", "after=-1", "limit=1.5", "after=1&after=2", "since=1", "after=99999999999999999999999"):
         told(ask(address, "GET", f"{rises}/matches?{wrong}"), 400)
 
 
@@ -130,7 +130,7 @@ def test_a_batch_id_is_idempotent(address: str, rises: str) -> None:
     key = ("Idempotency-Key", "k1")
     first = told(push(address, 1, 5, key))
     again = told(push(address, 1, 5, key))
-    assert (first["repeated"], again["repeated"]) == (False, True)
+    assert (first["duplicates"], again["duplicates"]) == (0, first["accepted"])
     assert first["offsets"] == again["offsets"]
     told(push(address, 1, 6, key), 409)
 
@@ -146,7 +146,7 @@ def test_events_are_stamped_when_they_arrive(address: str, rises: str) -> None:
         pass  # nothing later comes: the instant is complete by itself
     assert [row["after"]["value"] for row in rows] == ["300"]
     event = f"<{EX}h> <{EX}watts> 5 ."
-    told(ask(address, "POST", f"{PATH}?time=arrival&advance=5", [TURTLE], event.encode()), 400)
+    told(ask(address, "POST", f"{PATH}?time=arrival&watermark=5", [TURTLE], event.encode()), 400)
     told(ask(address, "POST", f"{PATH}?time=arrival", [("Content-Type", "application/n-quads")], b""), 400)
 
 
@@ -234,11 +234,16 @@ def test_malformed_registrations(address: str, body: bytes) -> None:
 
 
 def test_streams_keep_what_they_are_told(address: str) -> None:
-    made = ask(address, "POST", "/streams", [JSON], json.dumps({"iri": f"{EX}k", "keep": {"count": 5}}).encode())
-    assert told(made, 201)["keep"] == {"for": None, "count": 5}
+    made = ask(address, "POST", "/streams", [JSON], json.dumps({"iri": f"{EX}k", "retention": {"count": 5}}).encode())
+    assert told(made, 201)["retention"] == {"for": None, "count": 5}
     path = made.headers["location"]
     assert told(ask(address, "GET", path))["iri"] == f"{EX}k"
-    for wrong in ({}, {"iri": "no iri"}, {"iri": f"{EX}k", "keep": {"count": -1}}, {"iri": f"{EX}k", "keep": 5}):
+    for wrong in (
+        {},
+        {"iri": "no iri"},
+        {"iri": f"{EX}k", "retention": {"count": -1}},
+        {"iri": f"{EX}k", "retention": 5},
+    ):
         told(ask(address, "POST", "/streams", [JSON], json.dumps(wrong).encode()), 400)
     assert ask(address, "DELETE", path).status == 204
 
@@ -271,7 +276,7 @@ def test_live_readers_get_matches_and_comments(address: str, rises: str) -> None
         seen.append(response.readline())
     connection.close()
     again = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
-    again.request("GET", f"{rises}/matches?since=99", headers={**headers, "Last-Event-ID": str(number - 1)})
+    again.request("GET", f"{rises}/matches?after=99", headers={**headers, "Last-Event-ID": str(number - 1)})
     lines = iter(again.getresponse().readline, b"")
     assert f"id: {number}\n".encode() in (next(lines) for _ in range(10))
     again.close()
@@ -301,7 +306,7 @@ def test_a_full_queue_is_a_429(tmp_path: Path) -> None:
         assert ask(address, "PUT", "/queries/q", [SPASEQ], RISES.encode()).status == 200
         refused = push(address, 1, 1)
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")
-        assert b"oxiseq_refused_batches_total 1.0" in ask(address, "GET", "/metrics").body
+        assert b"oxiseq_backpressure_rejected_batches_total 1.0" in ask(address, "GET", "/metrics").body
 
 
 def test_tokens_hold_for_all_routes(tmp_path: Path) -> None:
@@ -312,7 +317,7 @@ def test_tokens_hold_for_all_routes(tmp_path: Path) -> None:
             target = route.path
             for variable, value in fill.items():
                 target = target.replace(variable, value)
-            reading = route.method == "GET" or route.name in ("queryOnce", "check", "whatIf", "tryMapping")
+            reading = route.method == "GET" or route.name in ("queryOnce", "check", "compare", "tryMapping")
             headers = [SPASEQ] if route.name == "queryOnce" else []
             assert ask(address, route.method, target, headers).status == 401
             with_read = ask(address, route.method, target, [*headers, ("Authorization", "Bearer see")])

@@ -166,7 +166,7 @@ def test_a_session_goes_on_and_stores_nothing_twice(tmp_path: Path) -> None:
             assert push.begin() == {"session": "s", "last": 6}
             push.items(*(item(number, seq=number) for number in (4, 6, 7, 7, 9)))
             told = push.until(9)
-            assert (told["accepted"], told["repeated"]) == (2, 3)
+            assert (told["accepted"], told["duplicates"]) == (2, 3)
         assert numbers(service) == [2, 4, 6, 7, 9]
         with long(place, "?session=other") as push:
             assert push.begin()["last"] == 0

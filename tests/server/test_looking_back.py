@@ -1,4 +1,4 @@
-"""Looking back over HTTP: why and why not, what-if, what a match was made of; bounds and tokens."""
+"""Looking back over HTTP: why and why not, comparisons, what a match was made of; bounds and tokens."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_range_keeps_to_the_windows_of_the_query_at_work(address: str) -> None
 
 
 def test_what_a_draft_gains_and_loses(address: str) -> None:
-    path = "/queries/rises/what-if"
+    path = "/queries/rises/compare"
     same = told(sent(address, "POST", path, RISES, SPASEQ, token="r"))
     assert (same["kept"], same["gained"], same["lost"]) == (4, [], [])
     looser = told(sent(address, "POST", path, RISES.replace("> 2 *", ">"), SPASEQ, token="r"))
@@ -174,7 +174,7 @@ def test_what_a_match_was_made_of(address: str) -> None:
 def test_events_that_are_gone_have_no_triples_but_the_match_is_told(tmp_path: Path) -> None:
     with server(tmp_path, live=LiveSettings(idle=0.05, upkeep=0.05, checkpoint=0.05)) as address:
         fill(address)
-        body = json.dumps({"keep": {"count": 0}}).encode()
+        body = json.dumps({"retention": {"count": 0}}).encode()
         assert ask(address, "PUT", PATH, [JSON], body).status == 200
         while told(got(address, "/queries/rises/why"))["looked"]["events"]:  # they go in slices
             time.sleep(0.05)
@@ -186,9 +186,9 @@ def test_events_that_are_gone_have_no_triples_but_the_match_is_told(tmp_path: Pa
 
 def test_looking_back_needs_the_token_for_reading_only(address: str) -> None:
     assert ask(address, "GET", "/queries/rises/why").status == 401
-    assert ask(address, "POST", "/queries/rises/what-if", [SPASEQ], RISES.encode()).status == 401
+    assert ask(address, "POST", "/queries/rises/compare", [SPASEQ], RISES.encode()).status == 401
     assert sent(address, "POST", "/queries", RISES, SPASEQ, token="r").status == 403
-    assert sent(address, "POST", "/queries/what-if", RISES, SPASEQ, token="r").status in (403, 405)
+    assert sent(address, "POST", "/queries/compare", RISES, SPASEQ, token="r").status in (403, 405)
 
 
 def test_what_is_looked_at_is_bounded(tmp_path: Path) -> None:
@@ -200,12 +200,12 @@ def test_what_is_looked_at_is_bounded(tmp_path: Path) -> None:
             fill(address)
             refused = told(got(address, "/queries/rises/why"), 403)
             assert "choose a shorter time" in refused["detail"]
-            told(sent(address, "POST", "/queries/rises/what-if", RISES, SPASEQ), 403)
+            told(sent(address, "POST", "/queries/rises/compare", RISES, SPASEQ), 403)
             fits = told(got(address, "/queries/rises/why?until=1970-01-01T00:00:06Z"))
             assert (fits["found"], fits["more"]) == (3, True)
             text = got(address, "/queries/rises/why?until=1970-01-01T00:00:06Z", "text/plain").body.decode()
             assert text.startswith("at least 3 matches")
-            told(sent(address, "POST", "/queries/rises/what-if?until=6000000", RISES, SPASEQ), 400)
+            told(sent(address, "POST", "/queries/rises/compare?until=6000000", RISES, SPASEQ), 400)
         service.journal.queries.register("other", "VOCAB <http://e/> SELECT * FROM T WHERE BUY AS x", "ceql")
         with pytest.raises(Until.Reached):
             Past(service, Span(), Until(0)).why("other", 3)

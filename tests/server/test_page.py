@@ -241,18 +241,18 @@ def test_why_and_why_not_by_keys(page: WebDriver) -> None:
 def test_what_the_text_in_the_editor_would_gain_and_lose(page: WebDriver) -> None:
     _guided(page)
     write(page, "SELECT * { ?s ?p ?o }", "sparql")
-    click(page, "what-if")
+    click(page, "compare")
     until(page, "document.querySelector('#past .bad')?.textContent.startsWith('The editor holds SPARQL')")
     text = value(page, "fetch('/ui/guide/v-shape.spaseq').then(each => each.text())")
     write(page, text.replace("0.88", "0.8"), "spaseq")
-    click(page, "what-if")
+    click(page, "compare")
     verdict = until(page, "document.querySelector('#past .verdict')?.textContent", 60)
     signs = value(page, "[...document.querySelectorAll('#past tbody tr')].map(each => each.className)")
     counts = [signs.count("gained"), signs.count("lost")]
     assert verdict.startswith(f"The editor’s text gains {counts[0]} and loses {counts[1]} of the matches of guide-v")
     assert counts[1] > 5
     write(page, text, "spaseq")
-    click(page, "what-if")
+    click(page, "compare")
     until(page, "document.querySelector('#past .verdict')?.textContent.includes('gains 0 and loses 0')")
 
 
@@ -653,9 +653,9 @@ def test_a_query_is_registered_with_its_options_and_changed_after_a_preview(page
     click(page, "register")
     until(page, "document.getElementById('query-name').textContent === 'versions'")
     record = json.loads(ask(address, "GET", "/queries/versions").body)
-    assert (record["lateness"], record["state_bytes"]) == ("5s", 7 * 1048576)
+    assert (record["lateness"], record["max_state_bytes"]) == ("5s", 7 * 1048576)
     write(page, GOOD.replace("?high > ?low", "?high > 2 * ?low"), "spaseq", "versions")
-    click(page, "what-if")
+    click(page, "compare")
     until(page, "document.getElementById('deploy').hidden === false", 60)
     click(page, "deploy")
     until(page, "document.getElementById('notice').textContent.startsWith('versions has the new text')")

@@ -259,7 +259,7 @@ def test_pushes_are_answered_as_by_the_http_server(tmp_path: Path) -> None:
             request(b"nonsense", f"{PATH}?time=arrival", written),
             request(event(1), f"{PATH}?time=arrival&time=arrival", written),
             request(event(1), "/streams/none?time=arrival", written),
-            request(b"", f"{PATH}?advance=2030-01-01T00:00:00Z", written, "Content-Length: 0"),
+            request(b"", f"{PATH}?watermark=2030-01-01T00:00:00Z", written, "Content-Length: 0"),
         ):
             found = []
             for before in (b"", request(b"", "/health", method="GET")):

@@ -59,8 +59,8 @@ def put(address: str, name: str, text: str) -> Answer:
     return ask(address, "PUT", f"/queries/{name}", [SPARQL], text.encode())
 
 
-def changes(address: str, name: str, since: int | None = None) -> list[dict[str, Any]]:
-    answer = ask(address, "GET", f"/queries/{name}/changes" + ("" if since is None else f"?since={since}"))
+def changes(address: str, name: str, after: int | None = None) -> list[dict[str, Any]]:
+    answer = ask(address, "GET", f"/queries/{name}/changes" + ("" if after is None else f"?after={after}"))
     assert answer.status == 200, answer
     found: list[dict[str, Any]] = json.loads(answer.body)["changes"]
     return found
@@ -161,7 +161,7 @@ def test_a_page_has_as_many_changes_as_are_asked_for(here: str) -> None:
     for name in "ab":
         update(here, f"INSERT DATA {{ :{name} :knows :c }}")
     for limit, count in ((0, 0), (1, 1), (5, 2)):
-        page = ask(here, "GET", f"/queries/q/changes?since={begin}&limit={limit}")
+        page = ask(here, "GET", f"/queries/q/changes?after={begin}&limit={limit}")
         told = json.loads(page.body)
         assert (len(told["changes"]), told["last"]) == (count, begin + count)
         assert ("link" in page.headers) == (count < 2)
@@ -208,9 +208,11 @@ def test_a_text_that_cannot_stand_is_told_where(here: str, text: str, line: int,
         ("GET", "/queries/none/answer", 404),
         ("GET", "/queries/none/changes", 404),
         ("GET", "/queries/q/matches", 404),
-        ("GET", "/queries/q/changes?since=0", 410),
-        ("GET", "/queries/q/changes?since=99", 410),
-        ("GET", "/queries/q/changes?since=x", 400),
+        ("GET", "/queries/q/changes?after=0", 410),
+        ("GET", "/queries/q/changes?after=99", 410),
+        ("GET", "/queries/q/changes?after=x", 400),
+        ("GET", "/queries/q/changes?since=0", 400),
+        ("GET", f"/query?query={quote(KNOWS)}&since=0", 400),
         ("POST", "/queries/q/changes", 405),
         ("GET", "/queries/q/why", 400),
         ("PUT", "/queries/q?lateness=5s", 400),

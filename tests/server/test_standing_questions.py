@@ -121,8 +121,8 @@ def test_a_query_that_never_ends_stands_beside_others(both: tuple[Store, Process
     for number in range(20):
         store.update(f"INSERT DATA {{ <urn:x> <urn:seen> {number} }}")
     for query in (other, followed):
-        assert sum(len(change.added) for change in query.take()) == 20
-    assert (runaway.state, len(runaway.take(wait=False))) == ("asked", 0)
+        assert sum(len(change.added) for change in query.poll()) == 20
+    assert (runaway.state, len(runaway.poll(wait=False))) == ("asked", 0)
     wait_until(lambda: len(processes.workers._busy) == 1)
     runaway.close()
     wait_until(lambda: not processes.workers._busy)

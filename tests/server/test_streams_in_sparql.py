@@ -201,25 +201,25 @@ def test_syntax_errors_have_their_place(server: Server, text: str) -> None:
 
 
 def test_retention_by_count_and_time_is_set_per_stream(traded: Server) -> None:
-    assert json.loads(traded.live("GET", path(TRADES)).content())["keep"] == {"for": "1h", "count": None}
-    answer = traded.live("PATCH", path(TRADES), '{"keep": {"count": 1}}')
-    assert json.loads(answer.content())["keep"] == {"for": None, "count": 1}
+    assert json.loads(traded.live("GET", path(TRADES)).content())["retention"] == {"for": "1h", "count": None}
+    answer = traded.live("PATCH", path(TRADES), '{"retention": {"count": 1}}')
+    assert json.loads(answer.content())["retention"] == {"for": None, "count": 1}
     traded.service.journal.retain()
     assert column(ask(traded.endpoint, PRICES)) == ["30"]
-    assert traded.live("PUT", path(TRADES), '{"keep": {"for": "0s"}}').status == 200
+    assert traded.live("PUT", path(TRADES), '{"retention": {"for": "0s"}}').status == 200
     traded.service.journal.retain()
     assert column(ask(traded.endpoint, PRICES)) == []
-    assert traded.live("PUT", path(f"{EX}new"), '{"keep": {"for": "60s", "count": 5}}').status == 200
-    assert json.loads(traded.live("PUT", path(f"{EX}new")).content())["keep"] == {"for": "1m", "count": 5}
+    assert traded.live("PUT", path(f"{EX}new"), '{"retention": {"for": "60s", "count": 5}}').status == 200
+    assert json.loads(traded.live("PUT", path(f"{EX}new")).content())["retention"] == {"for": "1m", "count": 5}
     for method, body, status in (
-        ("PATCH", '{"keep": {"count": -1}}', 400),
-        ("PATCH", '{"keep": 1}', 400),
+        ("PATCH", '{"retention": {"count": -1}}', 400),
+        ("PATCH", '{"retention": 1}', 400),
         ("PATCH", '{"kep": {}}', 400),
         ("PUT", "[]", 400),
         ("PATCH", "{", 400),
     ):
         assert traded.live(method, path(TRADES), body).status == status
-    assert traded.live("PATCH", path(f"{EX}unknown"), '{"keep": {"count": 1}}').status == 404
+    assert traded.live("PATCH", path(f"{EX}unknown"), '{"retention": {"count": 1}}').status == 404
 
 
 def test_a_restart_changes_nothing(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def in_front(url: str, folder: Path, refresh: float | None = None) -> Iterator[t
 def pay(address: str, time: int, who: str, sum: int) -> None:
     """A payment, and nothing before it will come."""
     body = f"<{EX}{who}> <{EX}paid> {sum} .".encode()
-    assert ask(address, "POST", f"{PAID}?time={time}&advance={time + 1}", [TURTLE], body).status == 200
+    assert ask(address, "POST", f"{PAID}?time={time}&watermark={time + 1}", [TURTLE], body).status == 200
 
 
 def rows(address: str, query: str, count: int) -> list[tuple[str, ...]]:
@@ -175,7 +175,7 @@ def test_on_a_schedule(behind: str, tmp_path: Path) -> None:
             assert time.monotonic() < deadline
         pay(address, 1, "ann", 10)
         assert rows(address, "named", 1) == [("ann", "Anna", "10")]
-        assert b"oxiseq_kb_asked_seconds" in service.metrics.text()
+        assert b"oxiseq_kb_last_query_timestamp_seconds" in service.metrics.text()
 
 
 def test_an_endpoint_that_is_away(tmp_path: Path) -> None:

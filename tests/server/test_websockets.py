@@ -117,7 +117,7 @@ def test_messages_of_n_quads_hold_whole_events(tmp_path: Path) -> None:
         with opened(place, f"{PATH}/events?session=s&format=nquads&first=2") as again:
             assert told(again)["last"] == 3
             again.send(quads(2) + quads(3) + quads(4))
-            assert [(line["accepted"], line["repeated"]) for line in until(again, 4)] == [(1, 2)]
+            assert [(line["accepted"], line["duplicates"]) for line in until(again, 4)] == [(1, 2)]
 
 
 def test_a_session_goes_on_from_a_request_to_a_socket_and_ends_the_one_before(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_matches_come_with_their_ids_and_go_on_after_one(tmp_path: Path) -> None
         assert {each["event"] for each in found} == {"match"}
         assert [each["data"]["bindings"]["n"]["value"] for each in found] == ["0", "1", "2", "3", "4"]
         assert [each["data"]["id"] for each in found] == [1, 2, 3, 4, 5]
-        for again, header in ((f"{MATCHES}?since=3", {}), (MATCHES, {"Last_Event_ID": "3"})):
+        for again, header in ((f"{MATCHES}?after=3", {}), (MATCHES, {"Last_Event_ID": "3"})):
             with opened(place, again, **header) as later:
                 assert [told(later).get("id") for _ in range(3)] == [None, 4, 5]
 
@@ -201,7 +201,7 @@ def test_a_reader_that_says_anything_is_shown_out(tmp_path: Path) -> None:
         ("/streams/http%3A%2F%2Fnone%2F/events", 404),
         (f"{PATH}/events?format=turtle", 400),
         (f"{PATH}/events?first=x", 400),
-        (f"{MATCHES}?since=x", 400),
+        (f"{MATCHES}?after=x", 400),
         ("/queries/each/other", 404),
     ],
 )

@@ -1,4 +1,4 @@
-"""`oxiseq events` in Spark's tasks writes the folder that one process writes."""
+"""`oxiseq import` in Spark's tasks writes the folder that one process writes."""
 
 from __future__ import annotations
 

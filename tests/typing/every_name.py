@@ -67,11 +67,11 @@ def live(text: str) -> None:
     print(stream.extend([(datetime(2026, 1, 1), "<urn:a> <urn:b> 1 .")]))
     query.subscribe(lambda match: print(match.at)).close()
     print(len(query.matches(limit=5)))
-    for match in query.wait("1s"):
+    for match in query.poll("1s"):
         print(match["who"])
     standing: StandingQuery = store.register("SELECT ?s { ?s ?p ?o }", language="sparql")
     snapshot: Snapshot = standing.snapshot()
-    changes: list[StoreChange] = list(standing.take(since=snapshot.number))
+    changes: list[StoreChange] = list(standing.poll(after=snapshot.number))
     print(changes)
 
 

@@ -34,11 +34,11 @@ Any SPARQL SELECT, ASK or CONSTRUCT over the knowledge base, FROM, FROM NAMED an
 False. `at` is the time of the update, `number` the id: it grows by the number of rows (triples) of the change. A
 snapshot and all changes above its number give the current answer. ORDER BY without LIMIT has no effect here.
 
-**Reading.** `query.changes(since=None, timeout=None)` waits for the next changes; without `since` it continues after
-the last one that it returned, with `since` after that number. `query.take()`: all that are available. `query.on_change(
-callback, since=None)` calls back from another thread, first with the kept changes above `since`; `close()` the returned
+**Reading.** `query.changes(after=None, timeout=None)` waits for the next changes; without `after` it continues after
+the last one that it returned, with `after` after that number. `query.poll()`: all that are available. `query.on_change(
+callback, after=None)` calls back from another thread, first with the kept changes above `after`; `close()` the returned
 subscription to end it. `query.catch_up()` waits until all earlier updates are applied (callbacks may come later).
-`keep`: how many rows of changes are kept to resume from; an older `since` raises CursorError: take a new snapshot.
+`keep`: how many rows of changes are kept to resume from; an older `after` raises CursorError: take a new snapshot.
 
 **Guarantees.** Each change of the store is one step: changes are complete and in order, whoever makes them (`update`,
 `add`, `extend`, bulk loads, the server), and each is emitted once. The update only queues the changed quads; a thread
@@ -49,7 +49,7 @@ compared. Queries do not affect one another, nor updates: `query.state` is
     followed  by operators, which receive the added and removed quads
     asked     of the store again when a quad of one of its patterns has changed; `reason` says why: mostly because it
               would hold more than `most_triples` quads. Several updates in a row may then give one change. Updates and
-              other queries do not wait for it; `snapshot()` and `take()` do, unless they are called with `wait=False`.
+              other queries do not wait for it; `snapshot()` and `poll()` do, unless they are called with `wait=False`.
               A query that takes longer than `most_asking` fails. (In this process the store cannot be interrupted: the
               evaluation runs to its end. A server evaluates in processes, which it ends.)
     failed    `reason` says why: an answer, or one step of a join, of more than `most_rows` rows, mostly (at its

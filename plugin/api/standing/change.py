@@ -55,7 +55,7 @@ class StoreChange(_Rows):
     >>> query = store.register("SELECT ?s { ?s <urn:p> ?o }", language="sparql")
     >>> before = query.snapshot()
     >>> store.update("INSERT DATA { <urn:a> <urn:p> 1 }")
-    >>> for change in query.take(since=before.number):
+    >>> for change in query.poll(after=before.number):
     ...     print([row["s"].value for row in change.added], len(change.removed))
     ['urn:a'] 0
     """
@@ -67,7 +67,7 @@ class StoreChange(_Rows):
         self._count = count
 
     @property
-    def since(self) -> int:
+    def after(self) -> int:
         """The number of the state that it changes."""
         return self.number - self._count
 

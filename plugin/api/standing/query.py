@@ -129,7 +129,7 @@ class StandingQuery:
 
     @property
     def first(self) -> int:
-        """The least `since` that changes can still be read behind."""
+        """The least `after` that changes can still be read behind."""
         return self._first
 
     @property
@@ -160,15 +160,15 @@ class StandingQuery:
             return [(triple, 1) for triple in self._graph.triples]
         return self._rows(self._upheld.told)
 
-    def changes(self, since: int | None = None, timeout: Duration | None = None) -> Iterator[StoreChange]:
-        """The changes above `since` (None: those not returned yet), as they are made; waits for the next one at most
+    def changes(self, after: int | None = None, timeout: Duration | None = None) -> Iterator[StoreChange]:
+        """The changes above `after` (None: those not returned yet), as they are made; waits for the next one at most
         `timeout` in all (None: for ever). Ends when that is over, or with the query. Raises CursorError if
-        changes above `since` are no longer kept."""
+        changes above `after` are no longer kept."""
         deadline = None if timeout is None else time.monotonic() + duration(timeout, "timeout") / 1e6
         self._standings.catch_up()
-        place = since
+        place = after
         while (change := self._wait_for(place, deadline)) is not None:
-            if since is not None:
+            if after is not None:
                 place = change.number
             yield change
 
@@ -185,28 +185,30 @@ class StandingQuery:
                     return None
                 self._standings.arrived.wait(left)
 
-    def take(self, since: int | None = None, wait: bool = True) -> list[StoreChange]:
-        """All changes above `since` (None: those not returned yet) that updates have made so far; `wait` as for
-        `snapshot`. Raises CursorError as `changes`."""
+    def poll(self, timeout: Duration = "0s", *, after: int | None = None, wait: bool = True) -> list[StoreChange]:
+        """Returns all changes above `after` (None: those not returned yet) that updates have made so far; if there are
+        none, waits at most `timeout` for the next one. `wait` as for `snapshot`. Raises CursorError as `changes`."""
+        deadline = time.monotonic() + duration(timeout, "timeout") / 1e6
         self._catch_up(wait)
-        with self._standings.lock:
-            found = self._behind(since)
-            if since is None:
+        with self._standings.arrived:
+            while not (found := self._behind(after)) and not self._closed and (left := deadline - time.monotonic()) > 0:
+                self._standings.arrived.wait(left)
+            if after is None:
                 self._handed_out = self._number
             return found
 
     def _behind(self, place: int | None) -> list[StoreChange]:
-        since = self._handed_out if place is None else place
-        if since < self._first:
+        after = self._handed_out if place is None else place
+        if after < self._first:
             if place is None:  # whoever calls again has the error
                 self._handed_out = self._first
-            raise CursorError(f"changes of {self.name!r}", since + 1, self._first + 1)
-        if since >= self._number:
+            raise CursorError(f"changes of {self.name!r}", after + 1, self._first + 1)
+        if after >= self._number:
             return []
-        return [change for change in self._changes if change.number > since]
+        return [change for change in self._changes if change.number > after]
 
-    def on_change(self, callback: Callback, since: int | None = None) -> Subscription:
-        """Call back with each change above `since` (None: from now on), in order, in another thread; all callbacks get
+    def on_change(self, callback: Callback, after: int | None = None) -> Subscription:
+        """Call back with each change above `after` (None: from now on), in order, in another thread; all callbacks get
         a change before any gets the next. Raises CursorError like `changes`."""
         subscription = Subscription(self, callback)
         self._standings.catch_up()
@@ -214,7 +216,7 @@ class StandingQuery:
             if self._closed:
                 subscription.end()
                 return subscription
-            for change in [] if since is None else self._behind(since):
+            for change in [] if after is None else self._behind(after):
                 self._standings.deliver_later(subscription, change)
             self._subscriptions = (*self._subscriptions, subscription)
         self._standings.deliver()

@@ -34,7 +34,7 @@ from oxiseq.warmup.first_run import announce
 
 def _unsaid(options: Options) -> RspOptions:
     """What the text of a query leaves open."""
-    return RspOptions(options.report, options.at, options.consumption)
+    return RspOptions(options.stream_operator, options.evaluation_times, options.consumption)
 
 
 class RspQl(Language[RspQuery]):

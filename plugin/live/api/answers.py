@@ -43,10 +43,10 @@ def answer(call: Call) -> Response:
 
 def changes(call: Call) -> Response:
     """GET /queries/{query}/changes."""
-    since, name = _since(call), call.parts["query"]
+    after, name = _after(call), call.parts["query"]
     if wanted(call.request.header("accept"), _CHANGES) == "live":
-        return _live(call, name, since)
-    return _page(call, name, since)
+        return _live(call, name, after)
+    return _page(call, name, after)
 
 
 def follows(request: Request) -> bool:
@@ -61,25 +61,26 @@ def query(call: Call) -> Response:
     asked = query_of(call.request)
     if asked.default_graphs or asked.named_graphs or asked.union:
         raise Problem(501, "not supported", "a standing query names its graphs by FROM and FROM NAMED")
-    since = _since(call)
+    call.check_parameters({"query", "union-default-graph", *(each.name for each in _AFTER if each.where == "query")})
+    after = _after(call)
     try:
         name = call.service.standing.unnamed(asked.text)
     except QueryError as error:
         raise query_problem(error, asked.text, STANDING) from None
-    return _live(call, name, since)
+    return _live(call, name, after)
 
 
-def _live(call: Call, name: str, since: int | None) -> Response:
-    reader = follow(call.service.subscriptions, call.service.standing, name, since)
+def _live(call: Call, name: str, after: int | None) -> Response:
+    reader = follow(call.service.subscriptions, call.service.standing, name, after)
     return Response(200, (("content-type", EVENT_STREAM), ("cache-control", "no-store")), reader)
 
 
-def _since(call: Call) -> int | None:
+def _after(call: Call) -> int | None:
     last_seen = call.request.header("last-event-id")
-    return natural(last_seen, "Last-Event-ID") if last_seen else call.number("since")
+    return natural(last_seen, "Last-Event-ID") if last_seen else call.number("after")
 
 
-def _page(call: Call, name: str, since: int | None) -> Response:
+def _page(call: Call, name: str, after: int | None) -> Response:
     record = call.service.queries.get(name).record
     if record.language != STANDING:
         raise UnknownError(f"{name!r} reads streams: it has matches, but no changes")
@@ -87,7 +88,7 @@ def _page(call: Call, name: str, since: int | None) -> Response:
     limit = most if given is None else min(given, most)
     call.service.standing.catch_up(name)
     record = call.service.queries.get(name).record
-    cursor = record.first - 1 if since is None else since
+    cursor = record.first - 1 if after is None else after
     if cursor >= record.next:
         raise CursorError(f"changes of {name!r}", cursor + 1, record.next)
     texts: list[str] = []
@@ -101,15 +102,15 @@ def _page(call: Call, name: str, since: int | None) -> Response:
     body = f'{{"changes": [{", ".join(texts)}], "last": {cursor}}}\n'
     headers = [("content-type", JSON), ("oxiseq-last-id", str(cursor))]
     if cursor + 1 < record.next:
-        headers.append(("link", f'<{call.request.path}?since={cursor}>; rel="next"'))
+        headers.append(("link", f'<{call.request.path}?after={cursor}>; rel="next"'))
     return Response(200, tuple(headers), body.encode())
 
 
-_SINCE: Final = (
-    Parameter("since", "Changes with greater ids only.", {"type": "integer", "minimum": 0}),
+_AFTER: Final = (
+    Parameter("after", "Changes with greater ids only.", {"type": "integer", "minimum": 0}),
     Parameter(
         "Last-Event-ID",
-        "Takes precedence over ?since=; clients of Server-Sent Events send it when they reconnect.",
+        "Takes precedence over ?after=; clients of Server-Sent Events send it when they reconnect.",
         {"type": "integer", "minimum": 0},
         "header",
     ),
@@ -145,7 +146,7 @@ ROUTES: Final = (
         "changes",
         f"The changes of the answer of a query over the store, in the order of updates. {_TOLD}",
         Need("read", "query"),
-        (NAME, *_SINCE, Parameter("limit", "JSON: about how many rows at most.", {"type": "integer", "minimum": 0})),
+        (NAME, *_AFTER, Parameter("limit", "JSON: about how many rows at most.", {"type": "integer", "minimum": 0})),
         answers={
             200: Answer("Changes; for JSON the header Oxiseq-Last-Id says where to continue.", (JSON, EVENT_STREAM)),
             404: Answer("No such query, or it reads streams.", ()),
@@ -162,7 +163,7 @@ ROUTES: Final = (
         "changes; the same by POST. A client that reconnects within a minute continues where it stopped. (Else /query "
         f"is that of the SPARQL protocol.) {_TOLD}",
         Need("read", "kb"),
-        (Parameter("query", "The text."), *_SINCE),
+        (Parameter("query", "The text."), *_AFTER),
         answers={
             200: Answer("The changes.", (EVENT_STREAM, *_FORMATS)),
             400: Answer("Not accepted: message, line and column.", ()),

@@ -18,11 +18,9 @@ def parameters_of(*doors: Door) -> tuple[Parameter, ...]:
 
 def in_address(call: Call, doors: Collection[Door], also: Collection[str] = ()) -> dict[str, Any]:
     """What is given, as data; `also`: parameters beside the options. Raises Problem for others."""
-    known = {*also, *(option.name for option in options_for(doors=doors))}
+    call.check_parameters({*also, *(option.name for option in options_for(doors=doors))})
     values: dict[str, Any] = {}
     for name, text in call.request.parameters():
-        if name not in known:
-            raise Problem(400, "unknown parameter", f"{name[:40]}; known: {', '.join(sorted(known))}")
         kind = OPTIONS[name].kind if name in OPTIONS else None
         if isinstance(kind, TimesKind | QueriesKind):
             values.setdefault(name, []).append(text)

@@ -64,9 +64,9 @@ class LongPush:
         for name, count in (
             ("accepted", pushed.accepted),
             ("late", pushed.late or 0),
-            ("left_out", pushed.left_out or 0),
+            ("ignored", pushed.ignored or 0),
             ("rejected", pushed.rejected),
-            ("repeated", push.repeated),
+            ("duplicates", push.duplicates),
         ):
             told[name] = told.get(name, 0) + count
         reasons: list[Reason] = told.setdefault("reasons", [])

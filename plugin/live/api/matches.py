@@ -29,24 +29,24 @@ _OFFERS: Final[Mapping[str, QueryResultsFormat | Literal["live", "lines"]]] = {
 def matches(call: Call) -> Response:
     """GET /queries/{query}/matches."""
     format = wanted(call.request.header("accept"), _OFFERS)
-    since = call.number("since")
+    after = call.number("after")
     last_seen = call.request.header("last-event-id")
     if last_seen:
-        since = natural(last_seen, "Last-Event-ID")  # a client that comes back knows better than its address
+        after = natural(last_seen, "Last-Event-ID")  # a client that comes back knows better than its address
     if format == "live":
-        subscription = call.service.subscriptions.subscribe(call.parts["query"], since)
+        subscription = call.service.subscriptions.subscribe(call.parts["query"], after)
         return Response(200, (("content-type", EVENT_STREAM), ("cache-control", "no-store")), subscription)
-    return _page(call, format, since)
+    return _page(call, format, after)
 
 
-def _page(call: Call, format: QueryResultsFormat | Literal["lines"], since: int | None) -> Response:
+def _page(call: Call, format: QueryResultsFormat | Literal["lines"], after: int | None) -> Response:
     name, most = call.parts["query"], call.service.settings.page
     status = call.service.queries.get(name)
     if status.record.language == STANDING:
         raise UnknownError(OF_ANSWER.format(name))
     given = call.number("limit")
     limit = most if given is None else min(given, most)
-    cursor = status.record.first - 1 if since is None else since
+    cursor = status.record.first - 1 if after is None else after
     parts: list[StoredMatches] = []
     while limit > 0 and (found := _read(call, name, cursor, limit, bool(parts))):
         parts += found
@@ -65,7 +65,7 @@ def _page(call: Call, format: QueryResultsFormat | Literal["lines"], since: int 
     kind = LINES if format == "lines" else content_type(format)
     headers = [("content-type", kind), ("oxiseq-last-id", str(cursor))]
     if cursor + 1 < status.record.next:
-        headers.append(("link", f'<{call.request.path}?since={cursor}>; rel="next"'))
+        headers.append(("link", f'<{call.request.path}?after={cursor}>; rel="next"'))
     return Response(200, tuple(headers), body)
 
 
@@ -95,14 +95,14 @@ ROUTES: Final = (
         (
             NAME,
             Parameter(
-                "since",
+                "after",
                 "Matches with greater ids only. Default: all that are kept; live: those found from now on.",
                 {"type": "integer", "minimum": 0},
             ),
             Parameter("limit", "How many at most.", {"type": "integer", "minimum": 0}),
             Parameter(
                 "Last-Event-ID",
-                "Takes precedence over ?since=; clients of Server-Sent Events send it when they reconnect.",
+                "Takes precedence over ?after=; clients of Server-Sent Events send it when they reconnect.",
                 {"type": "integer", "minimum": 0},
                 "header",
             ),

@@ -16,7 +16,7 @@ from oxiseq.sinks import KINDS
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
-_KEEP: Final = {
+_RETENTION: Final = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
@@ -71,7 +71,7 @@ _OMITTED: Final = {
     "description": "Instants left out since the query was beyond a bound there; the last ones, and which bound.",
 }
 
-_RESETS: Final = _object(
+_STATE_DROPS: Final = _object(
     count=_COUNT,
     last={
         "type": ["object", "null"],
@@ -80,7 +80,7 @@ _RESETS: Final = _object(
     },
 )
 
-_ASIDE: Final = _object(
+_QUARANTINED: Final = _object(
     ("entries", "events"),
     entries=_COUNT,
     events=_COUNT,
@@ -101,11 +101,11 @@ _ASIDE: Final = _object(
 SCHEMAS: Final[dict[str, Any]] = {
     "Language": {"type": "string"},
     "Stream": _object(
-        ("iri", "first", "next", "keep"),
+        ("iri", "first", "next", "retention"),
         iri=_TEXT,
         first=_COUNT,
         next=_COUNT,
-        keep=_KEEP,
+        retention=_RETENTION,
         mapping=_MAPPING,
         restored=_object(("next", "last"), next=_COUNT, last={"type": ["string", "null"]})
         | {
@@ -114,15 +114,15 @@ SCHEMAS: Final[dict[str, Any]] = {
         },
     ),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
-    "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP, mapping=_MAPPING),
-    "StreamSettings": _object((), keep=_KEEP, mapping=_MAPPING),
+    "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, retention=_RETENTION, mapping=_MAPPING),
+    "StreamSettings": _object((), retention=_RETENTION, mapping=_MAPPING),
     "Pushed": _object(
         offsets=_object(("first", "next"), first=_COUNT, next=_COUNT),
         accepted=_COUNT,
         late={"type": ["integer", "null"]},
-        left_out={"type": ["integer", "null"]},
+        ignored={"type": ["integer", "null"]},
         rejected=_COUNT,
-        repeated={"type": "boolean"},
+        duplicates=_COUNT,
         advanced={"type": "boolean"},
         time=_TEXT,
         reasons={
@@ -134,7 +134,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         "type": "object",
         "required": ["kind"],
         "properties": {
-            "since": _COUNT
+            "after": _COUNT
             | {"description": "Begin after the match with this id. Default: from now on; 0: all that are kept."}
         },
         "oneOf": [kind.schema() for kind in KINDS.values()],
@@ -170,7 +170,7 @@ SCHEMAS: Final[dict[str, Any]] = {
                 state={"enum": ["reading", "failing"]},
                 messages=_COUNT,
                 events=_COUNT,
-                repeated=_COUNT,
+                duplicates=_COUNT,
                 refused=_COUNT,
                 failures=_COUNT,
                 failing_since=_or_null(_TEXT),
@@ -201,13 +201,13 @@ SCHEMAS: Final[dict[str, Any]] = {
         feeds={"type": ["string", "null"]},
         events=_COUNT,
         late=_COUNT,
-        left_out=_object(count=_COUNT, first=_TEXTS),
+        ignored=_object(count=_COUNT, first=_TEXTS),
         lag={"type": ["integer", "null"], "description": "Events that wait for it; null: it does not run."},
         omitted=_OMITTED,
-        resets=_RESETS,
+        state_drops=_STATE_DROPS,
         matches=_object(first=_COUNT, next=_COUNT),
         records={"type": "object", "additionalProperties": _COUNT},
-        set_aside=_ASIDE,
+        quarantined=_QUARANTINED,
         lints=_FOUND,
         rebuilt={"type": ["string", "null"], "description": "Whether its state had to be rebuilt, and from what."},
         error={"type": ["string", "null"]},
@@ -273,7 +273,7 @@ SCHEMAS: Final[dict[str, Any]] = {
             last={"type": ["integer", "null"]},
         ),
     ),
-    "WhatIf": _object(
+    "Comparison": _object(
         ("columns", "kept", "gained", "lost", "notes"),
         columns=_TEXTS,
         kept=_COUNT,

@@ -57,8 +57,8 @@ def why(call: Call) -> Response:
     return _answered(call, told, _TYPES[form])
 
 
-def what_if(call: Call) -> Response:
-    """POST /queries/{query}/what-if."""
+def compare(call: Call) -> Response:
+    """POST /queries/{query}/compare."""
     media_type, span = call.request.media_type or "", _span(call)
     known = media_types()
     if media_type not in known:
@@ -71,7 +71,7 @@ def what_if(call: Call) -> Response:
 
     def told(check: Callable[[], None]) -> str:
         try:
-            found = Past(call.service, span, check, call.request.rights).what_if(call.parts["query"], draft)
+            found = Past(call.service, span, check, call.request.rights).compare(call.parts["query"], draft)
         except QueryError as error:
             raise query_problem(error, text, language) from None
         return _text(found.to_json())
@@ -177,16 +177,16 @@ ROUTES: Final = (
     ),
     Route(
         "POST",
-        "/queries/{query}/what-if",
-        what_if,
-        "whatIf",
+        "/queries/{query}/compare",
+        compare,
+        "compare",
         "The matches that a draft, the body, gains and loses against a registered query over the events that are kept; "
         "nothing is changed. Rows are compared by their time and by the variables that both answer.",
         Need("read", "query"),
         (NAME, *_RANGE),
         tuple(media_types()),
         answers={
-            200: Answer("The difference.", schema="WhatIf"),
+            200: Answer("The difference.", schema="Comparison"),
             403: Answer("Too many events: choose a shorter time.", ()),
             **_LATE,
         },

@@ -138,17 +138,17 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
     record = status.record
     resets = status.resets
     last = {"at": to_text(resets.at), "time": to_text(resets.time), "records": resets.records}
-    aside = status.set_aside.last
+    skipped = status.quarantined.last
     passed = (
         None
-        if aside is None
+        if skipped is None
         else {
-            "stream": aside.stream,
-            "first": aside.first,
-            "events": aside.count,
-            "entry": aside.position,
-            "reason": aside.reason,
-            "at": to_text(aside.at),
+            "stream": skipped.stream,
+            "first": skipped.first,
+            "events": skipped.count,
+            "entry": skipped.position,
+            "reason": skipped.reason,
+            "at": to_text(skipped.at),
         }
     )
     return {
@@ -162,13 +162,13 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
         "feeds": status.feeds,
         "events": status.events,
         "late": status.late,
-        "left_out": {"count": status.faults.count, "first": list(status.faults.first)},
+        "ignored": {"count": status.faults.count, "first": list(status.faults.first)},
         "omitted": {"count": status.omitted.count, "last": list(status.omitted.last)},
         "lag": status.lag,
         "matches": {"first": record.first, "next": record.next},
         "records": dict(status.state or {}),
-        "resets": {"count": resets.count, "last": last if resets.count else None},
-        "set_aside": {"entries": status.set_aside.entries, "events": status.set_aside.events, "last": passed},
+        "state_drops": {"count": resets.count, "last": last if resets.count else None},
+        "quarantined": {"entries": status.quarantined.entries, "events": status.quarantined.events, "last": passed},
         "rebuilt": record.rebuilt or None,
         "error": status.stalled or status.error or None,
         "created": to_text(record.created),
@@ -183,7 +183,11 @@ def _options_value(status: QueryStatus) -> dict[str, Any]:
     if record.language == STANDING:
         return {}
     options = status.options
-    held = {"state_records": budget.records or 0, "state_bytes": budget.bytes or 0, "on_budget": budget.policy}
+    held = {
+        "max_state_records": budget.records or 0,
+        "max_state_bytes": budget.bytes or 0,
+        "on_state_limit": budget.policy,
+    }
     values = {o.name: getattr(options, o.name) for o in options_for(record.language, DOORS)} | held
     return {name: None if value is None else OPTIONS[name].kind.write(value) for name, value in values.items()}
 

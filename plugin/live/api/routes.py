@@ -65,8 +65,10 @@ class LiveRoutes:
         def begin(request: Request) -> Response:
             stream = _decoded(request.path[len(_PUSHED) :].rstrip("/"))
             try:
-                _PUSH.check(request.rights, {"stream": stream})
-                begun.append(streams.begin_push(Call(self.service, request, {"stream": stream}, self._evaluations)))
+                _PUSH.needs.check(request.rights, {"stream": stream})
+                call = Call(self.service, request, {"stream": stream}, self._evaluations)
+                call.check_parameters(_PUSH_PARAMETERS)
+                begun.append(streams.begin_push(call))
             except OxiseqError as error:
                 raise as_problem(error) from None
             return Response(200)
@@ -92,7 +94,7 @@ class LiveRoutes:
         def begin(request: Request) -> Response:
             stream = _decoded(long_pushed(request.path))
             try:
-                _PUSH.check(request.rights, {"stream": stream})
+                _PUSH.needs.check(request.rights, {"stream": stream})
                 self.service.journal.streams.get(stream)
                 begun.append(opening(Call(self.service, request, {"stream": stream}, self._evaluations), socket=socket))
             except OxiseqError as error:
@@ -113,7 +115,10 @@ class LiveRoutes:
             route.needs.check(request.rights, parts)
             if route.name == "openapi":
                 return json_response(self.openapi)
-            return route.handler(Call(self.service, request, parts, self._evaluations))
+            call = Call(self.service, request, parts, self._evaluations)
+            if route.path != "/query":  # which has those of the SPARQL protocol, or options: its handler checks them
+                call.check_parameters(route.in_query)
+            return route.handler(call)
         except OxiseqError as error:
             raise as_problem(error) from None
 
@@ -193,7 +198,8 @@ _PATTERNS: Final = tuple((route, route.path.strip("/").split("/")) for route in 
 FIRST: Final = frozenset(route.path.split("/")[1] for route in ROUTES) - {"query"}
 """First parts of the paths that are all ours."""
 _PUSHED: Final = "/streams/"
-_PUSH: Final = next(route.needs for route in ROUTES if route.handler is streams.push)
+_PUSH: Final = next(route for route in ROUTES if route.handler is streams.push)
+_PUSH_PARAMETERS: Final = _PUSH.in_query
 _READING: Final = tuple(pattern for route, pattern in _PATTERNS if route.method == "POST" and not route.needs.changes)
 
 

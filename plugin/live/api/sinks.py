@@ -9,7 +9,7 @@ from oxiseq.live.api.queries import NAME
 from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response
 from oxiseq.live.sinks import SinkStatus
 from oxiseq.sinks import NAME as SINK_ID
-from oxiseq.sinks.settings import since_of
+from oxiseq.sinks.settings import after_of
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 
@@ -33,9 +33,9 @@ def put(call: Call) -> Response:
     if not SINK_ID.fullmatch(sink):
         raise Problem(400, "no id of a sink", f"{sink[:100]!r}: letters, digits and . _ ~ -, at most 100")
     given = call.json()
-    since = since_of(given.pop("since", None))
+    after = after_of(given.pop("after", None))
     variables = call.service.queries.get(query).variables
-    return json_response(sink_value(call.service.sinks.put(query, sink, given, variables, since)))
+    return json_response(sink_value(call.service.sinks.put(query, sink, given, variables, after)))
 
 
 def delete(call: Call) -> Response:
@@ -92,7 +92,7 @@ ROUTES: Final = (
         "/queries/{query}/sinks/{sink}",
         put,
         "putSink",
-        "Deliver matches of the query from now on, or after the match `since`: each at least once, under an "
+        "Deliver matches of the query from now on, or after the match `after`: each at least once, under an "
         "idempotency key, and tried again until the receiver confirms. An existing sink with this id continues at its "
         "position with these settings. The server's operator decides which hosts and files are allowed. Needs the "
         "right to read the query as well.",

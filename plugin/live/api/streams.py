@@ -124,16 +124,16 @@ def begin_push(call: Call) -> Pushing:
     if batch_id is not None and not 0 < len(batch_id) <= 200:
         raise Problem(400, "the batch id is too long", "1 to 200 characters")
     on_arrival = call.one("time") == ON_ARRIVAL
-    advance, time = _time(call, "advance"), 0 if on_arrival else _time(call, "time")
-    if on_arrival and advance is not None:
-        raise Problem(400, "advance is given twice", "an event stamped on arrival completes its instant itself")
-    if not body and advance is not None:
-        call.service.streams.check_advance(advance)
-        return Pushing(Appends(iri, advance=to_microseconds(advance)), lambda _: json_response({"advanced": True}))
+    watermark, time = _time(call, "watermark"), 0 if on_arrival else _time(call, "time")
+    if on_arrival and watermark is not None:
+        raise Problem(400, "watermark is given twice", "an event stamped on arrival completes its instant itself")
+    if not body and watermark is not None:
+        call.service.streams.check_watermark(watermark)
+        return Pushing(Appends(iri, advance=to_microseconds(watermark)), lambda _: json_response({"advanced": True}))
     streams = call.service.streams
     former = call.request.header(FORMER_KEY)
     push = streams.begin(
-        iri, lambda: _reading(call, time), body, batch_id, advance, on_arrival=on_arrival, former_id=former
+        iri, lambda: _reading(call, time), body, batch_id, watermark, on_arrival=on_arrival, former_id=former
     )
     return Pushing(push.append, lambda appended: json_response(pushed_value(streams.end(push, appended))))
 
@@ -143,7 +143,7 @@ def events(call: Call) -> Response:
     format = wanted(call.request.header("accept"), _RDF)
     most = call.service.settings.page
     limit = min(call.number("limit") or most, most)
-    body, following = call.service.streams.text(_iri(call), call.number("since"), limit, format)
+    body, following = call.service.streams.text(_iri(call), call.number("offset"), limit, format)
     return Response(200, (("content-type", _TYPES[format]), ("oxiseq-next-offset", str(following))), body)
 
 
@@ -170,7 +170,7 @@ def stream_value(call: Call, record: StreamRecord) -> dict[str, Any]:
         "iri": record.iri,
         "first": record.first,
         "next": record.next,
-        "keep": {"for": kept, "count": record.keep.count},
+        "retention": {"for": kept, "count": record.keep.count},
         **({"mapping": json.loads(record.mapping)} if record.mapping else {}),
     }
     stood = call.service.resumed.get(record.iri)
@@ -185,9 +185,9 @@ def pushed_value(pushed: Pushed) -> dict[str, Any]:
         "offsets": {"first": pushed.first, "next": pushed.first + pushed.accepted},
         "accepted": pushed.accepted,
         "late": pushed.late,
-        "left_out": pushed.left_out,
+        "ignored": pushed.ignored,
         "rejected": pushed.rejected,
-        "repeated": pushed.repeated,
+        "duplicates": pushed.duplicates,
         "reasons": [reason.as_data() for reason in pushed.reasons],
         **({} if pushed.time is None else {"time": to_text(pushed.time)}),
     }
@@ -198,19 +198,21 @@ def retention(given: object) -> Retention | None:
     if given is None:
         return None
     if not isinstance(given, dict) or set(given) - {"for", "count"}:
-        raise Problem(400, "malformed keep", 'an object as {"for": "1h", "count": 1000} is expected; both may be null')
+        raise Problem(
+            400, "malformed retention", 'an object as {"for": "1h", "count": 1000} is expected; both may be null'
+        )
     count = given.get("count")
     if count is not None and not (isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 1e12):
-        raise Problem(400, "malformed keep", "count is a whole number from 0 on, or null")
-    return Retention(None if given.get("for") is None else duration_of(given["for"], "keep.for"), count)
+        raise Problem(400, "malformed retention", "count is a whole number from 0 on, or null")
+    return Retention(None if given.get("for") is None else duration_of(given["for"], "retention.for"), count)
 
 
 def settings(given: Mapping[str, Any]) -> tuple[Retention | None, str | None]:
     """How long events are kept, and the mapping as JSON text (None: as before, empty: none from now on). Raises Problem
     400."""
-    if set(given) - {"keep", "mapping"}:
-        raise Problem(400, "unknown members", "keep and mapping can be set")
-    keep = retention(given.get("keep"))
+    if set(given) - {"retention", "mapping"}:
+        raise Problem(400, "unknown members", "retention and mapping can be set")
+    keep = retention(given.get("retention"))
     if "mapping" not in given:
         return keep, None
     if given["mapping"] is None:
@@ -395,7 +397,7 @@ ROUTES: Final = (
                 "complete at once.",
                 example="2024-05-01T10:00:00Z",
             ),
-            Parameter("advance", "Also, or without a body only: no event before this time will come."),
+            Parameter("watermark", "Also, or without a body only: no event before this time will come."),
             Parameter(
                 "Idempotency-Key",
                 "The batch's id: pushing the same batch again stores nothing and returns the same offsets.",
@@ -420,7 +422,7 @@ ROUTES: Final = (
         Need("read", "stream"),
         (
             STREAM,
-            Parameter("since", "The first offset.", {"type": "integer", "minimum": 0}),
+            Parameter("offset", "The first offset.", {"type": "integer", "minimum": 0}),
             Parameter("limit", "How many offsets at most.", {"type": "integer", "minimum": 0}),
         ),
         answers={

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from typing import Any, Final, Literal
 
@@ -59,6 +59,12 @@ class Call:
         """A parameter that is a number from 0 on. Raises Problem 400."""
         given = self.one(name)
         return None if given is None else natural(given, name, most)
+
+    def check_parameters(self, known: Collection[str]) -> None:
+        """Raises Problem 400 for a parameter of the query string that is not known."""
+        for name, _ in self.request.parameters():
+            if name not in known:
+                raise Problem(400, "unknown parameter", f"{name[:40]}; known: {', '.join(sorted(known)) or 'none'}")
 
     def json(self) -> dict[str, Any]:
         """The body as a JSON object. Raises Problem 400 or 415."""
@@ -128,6 +134,11 @@ class Route:
     bodies: tuple[str, ...] = ()
     body_schema: str | None = None
     answers: Mapping[int, Answer] = field(default_factory=dict)
+
+    @property
+    def in_query(self) -> frozenset[str]:
+        """Names of the parameters of the query string."""
+        return frozenset(each.name for each in self.parameters if each.where == "query")
 
 
 def natural(text: str, name: str, most: int = (1 << 62)) -> int:

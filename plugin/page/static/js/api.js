@@ -40,9 +40,9 @@ export async function select(query) {
   return (await response.json()).results.bindings;
 }
 
-/** At most `limit` matches of a query with ids greater than `since`, in their order. */
-export async function matchesOf(name, since, limit, signal) {
-  const path = `${queryPath(name)}/matches?since=${since}&limit=${limit}`;
+/** At most `limit` matches of a query with ids greater than `after`, in their order. */
+export async function matchesOf(name, after, limit, signal) {
+  const path = `${queryPath(name)}/matches?after=${after}&limit=${limit}`;
   const text = await (await send(path, { headers: { Accept: "application/x-ndjson" }, signal })).text();
   return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
 }

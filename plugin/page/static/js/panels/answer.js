@@ -38,7 +38,7 @@ async function follow() {
         if (mine.signal.aborted) return;
         if (each.event === "end") break;
         if (each.event === "snapshot" || each.event === "change") take(each.event, JSON.parse(each.data));
-        if (each.id) last = `?since=${each.id}`;
+        if (each.id) last = `?after=${each.id}`;
       }
     } catch (problem) {
       if (mine.signal.aborted || problem.status === 404) return;

@@ -113,7 +113,7 @@ async function push(body, type) {
   if (changed || !streamHere()) await sendJson("PUT", streamPath(iri), changed ? { mapping } : {});
   const time = ONE_GRAPH.includes(type) || mapping?.time === null ? `?time=${encodeURIComponent(byId("data-time").value.trim() || "arrival")}` : "";
   const answer = await (await send(`${streamPath(iri)}${time}`, { method: "POST", headers: { "Content-Type": type }, body })).json();
-  const parts = [[answer.accepted, "accepted"], [answer.late, "late"], [answer.rejected, "rejected"], [answer.left_out, "left out by queries"]];
+  const parts = [[answer.accepted, "accepted"], [answer.late, "late"], [answer.rejected, "rejected"], [answer.ignored, "ignored by queries"]];
   const said = parts.filter(([count], i) => i === 0 || count).map(([count, word]) => `${count.toLocaleString("en")} ${word}`).join(", ");
   return `${answer.accepted === 1 && said === "1 accepted" ? "One event is accepted" : `Events: ${said}`}.${answer.reasons?.length ? ` First reason: ${wordsOf(answer.reasons[0])}.` : ""}`;
 }

@@ -5,7 +5,7 @@ import { isNumber, shortTerm, shortTime, termsIn } from "../rdf.js";
 
 const MOST = 200;
 
-/** The answer of POST /queries/{query}/what-if, drawn. */
+/** The answer of POST /queries/{query}/compare, drawn. */
 export function difference({ columns, gained, lost, kept }, name, prefixes) {
   const rows = [...gained.slice(0, MOST).map((row) => ["+", "gained", row]), ...lost.slice(0, MOST).map((row) => ["−", "lost", row])];
   const words = `The editor’s text gains ${number(gained)} and loses ${number(lost)} of the matches of ${name}; ${kept.toLocaleString("en")} ${kept === 1 ? "is" : "are"} the same.`;

@@ -43,7 +43,7 @@ async function start(story) {
       await new Promise((resolve) => setTimeout(resolve, pace()));
     }
     const reads = state.queries.find((query) => query.name === name)?.reads ?? []; // also those without an event
-    for (const stream of reads) await send(`${streamPath(stream)}?advance=${encodeURIComponent(story.end)}`, { method: "POST" });
+    for (const stream of reads) await send(`${streamPath(stream)}?watermark=${encodeURIComponent(story.end)}`, { method: "POST" });
     await refresh();
     seePredicates();
     tell(`${story.title}: all events are in. ${sentence(story)}`, "good");

@@ -38,7 +38,7 @@ async function follow() {
   while (name !== null && selectedQuery()?.language !== "sparql" && !mine.signal.aborted) {
     try {
       last ??= await begin(name, mine.signal);
-      for await (const each of events(`${queryPath(name)}/matches?since=${last}`, mine.signal)) {
+      for await (const each of events(`${queryPath(name)}/matches?after=${last}`, mine.signal)) {
         if (mine.signal.aborted) return;
         if (each.event === "end") return;
         if (each.id) last = Number(each.id);
@@ -206,9 +206,9 @@ async function goTo(id) {
 
 const upTo = (id) => behind(Math.max(id - PAGE, (selectedQuery()?.matches?.first ?? 1) - 1), id);
 
-async function behind(since, until = since + PAGE) {
+async function behind(after, until = after + PAGE) {
   const name = state.selected;
-  const found = await matchesOf(name, since, PAGE);
+  const found = await matchesOf(name, after, PAGE);
   const page = found.filter((each) => each.id <= until);
   if (name === state.selected && page.length) set({ page });
 }

@@ -36,7 +36,7 @@ function answers() {
 async function askAgain() {
   try {
     set({ kb: await (await send("/kb/refresh", { method: "POST" })).json() });
-    tell("The endpoint has been asked again: its answers hold for events from now on.", "good");
+    tell("The endpoint has been queried again: its answers hold for events from now on.", "good");
   } catch (problem) {
     tell(problem.message, "bad");
   }

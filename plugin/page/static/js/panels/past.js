@@ -17,7 +17,7 @@ let previewed = null; // { name, text, language }: what the preview was of
 
 export function startPast() {
   byId("why").addEventListener("click", why);
-  byId("what-if").addEventListener("click", whatIf);
+  byId("compare").addEventListener("click", compare);
   byId("deploy").addEventListener("click", deploy);
   on(["selected", "queries"], follow);
 }
@@ -35,10 +35,10 @@ const why = () => look("why", async (name, range, signal) => {
   return reasons(await response.json(), declared(selectedQuery()?.text ?? ""));
 });
 
-const whatIf = () => look("what-if", async (name, range, signal) => {
+const compare = () => look("compare", async (name, range, signal) => {
   const { text, language, type } = draft();
   if (language === "sparql") throw new Problem(0, { title: "The editor holds SPARQL. Choose the language of a query over streams there, and change its text: what it finds is compared with this query." });
-  const response = await send(`${queryPath(name)}/what-if${range}`, { method: "POST", headers: { "Content-Type": type }, body: text, signal });
+  const response = await send(`${queryPath(name)}/compare${range}`, { method: "POST", headers: { "Content-Type": type }, body: text, signal });
   const drawn = difference(await response.json(), name, declared(text));
   previewed = { name, text, language };
   return drawn;
@@ -51,8 +51,8 @@ async function deploy() {
   if (query?.name !== name) return;
   byId("deploy").disabled = true;
   try {
-    const { lateness, state_records, state_bytes, on_budget } = query;
-    await sendJson("PUT", queryPath(name), { text, language, lateness, state_records, state_bytes, on_budget });
+    const { lateness, max_state_records, max_state_bytes, on_state_limit } = query;
+    await sendJson("PUT", queryPath(name), { text, language, lateness, max_state_records, max_state_bytes, on_state_limit });
     await refresh();
     show(null);
     tell(`${name} has the new text: it matches what is pushed from now on.`, "good");
@@ -80,7 +80,7 @@ async function look(button, work) {
     if (!(problem instanceof Problem) && problem.name !== "AbortError") throw problem;
     if (mine !== asking || problem.name === "AbortError") return;
     show(h("p", { class: "bad" }, problem.message));
-    if (button === "what-if") point(problem);
+    if (button === "compare") point(problem);
   } finally {
     byId(button).disabled = false;
   }

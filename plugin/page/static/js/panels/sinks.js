@@ -24,9 +24,9 @@ export function startSinks() {
 
 const sinkPath = (query, id) => `${queryPath(query)}/sinks/${encodeURIComponent(id)}`;
 
-/** Deliver a query's matches to a sink, behind the match `since` or from now on. Throws Problem. */
-export const putSink = (query, { id, settings }, since = null) =>
-  sendJson("PUT", sinkPath(query, id), { ...settings, ...(since === null ? {} : { since }) });
+/** Deliver a query's matches to a sink, behind the match `after` or from now on. Throws Problem. */
+export const putSink = (query, { id, settings }, after = null) =>
+  sendJson("PUT", sinkPath(query, id), { ...settings, ...(after === null ? {} : { after }) });
 
 function say(text) {
   byId("sink-said").textContent = text;

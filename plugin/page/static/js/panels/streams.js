@@ -51,8 +51,8 @@ async function lastEvents(entry, iri) {
   const stream = state.streams.find((each) => each.iri === iri);
   if (!entry.row.open || !stream || entry.seen === stream.next) return;
   entry.seen = stream.next;
-  const since = Math.max(stream.first, stream.next - LAST);
-  const text = await (await send(`${streamPath(iri)}/events?since=${since}`, { headers: { Accept: "application/n-quads" } })).text();
+  const offset = Math.max(stream.first, stream.next - LAST);
+  const text = await (await send(`${streamPath(iri)}/events?offset=${offset}`, { headers: { Accept: "application/n-quads" } })).text();
   const events = eventsOf(text).slice(-LAST).reverse();
   learn(events);
   fill(entry.events, events.map(({ time, triples }) => h("div", { class: "event" }, h("h4", {}, shortTime(time)), graph(triples))));

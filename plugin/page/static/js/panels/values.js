@@ -37,8 +37,8 @@ async function offer() {
   const found = new Map();
   try {
     for (const stream of known) {
-      const since = Math.max(stream.first, stream.next - LOOKED);
-      const text = await (await send(`${streamPath(stream.iri)}/events?since=${since}&limit=${LOOKED}`, { headers: { Accept: "application/n-quads" } })).text();
+      const offset = Math.max(stream.first, stream.next - LOOKED);
+      const text = await (await send(`${streamPath(stream.iri)}/events?offset=${offset}&limit=${LOOKED}`, { headers: { Accept: "application/n-quads" } })).text();
       for (const { triples } of eventsOf(text)) {
         for (const [subject, predicate, object] of triples) {
           if (isNumber(object)) found.set(`${stream.iri} ${predicate.value}`, { stream: stream.iri, predicate: predicate.value, subject });

@@ -25,8 +25,8 @@ export function reasons(answer, prefixes) {
       stopped ? [" It comes no further than before ", h("code", {}, stopped), " is complete."] : []),
     h("div", { class: "columns" },
       h("section", {}, h("h4", {}, "How far events came"), answer.gpms.map((gpm) => funnel(gpm, prefixes)),
-        h("h4", {}, "How far it came ", h("span", { class: "muted" }, STAGES[answer.language] ?? "rows of the parts of WHERE")), stages(answer)),
-      h("section", {}, h("h4", {}, stopped ? "What stopped it" : "What one condition less would add"), kept(answer, prefixes))));
+        h("h4", {}, "Partial matches by step ", h("span", { class: "muted" }, STAGES[answer.language] ?? "rows of the parts of WHERE")), stages(answer)),
+      h("section", {}, h("h4", {}, stopped ? "What stopped it" : "Near misses: without one condition"), kept(answer, prefixes))));
 }
 
 function funnel({ gpm, stream, saw, steps }, prefixes) {

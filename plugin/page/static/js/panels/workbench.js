@@ -206,8 +206,8 @@ async function deliver(query, sink) {
 /** What the form says beside the text. */
 function options() {
   if (language() === "sparql") return {};
-  const lateness = byId("option-lateness").value.trim(), budget = Number(byId("option-budget").value), beyond = byId("option-on-budget").value;
-  return { ...(lateness ? { lateness } : {}), ...(budget ? { state_bytes: Math.round(budget * 1048576) } : {}), ...(beyond ? { on_budget: beyond } : {}) };
+  const lateness = byId("option-lateness").value.trim(), budget = Number(byId("option-budget").value), beyond = byId("option-on-state-limit").value;
+  return { ...(lateness ? { lateness } : {}), ...(budget ? { max_state_bytes: Math.round(budget * 1048576) } : {}), ...(beyond ? { on_state_limit: beyond } : {}) };
 }
 
 async function busy(button, work) {

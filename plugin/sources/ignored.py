@@ -1,4 +1,4 @@
-"""Warnings that a query gets about its events: late ones, those that it leaves out because its language cannot take
+"""Warnings that a query gets about its events: late ones, those that it ignores because its language cannot take
 them (CEQL takes tuple events only, EP-SPARQL none that start after they end; semantics.md 3 and 5), and columns that
 can never have the type that a CEQL query needs.
 """
@@ -15,8 +15,8 @@ _TOLD: Final = 3
 """Most columns whose reason a warning gives."""
 
 
-class LeftOutWarning(UserWarning):
-    """Events have been left out."""
+class IgnoredWarning(UserWarning):
+    """Events that the language of a query cannot take have been ignored."""
 
 
 @public
@@ -46,4 +46,4 @@ def warn_of(faults: Faults, before: int = 0) -> None:
         return
     named = faults.first[before:][:_TOLD]
     more = [f"and {count - len(named):,} more"] * (count > len(named))
-    warn_caller(f"left out: {'; '.join([*named, *more])}", LeftOutWarning)
+    warn_caller(f"ignored: {'; '.join([*named, *more])}", IgnoredWarning)

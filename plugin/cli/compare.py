@@ -1,4 +1,4 @@
-"""`oxiseq what-if`: a draft beside a query."""
+"""`oxiseq compare`: a draft beside a query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oxiseq.options import HISTORY, QUERY, SOURCES
 from oxiseq.warmup.importing import loading
 
 
-@click.command("what-if", short_help="Compare a draft with a query: which matches it gains and loses.")
+@click.command("compare", short_help="Compare a draft with a query: which matches it gains and loses.")
 @click.argument("draft", metavar="DRAFT", type=QueryFile())
 @click.option("--against", "-a", metavar="QUERY", type=QueryFile(), required=True, help="The current query.")
 @language_option
@@ -30,7 +30,7 @@ from oxiseq.warmup.importing import loading
 @click.option("--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True, help="Knowledge base, as in run.")
 @flags(QUERY, SOURCES, HISTORY, without=("limit",))
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def what_if_command(
+def compare_command(
     draft: QuerySource,
     against: QuerySource,
     language: str | None,
@@ -45,8 +45,8 @@ def what_if_command(
     Matches are compared by their time and by the variables that both queries select.
 
     \b
-    oxiseq what-if draft.spaseq --against rises.spaseq --stream S1=quotes.nq
-    oxiseq what-if draft.spaseq --against rises.spaseq --location data --since 2024-05-01
+    oxiseq compare draft.spaseq --against rises.spaseq --stream S1=quotes.nq
+    oxiseq compare draft.spaseq --against rises.spaseq --location data --since 2024-05-01
     """
     with loading():
         from oxiseq.cli.history import tell_difference  # noqa: PLC0415  loads the engine: see __init__.py

@@ -1,4 +1,4 @@
-"""`oxiseq pattern`: queries for process conformance, made of Declare's templates."""
+"""`oxiseq declare`: queries for process conformance, made of Declare's templates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oxiseq.grammar.declare import USUAL_LOG, EventLog, declare_query
 from oxiseq.grammar.declare_templates import REFUSED, TEMPLATES
 
 
-@click.command("pattern", short_help="Write the query that finds violations of a process rule.")
+@click.command("declare", short_help="Write the query that finds violations of a process rule.")
 @click.argument("template", metavar="[TEMPLATE", required=False)
 @click.argument("activities", metavar="[A [B]]]", nargs=-1)
 @click.option(
@@ -28,7 +28,7 @@ from oxiseq.grammar.declare_templates import REFUSED, TEMPLATES
     show_default=True,
     help="The predicate of an event's activity.",
 )
-def pattern_command(
+def declare_command(
     template: str | None,
     activities: tuple[str, ...],
     within: int | None,
@@ -43,8 +43,8 @@ def pattern_command(
     docs/process-conformance.md.
 
     \b
-    oxiseq pattern response order ship --within 2d > late.spaseq
-    oxiseq pattern precedence pay ship --case http://shop.example/case
+    oxiseq declare response order ship --within 2d > late.spaseq
+    oxiseq declare precedence pay ship --case http://shop.example/case
     """
     if template is None:
         click.echo(_listed(), nl=False)

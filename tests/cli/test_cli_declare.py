@@ -1,4 +1,4 @@
-"""`oxiseq pattern`."""
+"""`oxiseq declare`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from oxiseq.grammar.declare_templates import REFUSED, TEMPLATES
 
 
 def test_without_a_template_all_are_listed() -> None:
-    listed = oxiseq("pattern")
+    listed = oxiseq("declare")
     assert listed.exit_code == 0
     assert [line.split()[0] for line in listed.stdout.splitlines()] == [*(t.name for t in TEMPLATES), *REFUSED]
 
 
 def test_the_text_is_a_query(tmp_path: Path) -> None:
-    shown = oxiseq("pattern", "response", "send invoice", "<http://e/pay>", "--within", "1h30m", "--stream", "urn:log")
+    shown = oxiseq("declare", "response", "send invoice", "<http://e/pay>", "--within", "1h30m", "--stream", "urn:log")
     assert shown.exit_code == 0
     assert "SEQ(A; B! WITHIN 90 MINUTES)" in shown.stdout and '"send invoice"' in shown.stdout
     assert oxiseq("check", write(tmp_path, "response.spaseq", shown.stdout)).exit_code == 0
@@ -39,6 +39,6 @@ def test_the_text_is_a_query(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_refused(arguments: tuple[str, ...], status: int, message: str) -> None:
-    refused = oxiseq("pattern", *arguments)
+    refused = oxiseq("declare", *arguments)
     assert (refused.exit_code, refused.stdout) == (status, "")
     assert message in refused.stderr

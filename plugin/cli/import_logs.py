@@ -1,4 +1,4 @@
-"""`oxiseq events`: raw logs into event tables, in order of time."""
+"""`oxiseq import`: raw logs into event tables, in order of time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oxiseq.cli.options import Duration, flag, quiet_option
 from oxiseq.warmup.importing import loading
 
 
-@click.command("events", short_help="Turn raw logs into event tables in time order.")
+@click.command("import", short_help="Turn raw logs into event tables in time order.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option(
     "--output",
@@ -64,7 +64,7 @@ from oxiseq.warmup.importing import loading
 @click.option("--memory", metavar="SIZE", default="2g", show_default=True, help="Java memory of Spark.")
 @flag("time_predicate", usual=True)
 @quiet_option
-def events_command(**given: Any) -> None:
+def import_command(**given: Any) -> None:
     """Turn raw logs into event tables in time order, one file per hour, for `run --stream S=DIR`.
 
     SOURCE is a file, a folder or a glob: N-Quads, TriG, RDF Messages and event tables; with a mapping also CSV, TSV,
@@ -72,7 +72,7 @@ def events_command(**given: Any) -> None:
     a quarantine folder beside the output.
 
     \b
-    oxiseq events logs/*.csv --mapping quote.rq --output quotes
+    oxiseq import logs/*.csv --mapping quote.rq --output quotes
     oxiseq run rises.spaseq --stream S=quotes
     """
     with loading():

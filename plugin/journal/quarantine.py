@@ -1,6 +1,6 @@
 """Entries of the log that a query could not process: recorded, so that the rest continues, also after a restart.
 
-What is set aside is part of what a query has found: a restart must skip the same entries.
+What is quarantined is part of what a query has found: a restart must skip the same entries.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _REASON: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class Quarantined:
     """An entry that `query` skips: at `position` of the log, `count` events of `stream` from offset `first` on
-    (0: a punctuation); `at`: when it was set aside (µs since 1970)."""
+    (0: a punctuation); `at`: when it was quarantined (µs since 1970)."""
 
     query: str
     position: int
@@ -33,21 +33,21 @@ class Aside:
 
 
 @dataclass(frozen=True, slots=True)
-class AsideCount:
-    """What a query has set aside: so many entries, with so many events; and the last of them."""
+class QuarantineCount:
+    """What a query has quarantined: so many entries, with so many events; and the last of them."""
 
     entries: int = 0
     events: int = 0
-    last: Aside | None = None
+    last: Quarantined | None = None
 
 
-class SetAside:
+class QuarantinedEntries:
     """Record and report it. Thread-safe."""
 
     def __init__(self, writer: Writer, reader: Reader, clock: Callable[[], int]) -> None:
         self._writer, self._reader, self._clock = writer, reader, clock
 
-    def add(self, given: Iterable[Aside]) -> None:
+    def add(self, given: Iterable[Quarantined]) -> None:
         """Note entries, durably; those of queries that are gone, and those that are noted already, are skipped.
 
         A full disk does not hinder it: without the note the rest could not continue.
@@ -79,7 +79,7 @@ class SetAside:
             rows = connection.execute("SELECT position FROM set_aside WHERE query = ?", (number,)).fetchall()
         return frozenset(row[0] for row in rows)
 
-    def count(self, query: str) -> AsideCount:
+    def count(self, query: str) -> QuarantineCount:
         """Of one query. Raises UnknownError."""
         with self._reader.snapshot() as connection:
             number, _, _ = query_id(connection, query)
@@ -91,9 +91,9 @@ class SetAside:
                 " ORDER BY at DESC, position DESC LIMIT 1",
                 (number,),
             ).fetchone()
-        return AsideCount(entries, events, None if last is None else Aside(query, *last))
+        return QuarantineCount(entries, events, None if last is None else Quarantined(query, *last))
 
     def total(self) -> int:
-        """Entries that queries have set aside, each query's own."""
+        """Entries that queries have quarantined, each query's own."""
         row = self._reader.row("SELECT count(*) FROM set_aside")
         return 0 if row is None else int(row[0])

@@ -1,4 +1,4 @@
-"""What if a query were another one: the matches that a draft gains and loses over the same events."""
+"""Comparison of two queries over the same events: the matches that a draft gains and loses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from oxiseq.sources.unread import warn_unread
 
 
 @dataclass(frozen=True, slots=True)
-class WhatIf:
+class Comparison:
     """Rows by which two queries differ: those that only the draft has, those that only the other has, in order of
     time; `kept` is how many both have. Compared are `columns`: `at` and the variables that both answer.
     `notes`: events that either leaves out."""
@@ -51,7 +51,9 @@ class WhatIf:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def difference(draft: QueryText, against: QueryText, streams: Mapping[str, Any], kb: Kb, options: Options) -> WhatIf:
+def difference(
+    draft: QueryText, against: QueryText, streams: Mapping[str, Any], kb: Kb, options: Options
+) -> Comparison:
     """Two queries over the same whole streams (no iterators: they are read twice). A stream that neither reads is left
     out, with a warning. Raises QueryError, EventError, KbError; OxiseqError where the answers have nothing in common.
     """
@@ -72,7 +74,7 @@ def compared(
     options: Options,
     draft_options: Options | None = None,
     bounds: Bounds = FREE,
-) -> WhatIf:
+) -> Comparison:
     """The same of checked queries; a stream that only one of them reads is given to that one. `draft_options`: those of
     the draft, where they are others. Raises LimitError beyond what `bounds` allows."""
     store = kb if kb is None or isinstance(kb, Asked) else kb_store(kb)
@@ -83,7 +85,7 @@ def compared(
         raise OxiseqError(f"the answers have no variable in common: {', '.join(mine)} and {', '.join(theirs)}")
     gained, lost = surplus(new, old, columns), surplus(old, new, columns)
     notes = (*(f"the draft: {line}" for line in left.lines), *(f"the other: {line}" for line in other_left.lines))
-    return WhatIf(columns, gained, lost, len(new) - len(gained), notes)
+    return Comparison(columns, gained, lost, len(new) - len(gained), notes)
 
 
 def _rows(
