@@ -23,7 +23,8 @@
     standing.py   a thousand queries over the store, from an update to a subscriber: `python -m benchmarks.standing`
     upstream.py   in front of Oxigraph's server with a million triples: `python -m benchmarks.upstream`
     batches.py    CEQL over tables in batches of few rows; partitions.py, PARTITION BY; filters.py, string functions;
-                  texts.py, events as Turtle and JSON-LD; start.py, a new process: `python -m benchmarks.batches`...
+                  texts.py, events as Turtle and JSON-LD; start.py, a new process; compiling.py, kernels made here;
+                  shipped.py, kernels that come compiled beside these: `python -m benchmarks.batches`...
     spectra/      graph patterns over windows, incrementally and by evaluating them again
     soak/         one query over a hundred million events, counted a second time
 

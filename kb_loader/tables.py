@@ -18,6 +18,7 @@ from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -40,18 +41,28 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 """What may hold a brace that is none, or is one."""
-_WORD = re.compile(
-    r"<[^<>\"{}|^`\\\s]*>"
-    r"|\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*"
-    rf"|[?$]([{NAME_CHARS}]+)|\b(AS|VALUES)\b(?!:)|([(){{}}])|[^\s?$(){{}}<\"'#]+",
-    re.DOTALL | re.IGNORECASE,
-)
-"""Variables, what binds them, brackets; strings and the like as wholes."""
-_NO_VARIABLE = re.compile(
-    "[^0-9A-Z_a-z\\u00b7\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u02ff\\u0300-\\u037d\\u037f-\\u1fff\\u200c-\\u200d\\u203f-\\u2040"
-    "\\u2070-\\u218f\\u2c00-\\u2fef\\u3001-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\ufffd\\U00010000-\\U000effff]"
-)
-"""What SPARQL's VARNAME cannot hold."""
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """Variables, what binds them, brackets; strings and the like as wholes."""
+    return re.compile(
+        r"<[^<>\"{}|^`\\\s]*>"
+        r"|\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*"
+        rf"|[?$]([{NAME_CHARS}]+)|\b(AS|VALUES)\b(?!:)|([(){{}}])|[^\s?$(){{}}<\"'#]+",
+        re.DOTALL | re.IGNORECASE,
+    )
+
+
+@cache
+def _no_variable() -> re.Pattern[str]:
+    """What SPARQL's VARNAME cannot hold."""
+    return re.compile(
+        "[^0-9A-Z_a-z\\u00b7\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u02ff\\u0300-\\u037d\\u037f-\\u1fff\\u200c-\\u200d\\u203f-\\u2040"
+        "\\u2070-\\u218f\\u2c00-\\u2fef\\u3001-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\ufffd\\U00010000-\\U000effff]"
+    )
+
+
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _CAST = re.compile(r"\bBIND\s*\(\s*(?:(\w*):(\w+)|<([^<>\s]+)>)\s*\(\s*[?$](\w+)\s*\)\s*AS\s*[?$](\w+)", re.IGNORECASE)
 """A variable that is a cast of another."""
@@ -182,7 +193,7 @@ def _needs(text: str) -> tuple[str, ...]:
     used: dict[str, None] = {}
     bound: set[str] = set()
     before, naming = "", False
-    for word in _WORD.finditer(text):
+    for word in _word().finditer(text):
         variable, keyword, bracket = word.groups()
         if variable is not None:
             (bound.add if naming or before == "AS" else used.setdefault)(variable)
@@ -239,7 +250,7 @@ def _mapped(source: Source, content: IO[bytes], mapping: Mapping, tell: Callable
 
 
 def variable_name(name: str) -> str:
-    return _NO_VARIABLE.sub("_", name)
+    return _no_variable().sub("_", name)
 
 
 def _cell(value: object) -> str:

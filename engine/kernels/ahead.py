@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from oxiseq.engine.kernels.compiling.as_python import AS_PYTHON
+from oxiseq.engine.kernels.compiling.later import ready
 from oxiseq.engine.kernels.signatures import kernel_of, signature_of
 
 
 def is_compiled(kernel: Any) -> bool:
     """Whether a kernel has come compiled, or is on disk; as Python it need not be."""
-    return AS_PYTHON or bool(kernel._cache.has(signature_of(kernel), kernel.targetctx))
+    return AS_PYTHON or bool(ready(kernel)._cache.has(signature_of(kernel), kernel.targetctx))
 
 
 def compile_all(names: Iterable[str], tell: Callable[[str], object] = lambda name: None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
@@ -16,17 +17,22 @@ from oxiseq.grammar.finding_tools import listing
 from oxiseq.grammar.name_chars import LETTERS, NAME_CHARS
 from oxiseq.grammar.slips.slip import IRI, LONG_STRING, STRING, Rule, Slip, explain_slip
 
-_FOUND = re.compile(
-    rf"""(?P<iri>{IRI})
-      | (?P<string>{LONG_STRING}|{STRING})
-      | (?P<variable>[?$][{NAME_CHARS}]+)
-      | (?P<name>[^\W\d][{NAME_CHARS}\-]*:[{NAME_CHARS}\-.]*[{NAME_CHARS}\-]|[^\W\d][{NAME_CHARS}\-]*:
-                |:[{LETTERS}][{NAME_CHARS}\-]*)
-      | (?P<number>[+-]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][+-]?\d+)?)
-      | (?P<word>@?[{LETTERS}][{NAME_CHARS}]*)
-      | (?P<mark>->|=>|==|<>|<=|>=|!=|&&|\|\||\^\^|.)""",
-    re.VERBOSE | re.DOTALL,
-)
+
+@cache
+def _found() -> re.Pattern[str]:
+    """What stands at a place. It is made when the first error is explained: that takes 20 ms."""
+    return re.compile(
+        rf"""(?P<iri>{IRI})
+          | (?P<string>{LONG_STRING}|{STRING})
+          | (?P<variable>[?$][{NAME_CHARS}]+)
+          | (?P<name>[^\W\d][{NAME_CHARS}\-]*:[{NAME_CHARS}\-.]*[{NAME_CHARS}\-]|[^\W\d][{NAME_CHARS}\-]*:
+                    |:[{LETTERS}][{NAME_CHARS}\-]*)
+          | (?P<number>[+-]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][+-]?\d+)?)
+          | (?P<word>@?[{LETTERS}][{NAME_CHARS}]*)
+          | (?P<mark>->|=>|==|<>|<=|>=|!=|&&|\|\||\^\^|.)""",
+        re.VERBOSE | re.DOTALL,
+    )
+
 
 _OPERAND = {"VAR", "FNAME", "STRING", "BANG"}
 _EXPRESSION_STARTS = frozenset(
@@ -118,7 +124,7 @@ def explain(unexpected: UnexpectedInput, text: str, rules: Sequence[Rule], comme
     if ended or at < 0:
         at = len(text.rstrip())
     accepts = _accepted(unexpected)
-    match = _FOUND.match(text, at) if at < len(text.rstrip()) else None
+    match = _found().match(text, at) if at < len(text.rstrip()) else None
     found = match.group() if match else ""
     kind = (match.lastgroup or "") if match else "end"
     before = comment.sub(lambda m: m.group(1) or " " * len(m.group()), text[:at])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from oxiseq.grammar.name_chars import NAME_CHARS
 from oxiseq.grammar.records import dataclass
@@ -19,17 +20,24 @@ _HIDING = r"""
               | '(?:[^'\\\r\n]|\\.)*+' | "(?:[^"\\\r\n]|\\.)*+")
 """
 """What braces may be within."""
-_TOKEN = re.compile(
-    rf"""
-    (?P<blank>\s+)
-  | {_HIDING}
-  | (?P<variable>[?$][{NAME_CHARS}]+)
-  | (?P<name>[^\W\d_][{NAME_CHARS}.\-]*)?:(?:[{NAME_CHARS}:.\-]|%[0-9A-Fa-f]{{2}}|\\.)*
-  | (?P<word>@?[^\W\d_][{NAME_CHARS}]*)
-  | (?P<mark><<\(|\)>>|<<|>>|[{{}}()\[\]!]|.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    """Any token. It is made when the first text is read: that takes 10 ms."""
+    return re.compile(
+        rf"""
+        (?P<blank>\s+)
+      | {_HIDING}
+      | (?P<variable>[?$][{NAME_CHARS}]+)
+      | (?P<name>[^\W\d_][{NAME_CHARS}.\-]*)?:(?:[{NAME_CHARS}:.\-]|%[0-9A-Fa-f]{{2}}|\\.)*
+      | (?P<word>@?[^\W\d_][{NAME_CHARS}]*)
+      | (?P<mark><<\(|\)>>|<<|>>|[{{}}()\[\]!]|.)
+        """,
+        re.VERBOSE | re.DOTALL,
+    )
+
+
 _BRACE = re.compile(rf"[{{}}] | \\. | {_HIDING}", re.VERBOSE | re.DOTALL)
 _OPENING = frozenset(["{", "(", "[", "<<", "<<(", "{|"])
 _CLOSING = frozenset(["}", ")", "]", ">>", ")>>"])
@@ -52,7 +60,7 @@ class Token:
 
 def tokens(text: str) -> Iterator[Token]:
     """All tokens in order; text that is no SPARQL yields single characters."""
-    for found in _TOKEN.finditer(text):
+    for found in _token().finditer(text):
         kind = found.lastgroup or "name"
         if kind not in ("blank", "comment"):
             yield Token(kind, found[0], found.start(), found.end())
@@ -62,7 +70,7 @@ def outline(text: str) -> Iterator[Token]:
     """The tokens outside of braces; what is in a pair of braces is one, of kind block, with them. One that is not
     closed goes to the end."""
     at = 0
-    while (found := _TOKEN.match(text, at)) is not None:
+    while (found := _token().match(text, at)) is not None:
         kind, at = found.lastgroup or "name", found.end()
         if found[0] == "{":
             kind, at = "block", _closed(text, found.start())

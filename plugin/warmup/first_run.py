@@ -160,8 +160,10 @@ def of_sources() -> str:
     """A digest of the engine's modules, whose kernels name constants and dtypes of any of them."""
     digest = sha256()
     for folder in _SOURCES:
-        for file in sorted(folder.rglob("*.py")):
-            digest.update(file.read_bytes())
+        found = [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names]
+        for path in sorted((each for each in found if each.endswith(".py")), key=lambda each: each.split(os.sep)):
+            with open(path, "rb") as file:
+                digest.update(file.read())
     return digest.hexdigest()
 
 

@@ -21,6 +21,7 @@ from oxiseq.warmup.first_run import of_sources
 
 def make(folder: Path) -> Path:
     """Make the archive for this Python, Numba, system and kind of processor in a folder; its file."""
+    sources = of_sources()  # before: what is edited meanwhile is not what was compiled
     with TemporaryDirectory() as cache:
         os.environ |= {  # of the processes that compile: Numba reads it once, when it is imported
             "NUMBA_CPU_NAME": archive.processor(),
@@ -31,7 +32,7 @@ def make(folder: Path) -> Path:
         with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as processes:
             made = {key: (fingerprint, data) for key, fingerprint, data in processes.map(_compiled, names())}
     path = folder / archive.file_name()
-    archive.write(path, of_sources(), made)
+    archive.write(path, sources, made)
     return path
 
 

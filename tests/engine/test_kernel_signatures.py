@@ -13,10 +13,16 @@ import pytest
 from numba.core.registry import CPUDispatcher
 
 from oxiseq.engine import kernels
-from oxiseq.engine.kernels.compiling.fingerprint import KernelCache, _named, _python_of
+from oxiseq.engine.kernels.compiling.fingerprint import KernelCache, _named, _parts, _python_of
+from oxiseq.engine.kernels.compiling.later import LaterKernel
 from oxiseq.engine.kernels.signatures import kernel_of, names
 
 LAYOUTS = Path(__file__).with_name("kernel_layouts.py")
+
+
+def is_kernel(value: object) -> bool:
+    """Whether Python calls it."""
+    return isinstance(value, LaterKernel) or isinstance(vars(value).get("_cache"), KernelCache)
 
 
 def all_kernels() -> dict[str, CPUDispatcher]:
@@ -24,7 +30,7 @@ def all_kernels() -> dict[str, CPUDispatcher]:
     found = {}
     for module in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}."):
         for value in vars(importlib.import_module(module.name)).values():
-            if isinstance(value, CPUDispatcher) and isinstance(vars(value).get("_cache"), KernelCache):
+            if isinstance(value, CPUDispatcher) and is_kernel(value):
                 found[f"{value.py_func.__module__}.{value.py_func.__name__}"] = value
     return found
 
@@ -47,10 +53,16 @@ def test_no_kernel_calls_another_one_by_name() -> None:
             return []
         seen.add(id(function))
         inner = [each for part in _named(function) for each in called(part, seen)]
-        return inner + [function.__name__ for _ in [0] if isinstance(vars(value).get("_cache"), KernelCache)]
+        return inner + [function.__name__ for _ in [0] if is_kernel(value)]
 
     for name, kernel in all_kernels().items():
         assert called(kernel, set()) == [kernel.py_func.__name__], name
+
+
+def test_no_fingerprint_says_where_the_package_is() -> None:
+    """What comes compiled was compiled elsewhere."""
+    for name, kernel in all_kernels().items():
+        assert [part for part in _parts(kernel.py_func, set()) if "<module" in part] == [], name
 
 
 @pytest.mark.slow

@@ -3,14 +3,16 @@ them."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from numba import njit
+from numba.core.registry import CPUDispatcher
 
 from oxiseq.engine.kernels.compiling import options
-from oxiseq.engine.kernels.compiling.later import Later
-from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.compiling.later import Later, LaterKernel
+from oxiseq.engine.kernels.compiling.options import inner, kernel
 
 pytestmark = pytest.mark.skipif(options.PLAIN, reason="with another Numba they are as it makes them")
 
@@ -23,9 +25,9 @@ def twice(number: int) -> int:
 def test_it_is_ready_when_a_kernel_that_calls_it_is_compiled() -> None:
     part: Any = inner(twice)
     assert isinstance(part, Later) and "_later" in vars(part)
-    kernel = options._compiled(lambda number: part(number) + 1, _nrt=False, **options._WHOLE)
+    calls = njit(**options._COMMON, **options._WHOLE, _nrt=False)(lambda number: part(number) + 1)
     assert "_later" in vars(part)
-    assert kernel(4) == 9
+    assert calls(4) == 9
     assert "_later" not in vars(part)
     assert len(part.signatures) == 1
 
@@ -43,3 +45,18 @@ def test_all_that_njit_gives_is_there() -> None:
 def test_python_does_not_call_it() -> None:
     with pytest.raises(TypeError, match=r"in_python\(twice\)"):
         inner(twice)(3)
+
+
+def test_a_kernel_is_numbas_own_from_its_first_call_on() -> None:
+    made: Any = kernel(twice)
+    assert isinstance(made, LaterKernel)
+    assert made(2) == 4
+    assert type(made) is CPUDispatcher
+
+
+def test_threads_make_it_once() -> None:
+    for _ in range(20):
+        made: Any = kernel(twice)
+        with ThreadPoolExecutor(8) as threads:
+            assert list(threads.map(made, range(8))) == [2 * number for number in range(8)]
+        assert len(made.signatures) == 1

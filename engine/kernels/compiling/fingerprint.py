@@ -12,7 +12,7 @@ import hashlib
 import pickle
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -197,12 +197,19 @@ def _named(function: FunctionType) -> Iterator[Any]:
     annotated = (name for each in function.__annotations__.values() for name in _NAME.findall(str(each)))
     names |= dict.fromkeys(annotated)
     for name in names:
-        value = function.__globals__.get(name)
-        if isinstance(value, ModuleType):
-            if _library(value.__name__) not in _LIBRARIES:
-                yield from (vars(value)[each] for each in names if each in vars(value))
-        elif name in function.__globals__:
-            yield value
+        if name in function.__globals__:
+            yield from _reached(function.__globals__[name], names, ())
+
+
+def _reached(value: Any, names: Iterable[str], through: tuple[ModuleType, ...]) -> Iterator[Any]:
+    """A value that is named, or those that may be read from it where it is a module: it stands elsewhere in each
+    installation."""
+    if not isinstance(value, ModuleType):
+        yield value
+    elif value not in through and _library(value.__name__) not in _LIBRARIES:
+        for name in names:
+            if name in vars(value):
+                yield from _reached(vars(value)[name], names, (*through, value))
 
 
 def _names(code: CodeType) -> Iterator[str]:

@@ -18,7 +18,7 @@ from numba import njit, types
 
 from oxiseq.engine.kernels.compiling.as_python import AS_PYTHON, part, runnable
 from oxiseq.engine.kernels.compiling.fingerprint import KernelCache
-from oxiseq.engine.kernels.compiling.later import Later
+from oxiseq.engine.kernels.compiling.later import Later, LaterKernel
 
 KNOWN: Final = ("0.68.",)
 """How the versions of Numba begin that parts.py was tried with."""
@@ -84,13 +84,12 @@ def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> 
 def _cached(function: Callable[..., Any], **options: Any) -> Any:
     if AS_PYTHON:
         return runnable(function)
-    made = _compiled(function, cache=True, _nrt=True, **_WHOLE, **options)
+    options |= {**_COMMON, **_WHOLE, "_nrt": True}
+    if not PLAIN:
+        return _widened(LaterKernel(function, KernelCache, **options))
+    made = njit(cache=True, **options)(function)
     made._cache = KernelCache(function)
-    return made
-
-
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    return _widened(njit(**_COMMON, **options)(function))
+    return _widened(made)
 
 
 def _part(function: Callable[..., Any], **options: Any) -> Any:
