@@ -111,7 +111,9 @@ def _seq_operator(s: Slip) -> Said | None:
         return Said(hint, f"nothing follows the `{before[-1]}`", (len(before) - 1, len(before)))
     if s.word in _SEQ_WORDS:
         written = "FOLLOWED BY" if s.word == "FOLLOWED" else s.found
-        return Said(f"in SEQ write {_SEQ_WORDS[s.word]} for {written}")
+        operator = _SEQ_WORDS[s.word]
+        told = f"in SEQ write {operator} for {written}"
+        return Said(f"{told}, if both are at one instant; else A; B" if operator == "&" else told)
     if s.word == "NOT" or s.last_word == "NOT":
         return Said("write the negation after the name: A!")
     if s.found in ("^", "["):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
@@ -13,7 +12,7 @@ from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.finding_tools import as_values
 from oxiseq.grammar.languages import STANDING, USUAL, media_types
 from oxiseq.grammar.records import dataclass
-from oxiseq.languages.graphs import missing_graphs
+from oxiseq.languages.lints import lints_of
 from oxiseq.languages.registry import language_for
 from oxiseq.live.api.in_address import in_address, parameters_of
 from oxiseq.live.api.problems import as_problem, findings, query_problem
@@ -212,15 +211,15 @@ def _registered(call: Call, given: _Given, name: str, *, replace: bool) -> Query
 
 def _lints(call: Call, given: _Given) -> list[dict[str, Any]]:
     """Of a query that has been registered: what the checks find, and graphs that the knowledge base does not have."""
-    found = findings(given.text, given.language)
     if given.language == STANDING:
-        return found
-    query, rules = known_text(given.text, given.language).algebra, given.options.get("rules", ())
-    if language_for(query).asks_kb:
-        with suppress(KbError):  # one elsewhere may be away by now
-            missing = missing_graphs(query, given.text, knowledge_of(call.service.kb_of_now), rules)
-            found += [as_values(lint, lint.text) for lint in missing]
-    return found
+        return findings(given.text, given.language)
+    text, rules = known_text(given.text, given.language), given.options.get("rules", ())
+    kb = knowledge_of(call.service.kb_of_now) if language_for(text.algebra).asks_kb else None
+    try:
+        found = lints_of(text, kb, rules)
+    except KbError:  # one elsewhere may be away by now
+        found = lints_of(text, None)
+    return [as_values(lint, lint.text) for lint in found]
 
 
 def _given(call: Call) -> _Given:
