@@ -21,6 +21,11 @@ else:
 _LARGEST: Final = 16 << 20
 
 
+def _refused(error: Exception) -> Exception:
+    """A redirect is an error: it may lead to any host."""
+    return error
+
+
 class WebSocket:
     """ws:// or wss://; `topic` is sent as the first message, where there is one: to subscribe."""
 
@@ -29,11 +34,14 @@ class WebSocket:
         with ExitStack() as opened:
             try:
                 connecting = client.connect(settings.url, open_timeout=10, max_size=_LARGEST, max_queue=16)
+                connecting.process_redirect = _refused
                 self._connection = opened.enter_context(connecting)
                 if settings.topic:
                     self._connection.send(settings.topic)
             except exceptions.WebSocketException as error:
                 told = str(error).replace(settings.url, settings.shown)  # it may have a password
+                if isinstance(error, exceptions.InvalidStatus) and error.response.status_code in range(300, 400):
+                    told += ": redirects are not followed, give the address that it leads to"
                 raise BridgeError(told if settings.shown in told else f"{settings.shown}: {told}") from None
             self._opened = opened.pop_all()
 

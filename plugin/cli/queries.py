@@ -164,7 +164,7 @@ def delete_sink_command(server: Wire, name: str, sink: str) -> None:
 def _settings(file: IO[bytes]) -> dict[str, Any]:
     """JSON, or else TOML. Raises UsageError."""
     try:
-        text = file.read().decode("utf-8")
+        text = file.read().decode("utf-8-sig")
         found = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # of TOML and UTF-8, too
         raise click.UsageError(f"{file.name}: neither JSON nor TOML: {error}") from None

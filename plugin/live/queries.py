@@ -196,7 +196,7 @@ class Queries:
         if name in known and not replace:
             raise ConflictError(f"there is a query {name!r} already")
         if name not in known and len(known) >= self._settings.queries:
-            raise BoundError(f"there are {self._settings.queries} queries, the limit")
+            raise BoundError(f"there are {self._settings.queries} queries, the limit (--max-queries of `oxiseq serve`)")
         self._refuse_own_results(draft)
         for iri in dict.fromkeys((*draft.shape.reads, *filter(None, [draft.shape.feeds]))):
             self._streams.create(iri)

@@ -76,7 +76,8 @@ def _live(call: Call, name: str, since: int | None) -> Response:
 
 def _since(call: Call) -> int | None:
     last_seen = call.request.header("last-event-id")
-    return natural(last_seen, "Last-Event-ID") if last_seen else call.number("since")
+    given = natural(last_seen, "Last-Event-ID") if last_seen else call.number("since")
+    return given or None  # no answer has the id 0: it is where a client begins
 
 
 def _page(call: Call, name: str, since: int | None) -> Response:

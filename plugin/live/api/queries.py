@@ -16,7 +16,7 @@ from oxiseq.languages.lints import lints_of
 from oxiseq.languages.registry import language_for
 from oxiseq.live.api.in_address import in_address, parameters_of
 from oxiseq.live.api.problems import as_problem, findings, query_problem
-from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response, unsupported
+from oxiseq.live.api.table import JSON, PAGED, Answer, Call, Need, Parameter, Route, json_response, listed, unsupported
 from oxiseq.live.options import DOORS, options_of
 from oxiseq.live.queries import QueryStatus, random_name
 from oxiseq.live.remote import RemoteKnowledge
@@ -65,7 +65,7 @@ def all_queries(call: Call) -> Response:
     """GET /queries."""
     may = call.request.rights.may
     seen = [status for status in call.service.queries.all() if may("read", "query", status.record.name)]
-    return json_response({"queries": [query_value(status) for status in seen]})
+    return listed(call, "queries", seen, lambda status: status.record.name, query_value)
 
 
 def get(call: Call) -> Response:
@@ -230,6 +230,10 @@ def _given(call: Call) -> _Given:
         values = {**in_address(call, DOORS, ("name",)), "text": call.request.text(), "language": taken[media_type]}
     elif media_type == JSON:
         values = call.json()
+        for name, value in in_address(call, DOORS, ("name",)).items():
+            if values.setdefault(name, value) != value:
+                told = f"{value!r} in the address, {values[name]!r} in the body"
+                raise Problem(400, f"two values of {name}", told[:300])
     else:
         raise unsupported(call.request, (*taken, JSON))
     if unknown := set(values) - set(_KNOWN):
@@ -258,6 +262,7 @@ ROUTES: Final = (
         "listQueries",
         "All continuous queries.",
         Need("read", "query", "list"),
+        PAGED,
         answers={200: Answer("The queries.", schema="Queries")},
     ),
     Route(
