@@ -106,7 +106,6 @@ def test_a_mapping_with_null_says_what_to_do() -> None:
 
 def test_contexts_that_name_further_ones() -> None:
     base = "https://example.org/"
-    inner = {"@id": "x:t", "@context": "d.jsonld"}
     there = {
         f"{base}a/c.jsonld": {
             "@context": ["d.jsonld", {"@import": "/e.jsonld", "t": {"@id": "x:t", "@context": "d.jsonld"}}]
