@@ -168,9 +168,7 @@ class FollowedFile:
             return True
         try:
             if not stat.S_ISREG(self._path.stat().st_mode):
-                raise BridgeError(
-                    f"{self._path} is no plain file; for a pipe give - and redirect: ... - < {self._path}"
-                )
+                raise BridgeError(f"{self._path} is no plain file: give - for a pipe, and redirect it: < {self._path}")
             file = self._path.open("rb")
         except FileNotFoundError:
             self._begin = True  # what appears is new
