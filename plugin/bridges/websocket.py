@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from oxiseq.bridges.settings import BridgeError, BridgeSettings
 from oxiseq.bridges.source import Message
 from oxiseq.engine.extras import needed
+from oxiseq.options.unredirected import unredirected
 
 if TYPE_CHECKING:
     from websockets import exceptions
@@ -21,11 +22,6 @@ else:
 _LARGEST: Final = 16 << 20
 
 
-def _refused(error: Exception) -> Exception:
-    """A redirect is an error: it may lead to any host."""
-    return error
-
-
 class WebSocket:
     """ws:// or wss://; `topic` is sent as the first message, where there is one: to subscribe."""
 
@@ -33,15 +29,18 @@ class WebSocket:
         self._run, self._count = os.urandom(8).hex(), 0
         with ExitStack() as opened:
             try:
-                connecting = client.connect(settings.url, open_timeout=10, max_size=_LARGEST, max_queue=16)
-                connecting.process_redirect = _refused
+                connecting = client.connect(
+                    settings.url,
+                    open_timeout=10,
+                    max_size=_LARGEST,
+                    max_queue=16,
+                    create_connection=unredirected(),
+                )
                 self._connection = opened.enter_context(connecting)
                 if settings.topic:
                     self._connection.send(settings.topic)
             except exceptions.WebSocketException as error:
                 told = str(error).replace(settings.url, settings.shown)  # it may have a password
-                if isinstance(error, exceptions.InvalidStatus) and error.response.status_code in range(300, 400):
-                    told += ": redirects are not followed, give the address that it leads to"
                 raise BridgeError(told if settings.shown in told else f"{settings.shown}: {told}") from None
             self._opened = opened.pop_all()
 
