@@ -119,6 +119,14 @@ def explanation(call: Call) -> Response:
     )
 
 
+def late_events(call: Call) -> Response:
+    """GET /queries/{query}/late-events."""
+    since = call.number("since") or 0
+    found = call.service.queries.late(call.parts["query"], since)
+    told = [{"stream": each.stream, "time": to_text(each.time), "graph": each.graph} for each in found]
+    return json_response({"late_events": told, "last": found[-1].number if found else since})
+
+
 @lru_cache(64)
 def _explained(text: str, language: str, rules: tuple[str, ...]) -> dict[str, Any]:
     """What `oxiseq explain` says, without a knowledge base: a page calls it again and again."""
@@ -330,6 +338,17 @@ ROUTES: Final = (
         Need("read", "query"),
         (NAME,),
         answers={200: Answer("The explanation.", schema="Explained")},
+    ),
+    Route(
+        "GET",
+        "/queries/{query}/late-events",
+        late_events,
+        "listLateEvents",
+        "The newest events that came behind the watermark of their stream, so that no match has them: at most 1,000, "
+        "since the server began. `last`: the number of the last one, for ?since=.",
+        Need("read", "query"),
+        (NAME, Parameter("since", "Only those behind this number.", {"type": "integer", "minimum": 0})),
+        answers={200: Answer("The events, their graphs as N-Triples.", schema="LateEvents")},
     ),
     Route(
         "DELETE",
