@@ -338,7 +338,8 @@ class Queries:
             self.get(name)
             return []
         self._looked_at((query,))
-        return [each for each in tuple(query.late) if each.number > since]
+        behind = since if since <= query.late_count else 0  # numbers begin again with the server
+        return [each for each in tuple(query.late) if each.number > behind]
 
     def looked(self) -> dict[str, Seen]:
         """The counters of all that are at work, by name."""
