@@ -1,6 +1,6 @@
 """A first mapping for a table: each column a predicate, with the type that all of its texts have.
 
-In the flow: rows → **a mapping, to be read and corrected** → `oxiseq mapping suggest`, POST /mappings/suggest, the page.
+In the flow: rows → **a mapping, to be read and corrected** → `oxiseq mapping suggest`, POST /mappings/suggest.
 
 A stored mapping says by itself what its columns are: nothing is guessed when rows are pushed. So the types are written
 into it here, once, from whole columns. Texts with zeros before their digits (`007`) stay texts.

@@ -1,4 +1,4 @@
-"""`POST /mappings/try`: what a mapping makes of the first rows of a text; `POST /mappings/suggest`: one to begin with."""
+"""`POST /mappings/try`: what a mapping makes of the first rows of a text; `POST /mappings/suggest`: a first one."""
 
 from __future__ import annotations
 
