@@ -101,7 +101,7 @@ class Driver:
         faults = self.run.faults
         warn_of(faults)
         if self.late_note and self._options.late == "warn":
-            warn_caller(self.late_note, LateWarning)
+            warn_caller(f"{self.late_note}; lateness= allows disorder, and a list is sorted first", LateWarning)
         for note in self.run.notes:
             warn_caller(note, ColumnWarning)
         for note in self.unmet(len(block)):

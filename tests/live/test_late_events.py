@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,15 @@ def test_the_newest_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         stream.extend([(i, f"<http://e/x> <http://e/v> {i} .") for i in range(1_200)])
         assert [query.late_events()[i].time_us for i in (0,)] == [200]
         assert query.late == 1_200
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_a_list_that_is_pushed_out_of_order_is_told(served: bool, tmp_path: Path) -> None:
+    events = [(time, f"<http://e/x> <http://e/v> {value} .") for time, value in EVENTS]
+    with oxiseq.open(tmp_path / "folder") if served else oxiseq.open() as store:
+        store.register(QUERY, name="q")
+        with pytest.warns(oxiseq.LateWarning, match="2 of 4 events were late.*sort them by time first.*lateness="):
+            store.stream(S).extend(events)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            store.stream(S).extend([(40_000_000, events[0][1])])
