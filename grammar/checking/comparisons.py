@@ -2,7 +2,7 @@
 
 itself    a value is compared with itself
 kinds     `<` or `>` with a plain string, of a variable that is used as something else elsewhere in the query
-text      `<` or `>` with a plain string that looks like a number
+text      `<` or `>` with a plain string that looks like a number or a date
 
 A variable is used as a number where it is compared with one or calculated with; what two variables have in common by
 a comparison they are both taken to be.
@@ -52,6 +52,7 @@ _INTEGERS: Final = frozenset(
     ]
 )
 _NUMBER_TEXT: Final = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_DATE_TEXT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}.*)?")
 _NUMBERS: Final = _INTEGERS | {"decimal", "float", "double"}
 
 
@@ -113,6 +114,10 @@ def _kinds(e: Call, used: _Uses, mark: str) -> Iterator[Finding]:
                     f'{other} is a text: no number passes this, and texts are compared letter by letter ("9" > "10")'
                 )
                 yield lint_finding("text", message, e.span, hint)
+            elif mark and (date := _DATE_TEXT.fullmatch(other.value)) is not None:
+                kind = "dateTime" if date[1] else "date"
+                message = f"{other} is a text: no xsd:{kind} passes this"
+                yield lint_finding("text", message, e.span, f"where the values are dates write {other}^^xsd:{kind}")
 
 
 def looks_like_number(text: str) -> bool:

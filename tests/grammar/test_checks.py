@@ -138,6 +138,7 @@ TRAPS = {
         [],
     ),
     "a number in quotes": (query("A", 'A ON S { ?t :v ?a FILTER(?a > "60") }'), [("text", 5, 39)]),
+    "a date in quotes": (query("A", 'A ON S { ?t :v ?a FILTER(?a > "2026-01-01") }'), [("text", 5, 39)]),
     "a text in quotes": (query("A", 'A ON S { ?t :v ?a FILTER(?a > "60th" || ?a < "007") }'), []),
 }
 LINTS = {
