@@ -136,7 +136,9 @@ class Language(ABC, Generic[Q]):
         run, shape = self.planned(query, TermDictionary(), knowledge_of(kb), options)
         refuse_own_results(StreamUse.of("query", shape))
         names = self.names(query, run.plan)
-        watch = Watch(reads_of(self.own(query), names), shape.terms, partial(self._has_name, kb))
+        watch = Watch(
+            reads_of(self.own(query), names, getattr(run.plan, "rules", ())), shape.terms, partial(self._has_name, kb)
+        )
         return Driver(run, shape, names, self.opener(query, options), options, watch)
 
     def _has_name(self, kb: Kb, name: str) -> bool:

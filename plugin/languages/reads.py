@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from collections.abc import Sequence as Listing
 from typing import Final
 
 from pyoxigraph import Literal, NamedNode, Variable
@@ -35,13 +36,13 @@ _TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 _WEIGHED: Final = frozenset(["SUM", "AVG", "MIN", "MAX"])
 
 
-def reads_of(query: AnyQuery, streams: Mapping[str, str]) -> Reads:
-    """`streams`: its names of streams → IRI."""
+def reads_of(query: AnyQuery, streams: Mapping[str, str], rules: Listing[EpQuery] = ()) -> Reads:
+    """`streams`: its names of streams → IRI; `rules`: of EP-SPARQL, which derive names from others."""
     if isinstance(query, CeqlQuery):
         return _of_tuples(query)
     names = defaultdict[str, set[str]](set)
     types = defaultdict[str, set[str]](set)
-    for stream, pattern in _patterns(query, streams):
+    for stream, pattern in (*_patterns(query, streams), *((ANY, rule.where) for rule in rules)):
         for triple in parts(pattern, TriplePattern, (GraphPattern, WindowPattern)):
             if triple.predicate == _TYPE and isinstance(triple.object, NamedNode):
                 types[stream].add(triple.object.value)
@@ -49,7 +50,9 @@ def reads_of(query: AnyQuery, streams: Mapping[str, str]) -> Reads:
                 names[stream].add(triple.predicate.value)
         for path in parts(pattern, PathPattern, (GraphPattern, WindowPattern)):
             names[stream].update(each.value for each in parts(path.path, NamedNode, PathNegated))
-    made = {each.predicate for each in _made(query)}
+    derived = [triple for each in (query, *rules) for triple in _made(each)]
+    made = {each.predicate for each in derived}
+    made_types = {each.object for each in derived if each.predicate == _TYPE}
     compared = set(_compared(query))
     triples = parts(query, TriplePattern, GraphPattern)
     return Reads(
@@ -57,7 +60,10 @@ def reads_of(query: AnyQuery, streams: Mapping[str, str]) -> Reads:
             stream: frozenset(each) - {p.value for p in made if isinstance(p, NamedNode)}
             for stream, each in names.items()
         },
-        {stream: frozenset(each) for stream, each in types.items()},
+        {
+            stream: frozenset(each) - {t.value for t in made_types if isinstance(t, NamedNode)}
+            for stream, each in types.items()
+        },
         frozenset(t.predicate.value for t in triples if t.object in compared and isinstance(t.predicate, NamedNode)),
         any(_follows(each) for kind in (Sequence, Repeat, Following, TimedPattern) for each in parts(query, kind)),
         not isinstance(query, Query),

@@ -94,6 +94,14 @@ def test_a_name_of_the_knowledge_base_is_none_of_the_events() -> None:
     assert told(inside, events(), kb=f"<{E}x> <{E}owner> <{E}ann> <{E}g> .") == []
 
 
+def test_what_rules_derive_is_known_and_what_they_read_is_not() -> None:
+    text = f"PREFIX : <{E}> SELECT ?a FROM STREAM <{S}> WHERE {{ ?t :hot ?a }}"
+    rule = f"PREFIX : <{E}> CONSTRUCT {{ ?t :hot ?a }} FROM STREAM <{S}> WHERE {{ ?t :temp ?a FILTER(?a > 99) }}"
+    assert told(text, events(), "epsparql", rules=[rule]) == []
+    (note,) = told(text, events(), "epsparql", rules=[rule.replace(":temp", ":temprature")])
+    assert f"has the property <{E}temprature>: did you mean <{E}temp>?" in note
+
+
 def test_names_of_ceql() -> None:
     text = f"VOCAB <{E}> SELECT * FROM S WHERE T AS a; T AS b FILTER %s WITHIN 5 MINUTES"
     (note,) = told(text % "a[temperature > 3]", table(int), "ceql", stream_names={"S": S})
