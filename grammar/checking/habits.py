@@ -12,6 +12,7 @@ over-all      SELECT NEXT, LAST or MAX without PARTITION BY chooses among the ma
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from pyoxigraph import BlankNode, Variable
@@ -76,17 +77,20 @@ def _fresh(seen: Overview) -> Iterator[Finding]:
 
 
 def _same_values(seen: Overview) -> Iterator[Finding]:
+    alike = defaultdict[tuple[str, Group], list[str]](list)
     for place in seen.places:
-        gpm, own = seen.gpms.get(place.name), seen.variables(place.name)
-        for name in (*place.earlier, *sorted(place.beside)):
-            if gpm is not None and len(own) > 1 and gpm.pattern == seen.gpms[name].pattern:
-                yield lint_finding(
-                    "same-values",
-                    f"{place.name} matches only where {named(own)} have the values that they have in {name}",
-                    place.atom.span,
-                    "write the pattern again with new names for what may differ, also the subject of each event",
-                )
-                break
+        if (gpm := seen.gpms.get(place.name)) is None:
+            continue
+        own, others = seen.variables(place.name), alike[gpm.stream, gpm.pattern]
+        joined = next((name for name in others if name in place.earlier or name in place.beside), None)
+        others.append(place.name)
+        if joined is not None and len(own) > 1:
+            yield lint_finding(
+                "same-values",
+                f"{place.name} matches only where {named(own)} have the values that they have in {joined}",
+                place.atom.span,
+                "write the pattern again with new names for what may differ, also the subject of each event",
+            )
 
 
 def _in_a_row(seen: Overview) -> Iterator[Finding]:
