@@ -157,9 +157,10 @@ class Backgrounds:
         return next((each.trouble for each in self._all if each.dead or (each.vital and each.trouble)), "")
 
     def end(self, threads: Iterable[Background], seconds: float | None = None) -> None:
-        """Have some end: all are told, then each is waited for."""
+        """Have some end: all are told, then they are waited for, so long in all."""
         told = tuple(threads)
         for each in told:
             each.end()
+        until = None if seconds is None else time.monotonic() + seconds
         for each in told:
-            each.join(seconds)
+            each.join(None if until is None else max(0.0, until - time.monotonic()))

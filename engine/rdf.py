@@ -29,6 +29,7 @@ from oxiseq.engine.attended import is_attended, looking
 from oxiseq.engine.jsonld import FewContexts, check_contexts
 from oxiseq.engine.kernels.memory import nesting
 from oxiseq.engine.kernels.memory.nesting import json_depth, xml_depth
+from oxiseq.grammar.byte_order import unmarked
 
 Content: TypeAlias = bytes | str | IO[bytes] | None
 
@@ -131,7 +132,9 @@ def guarded(content: Content, format: RdfFormat) -> Any:
         return content
     if isinstance(content, str):
         content = _as_bytes(content)
-    if not isinstance(content, bytes):
+    if isinstance(content, bytes):
+        content = unmarked(content)
+    else:
         if format in JSON:
             content = _in_memory(content)
         if not isinstance(content, bytes):
@@ -163,7 +166,7 @@ def _in_memory(content: IO[bytes]) -> bytes | IO[bytes]:
     gathered = bytearray()
     while len(gathered) <= LARGEST and (piece := _as_bytes(content.read(LARGEST + 1 - len(gathered)))):
         gathered += piece
-    head = bytes(gathered)
+    head = unmarked(bytes(gathered))
     return head if len(head) <= LARGEST else cast(IO[bytes], _Large(head, content))
 
 
@@ -218,6 +221,7 @@ class Guarded:
     def __init__(self, file: IO[bytes] | None, format: RdfFormat | None) -> None:
         """`format`: None for answers to queries in JSON."""
         self._file = file
+        self._fresh = True
         self._looks = _looks_for(format) if format is not None else (_Depth(json_depth, MOST_JSON, "JSON").look,)
 
     def check(self, content: bytes) -> None:
@@ -229,6 +233,9 @@ class Guarded:
         """The next bytes."""
         assert self._file is not None
         piece = _as_bytes(self._file.read(size))
+        if self._fresh and piece:
+            self._fresh = False
+            piece = unmarked(piece) or _as_bytes(self._file.read(size))
         self.check(piece)
         return piece
 

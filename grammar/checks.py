@@ -34,7 +34,6 @@ def check(query: AnyQuery, text: str = "") -> tuple[Finding, ...]:
     >>> for finding in oxiseq.check(oxiseq.parse(text), text):
     ...     print(finding.severity, finding.line, finding.column, finding.message)
     error 1 8 no GPM of SEQ binds ?x
-    lint 1 45 without WITHIN a match may take for ever, and its partial match is kept as long
     """
     try:
         with uncollected():

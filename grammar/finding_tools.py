@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.errors import Finding, QueryError, span_at
 from oxiseq.grammar.name_chars import NAME_CHARS
+
+_BEGUN: Final = 2
+"""Names of more characters come close where one begins with the other: `temp`, `temperature`."""
 
 
 def error(code: str, message: str, span: Span, hint: str = "") -> Finding:
@@ -35,12 +38,18 @@ def at_pattern(pattern: str, span: Span, text: str) -> Span:
     return span if found is None else span_at(text, found.start(), found.end())
 
 
-def close_name(name: str, names: Iterable[str], otherwise: str) -> str:
-    """`did you mean X?` if a name comes close, also by case, else the other hint."""
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """The name that comes closest, also by case, or begins so; None where none comes close."""
     known = list(dict.fromkeys(names))
     folded = [n for n in known if n.casefold() == name.casefold()]
-    close = folded or get_close_matches(name, known, 1, 0.6)
-    return f"did you mean {close[0]}?" if close else otherwise
+    begun = [n for n in known if min(len(n), len(name)) > _BEGUN and (name.startswith(n) or n.startswith(name))]
+    return next(iter(folded or get_close_matches(name, known, 1, 0.6) or begun), None)
+
+
+def close_name(name: str, names: Iterable[str], otherwise: str) -> str:
+    """`did you mean X?` if a name comes close, else the other hint."""
+    close = closest(name, names)
+    return otherwise if close is None else f"did you mean {close}?"
 
 
 def variable_hint(variable: Variable, known: Iterable[Variable]) -> str:
@@ -59,6 +68,12 @@ def listing(names: Iterable[str], last: str = "and") -> str:
 def named(variables: Iterable[Variable]) -> str:
     """`?a, ?b and ?c`, sorted."""
     return listing(sorted(f"?{v.value}" for v in variables))
+
+
+def one_line(found: Mapping[str, Any]) -> str:
+    """Place, message and hint of a finding (its values) in one line, as warnings have them."""
+    told = ": ".join(filter(None, (found["message"], found["hint"])))
+    return f"line {found['line']}, column {found['column']}: {told}"
 
 
 def as_values(found: Finding | QueryError, text: str) -> dict[str, Any]:

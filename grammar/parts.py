@@ -11,11 +11,13 @@ from typing import Any, TypeVar, cast
 T = TypeVar("T")
 
 
-def parts(value: object, kind: type[T]) -> Iterator[T]:
-    """`value` and all in it that is of this kind, each before what is in it."""
+def parts(value: object, kind: type[T], without: type | tuple[type, ...] = ()) -> Iterator[T]:
+    """`value` and all in it that is of this kind, each before what is in it; nothing in what is of a kind `without`."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
+        if isinstance(each, without):
+            continue
         if isinstance(each, kind):
             yield each
         its: Any = type(each)

@@ -20,6 +20,7 @@ from pyoxigraph import RdfFormat
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.folders import is_hidden, lake_log, partitions
 from oxiseq.engine.zstd import ZstdError, open_zstd
+from oxiseq.grammar.byte_order import MARK
 from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.coded import CodedText, coded_size, is_coded
 from oxiseq.kb_loader.frames import Frame
@@ -39,7 +40,6 @@ TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson")
 LINE_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 BROKEN = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, ZstdError)
 """What reading raises of a file that is cut off or not what its ending says."""
-BOM = b"\xef\xbb\xbf"
 """The byte order mark that some programs begin UTF-8 with."""
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".gz": gzip.open,
@@ -113,8 +113,8 @@ class Source:
         raw = opened() if opened is not None else self.path.open("rb")
         content = self._unpacked(raw)
         try:
-            if content.peek(len(BOM)).startswith(BOM):  # type: ignore[attr-defined]  # all have it
-                content.read(len(BOM))
+            if content.peek(len(MARK)).startswith(MARK):  # type: ignore[attr-defined]  # all have it
+                content.read(len(MARK))
         except BROKEN:  # so that reading raises it
             raw.close()
             raw = opened() if opened is not None else self.path.open("rb")

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         OxiseqError,
         QueryError,
     )
-    from oxiseq.languages.graphs import MissingGraphWarning
+    from oxiseq.languages.lints import LintWarning, MissingGraphWarning
     from oxiseq.languages.reasons.report import Why
     from oxiseq.mappings.declared import StreamMapping
     from oxiseq.matches.match import Match, Positions
@@ -60,9 +60,10 @@ _HOMES = {
     "KbError": "engine.errors",
     "LateWarning": "sources.ignored",
     "LimitError": "engine.errors",
+    "LintWarning": "languages.lints",
     "Match": "matches.match",
     "Matches": "matches.matches",
-    "MissingGraphWarning": "languages.graphs",
+    "MissingGraphWarning": "languages.lints",
     "OxiseqError": "engine.errors",
     "Positions": "matches.match",
     "Snapshot": "api.standing",
@@ -103,6 +104,7 @@ __all__ = [
     "KbError",
     "LateWarning",
     "LimitError",
+    "LintWarning",
     "Match",
     "Matches",
     "MissingGraphWarning",

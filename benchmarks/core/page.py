@@ -29,9 +29,6 @@ GROWS: Final = 1.02
 """Memory of the last quarter over the second, at most."""
 MOST: Final = 200e6
 """Bytes resident, at most."""
-CORE: Final = {"S3": "0.6-0.9", "S6": "0.25-0.37", "S12": "0.2-0.3", "Q4": "0.35-0.6"}
-"""CORE's own engine (C++, one thread), millions of events per second: constants, measured earlier on another machine
-like this one. They are no part of the run, so nothing is divided by them."""
 _TITLES: Final = {
     "S": "Stock trades, S3 to S24",
     "H": "Smart homes, H3 to H24",
@@ -118,11 +115,11 @@ def _aims(found: Rates) -> Iterable[tuple[str, tuple[str, ...], float, float]]:
 
 def _table(rows: Sequence[Found]) -> list[str]:
     ways = [way for way in (TABLE, RDF, SPASEQ) if any(way in one.rates for one in rows)]
-    head = ["query", "matches", *(f"{way}, M events/s" for way in ways), "CORE's own, measured elsewhere, M events/s"]
+    head = ["query", "matches", *(f"{way}, M events/s" for way in ways)]
     lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
     for one in rows:
         rates = [_millions(one.rates[way]) if way in one.rates else "" for way in ways]
-        cells = [one.query.name, f"{one.matches:,}", *rates, CORE.get(one.query.name, "")]
+        cells = [one.query.name, f"{one.matches:,}", *rates]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -223,6 +220,5 @@ def explained() -> str:
         "for an event that completes some; a primed query has a last step that nothing fits. Input is loaded before; "
         "what is measured is the whole way from typed columns or coded triples to columns of matches: predicates, "
         "automaton, enumeration. One thread, CPU time. All ways' matches are equal, and those of a prefix are counted "
-        "again without the engine (benchmarks/core/count.py). SPAseq has the same window on the events' time. "
-        "The last column holds constants: what CORE's own C++ engine did earlier on another machine, not in this run."
+        "again without the engine (benchmarks/core/count.py). SPAseq has the same window on the events' time."
     )

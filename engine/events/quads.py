@@ -24,13 +24,13 @@ from oxiseq.engine.kernels.memory.scan import PADDING
 from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.turtle import valid_statements
+from oxiseq.grammar.byte_order import MARK
 
 QuadFormat: TypeAlias = Literal["nquads", "trig"]
 
 GENERATED_AT: Final = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
 BLOCK_BYTES: Final = 1 << 18
 _BLOCK_QUADS: Final = 4096
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 def read_quads(
@@ -126,7 +126,7 @@ def _line_blocks(source: ByteSource, report: ReadReport, on_error: OnError) -> I
 
 
 def _after_mark(text: bytearray) -> int:
-    return len(_BOM) if text.startswith(_BOM) else 0
+    return len(MARK) if text.startswith(MARK) else 0
 
 
 # --- TriG -------------------------------------------------------------------------------------------

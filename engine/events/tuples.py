@@ -10,6 +10,8 @@ type is text: a name of the query's vocabulary or an IRI; a null is an event of 
 from __future__ import annotations
 
 import gzip
+import mmap
+import re
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
@@ -33,11 +35,13 @@ from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.csv as csv
     import pyarrow.parquet as pq
 else:
     pa = needed("pyarrow")
     csv = needed("pyarrow.csv")
+    pc = needed("pyarrow.compute")
     pq = needed("pyarrow.parquet")
 
 BATCH_ROWS: Final = 1 << 16
@@ -61,6 +65,8 @@ class Naming:
 
 
 USUAL_NAMES: Final = Naming()
+_ZEROS: Final = re.compile(rb"[,\n\r\"][+-]?0[0-9]")
+"""What may begin a number with zeros before it: `007` is a name."""
 _NO_TIMES: Final = np.zeros(0, np.int64)
 
 
@@ -173,7 +179,7 @@ def open_rows(path: str | Path, naming: Naming = USUAL_NAMES, report: ReadReport
     report = ReadReport(str(path)) if report is None else report
     try:
         report.bytes_total = file.stat().st_size
-        for part, batch in _read_file(file):
+        for part, batch in _read_file(file, naming.time):
             for rows in _cut(iter([batch]), naming, str(path)):
                 report.events += len(rows)
                 naming = _settled(naming)
@@ -185,7 +191,7 @@ def open_rows(path: str | Path, naming: Naming = USUAL_NAMES, report: ReadReport
         raise EventError(str(path), None, f"not a readable table: {error}") from error
 
 
-def _read_file(file: Path) -> Iterator[tuple[float, pa.RecordBatch]]:
+def _read_file(file: Path, time: str) -> Iterator[tuple[float, pa.RecordBatch]]:
     """Record batches, each with the part of the file that has been read then."""
     ending = file.suffix.lower()
     if ending in _ARROW:
@@ -201,25 +207,51 @@ def _read_file(file: Path) -> Iterator[tuple[float, pa.RecordBatch]]:
                 done += batch.num_rows
                 yield done / rows, batch
     else:
-        batches = _read_csv(file).to_batches()
+        batches = _read_csv(file, time).to_batches()
         for i, batch in enumerate(batches):
             yield (i + 1) / len(batches), batch
 
 
-def _read_csv(file: Path) -> pa.Table:
-    """An empty field is a null, an empty text is in quotes; `NA` and the like are text."""
+def _read_csv(file: Path, time: str) -> pa.Table:
+    """An empty field is a null, an empty text is in quotes; `NA` and the like are text, and so is a column with `007`,
+    the one with the time excepted."""
+    content = _content(file)
+    table = _parsed(content, None)
+    if _ZEROS.search(content) is None:
+        return table
+    kinds = (pa.types.is_integer, pa.types.is_floating)
+    numbers = [f.name for f in table.schema if f.name != time and any(kind(f.type) for kind in kinds)]
+    texts = _parsed(content, numbers) if numbers else None
+    for name in numbers:
+        assert texts is not None
+        if pc.any(pc.match_substring_regex(texts[name], "^[+-]?0[0-9]")).as_py():
+            table = table.set_column(table.schema.get_field_index(name), name, texts[name].dictionary_encode())
+    return table
+
+
+def _content(file: Path) -> bytes | mmap.mmap:
+    """The unpacked bytes of a file."""
+    if file.suffix.lower() == ".gz":
+        return gzip.decompress(file.read_bytes())
+    if not file.is_file() or not file.stat().st_size:
+        return file.read_bytes()
+    with file.open("rb") as opened:
+        return mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _parsed(content: bytes | mmap.mmap, texts: list[str] | None) -> pa.Table:
+    """`texts`: only these columns, as they are written; None: all, with the types that they seem to have."""
     options = csv.ConvertOptions(
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
-        auto_dict_encode=True,
+        auto_dict_encode=texts is None,
         auto_dict_max_cardinality=1 << 16,
+        include_columns=texts or [],
+        column_types=dict.fromkeys(texts or [], pa.string()),
     )
     parsing = csv.ParseOptions(newlines_in_values=True)
-    if file.suffix.lower() == ".gz":
-        with gzip.open(file) as unzipped:
-            return csv.read_csv(unzipped, convert_options=options, parse_options=parsing)
-    return csv.read_csv(file, convert_options=options, parse_options=parsing)
+    return csv.read_csv(pa.BufferReader(pa.py_buffer(content)), convert_options=options, parse_options=parsing)
 
 
 def _is_frame(source: object) -> bool:

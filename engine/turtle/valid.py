@@ -31,6 +31,7 @@ from oxiseq.engine.turtle.scan import (
     restart,
     without_comments,
 )
+from oxiseq.grammar.byte_order import MARK
 
 _BLOCK: Final = 1 << 22
 """Bytes that are read at a time, at least."""
@@ -42,7 +43,6 @@ _FILL: Final = 16
 """Bytes of patience for each byte that has been dealt with."""
 _SHORT: Final = 1 << 9
 """Bytes of a unit that are read without a pause."""
-_BOM: Final = b"\xef\xbb\xbf"
 KEPT: Final = 8_000
 """Bytes of a bad statement's text that are kept."""
 
@@ -137,7 +137,7 @@ class _Reading:
         except Exception as error:  # whatever it is: it is raised behind what has been read
             self._broken, self._ended = error, True
         text = b"".join(parts)
-        self._text = text.removeprefix(_BOM) if self._fresh else text
+        self._text = text.removeprefix(MARK) if self._fresh else text
         self._fresh = False
 
     def _line_at(self, place: int) -> int:

@@ -9,6 +9,8 @@ group        an attribute by which complex events are not apart
 order        a key of ORDER BY that a complex event does not have
 graph        a condition on the knowledge base that does not use what is given to it
 join         a comparison of two events that is not decided at one of them (grammar/ceql_joins.py)
+over-all     SELECT NEXT, LAST or MAX without PARTITION BY chooses among the complex events of all keys
+itself, kinds, text    comparisons that can hardly be meant (checking/comparisons.py)
 """
 
 from __future__ import annotations
@@ -16,14 +18,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from pyoxigraph import Variable
+
+from oxiseq.grammar.algebra import Call
 from oxiseq.grammar.ceql_algebra import (
     CeqlQuery,
     EventType,
     Filtered,
+    Follows,
     Formula,
     Holds,
+    Iterated,
     Named,
     atomic,
+    holds_of,
+    joins_in,
     subformulas,
     variables,
 )
@@ -32,10 +41,11 @@ from oxiseq.grammar.checking.ceql_joins import check_joins
 from oxiseq.grammar.checking.ceql_order import check_order
 from oxiseq.grammar.checking.ceql_totals import check_totals
 from oxiseq.grammar.checking.common import check_consumption, check_limit, check_sample, check_window
+from oxiseq.grammar.checking.comparisons import check_comparisons
 from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_pattern, close_name, error, lint_finding
+from oxiseq.grammar.finding_tools import at_pattern, close_name, error, lint_finding, listing
 from oxiseq.grammar.functions import AGGREGATES
-from oxiseq.grammar.scope import expression_variables
+from oxiseq.grammar.scope import expression_variables, subexpressions
 
 
 def _names(query: CeqlQuery, text: str) -> Iterator[Finding]:
@@ -80,8 +90,14 @@ def _test(test: Holds, known: tuple[str, ...]) -> Iterator[Finding]:
         yield lint_finding("constant", "this condition uses no attribute", test.span, hint)
 
 
+def _compared(query: CeqlQuery, text: str) -> Iterator[Finding]:
+    tests = holds_of(query.formula)
+    return check_comparisons([e for test in tests for e in subexpressions(test.predicate)], mark="")
+
+
 def _clauses(query: CeqlQuery, text: str) -> Iterator[Finding]:
-    yield from check_window(query, query.formula.span)
+    if any(isinstance(f, Follows | Iterated) for f in _all(query.formula)):
+        yield from check_window(query, query.formula.span)
     if query.partition is not None:
         by = query.partition.by
         for v in dict.fromkeys(v for number, v in enumerate(by) if v in by[:number]):
@@ -89,9 +105,27 @@ def _clauses(query: CeqlQuery, text: str) -> Iterator[Finding]:
                 rf"\[\s*{re.escape(v.value)}\s*\](?!.*\[\s*{re.escape(v.value)}\s*\])", query.partition.span, text
             )
             yield error("partition", f"PARTITION BY names [{v.value}] twice", span)
+    elif query.selection is not None and (keys := [*dict.fromkeys(_equated(query.formula))]):
+        yield lint_finding(
+            "over-all",
+            f"SELECT {query.selection.strategy.value} chooses among the complex events of all values of "
+            f"{listing(keys)} at one end",
+            query.selection.span,
+            f"to choose for each value by itself write PARTITION BY {', '.join(f'[{key}]' for key in keys)}",
+        )
     yield from check_consumption(query)
     yield from check_limit(query.limit)
     yield from check_sample(query)
+
+
+def _equated(formula: Formula) -> Iterator[str]:
+    """The attributes that a FILTER asks to be equal in two events: `y[truck = x.truck]`."""
+    for test in holds_of(formula):
+        for call in subexpressions(test.predicate):
+            if isinstance(call, Call) and call.name == "=":
+                for one, other in (call.args, call.args[::-1]):
+                    if isinstance(one, Variable) and any(one == its for _, its, _ in joins_in(other)):
+                        yield one.value
 
 
 def _all(formula: Formula) -> Iterator[Formula]:
@@ -109,6 +143,7 @@ _CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (
     check_joins,
     check_totals,
     check_order,
+    _compared,
 )
 
 

@@ -2,6 +2,7 @@
 
 itself    a value is compared with itself
 kinds     `<` or `>` with a plain string, of a variable that is used as something else elsewhere in the query
+text      `<` or `>` with a plain string that looks like a number or a date
 
 A variable is used as a number where it is compared with one or calculated with; what two variables have in common by
 a comparison they are both taken to be.
@@ -9,6 +10,7 @@ a comparison they are both taken to be.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -20,8 +22,8 @@ from oxiseq.grammar.finding_tools import lint_finding
 from oxiseq.grammar.scope import plain_variables, subexpressions
 from oxiseq.grammar.terms import XSD
 
-_ORDER: Final = frozenset(["<", ">", "<=", ">="])
-_COMPARISONS: Final = _ORDER | {"=", "!="}
+ORDER: Final = frozenset(["<", ">", "<=", ">="])
+_COMPARISONS: Final = ORDER | {"=", "!="}
 _ARITHMETIC: Final = frozenset(["+", "-", "*", "/", "NEGATE", "PLUS"])
 _MADE_ANEW: Final = frozenset(["RAND", "UUID", "STRUUID", "BNODE"])
 """Functions that give another value at each call."""
@@ -49,28 +51,40 @@ _INTEGERS: Final = frozenset(
         "unsignedByte",
     ]
 )
+_NUMBER_TEXT: Final = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_DATE_TEXT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}.*)?")
 _NUMBERS: Final = _INTEGERS | {"decimal", "float", "double"}
 
 
-def check_comparisons(nodes: Iterable[Expression]) -> Iterator[Finding]:
-    """The lints of a query; `nodes` are all its expressions with their subexpressions."""
+AS_NUMBERS: Final = frozenset(name for name, kind in _ARGUMENTS.items() if kind == _NUMBER)
+"""Functions and operators whose arguments are numbers."""
+
+
+def is_number(e: object) -> bool:
+    """Whether it is a number, written or calculated."""
+    return isinstance(e, Call | Literal) and _kind(e) == _NUMBER
+
+
+def check_comparisons(nodes: Iterable[Expression], mark: str = "?") -> Iterator[Finding]:
+    """The lints of a query; `nodes` are all its expressions with their subexpressions, `mark` stands before the names
+    of its variables."""
     calls = [e for e in nodes if isinstance(e, Call | Aggregate)]
     used = _Uses()
     for e in calls:
         used.add(e)
     for e in calls:
         if isinstance(e, Call) and e.name in _COMPARISONS and len(e.args) == 2:
-            yield from _itself(e)
-            yield from _kinds(e, used)
+            yield from _itself(e, mark)
+            yield from _kinds(e, used, mark)
 
 
-def _itself(e: Call) -> Iterator[Finding]:
+def _itself(e: Call, mark: str) -> Iterator[Finding]:
     left, right = e.args
     if left != right or not plain_variables(left):
         return
     if any(isinstance(x, Call) and x.name in _MADE_ANEW for x in subexpressions(left)):
         return
-    what = f"?{left.value}" if isinstance(left, Variable) else "a value"
+    what = f"{mark}{left.value}" if isinstance(left, Variable) else "a value"
     if e.name in ("=", "<=", ">="):
         yield lint_finding(
             "itself",
@@ -87,23 +101,28 @@ def _itself(e: Call) -> Iterator[Finding]:
         )
 
 
-def _kinds(e: Call, used: _Uses) -> Iterator[Finding]:
+def _kinds(e: Call, used: _Uses, mark: str) -> Iterator[Finding]:
     for one, other in (e.args, e.args[::-1]):
-        if e.name in _ORDER and isinstance(one, Variable) and isinstance(other, Literal) and _kind(other) == _STRING:
-            kinds = sorted(used.of(one) - {_STRING})
+        if e.name in ORDER and isinstance(one, Variable) and isinstance(other, Literal) and _kind(other) == _STRING:
+            kinds, plain = sorted(used.of(one) - {_STRING}), looks_like_number(other.value)
+            hint = f"write {other.value} without quotes" if plain else ""
             if kinds:
-                plain = _is_number(other.value)
-                hint = f"write {other.value} without quotes" if plain else f"compare with {kinds[0]}"
-                message = f"?{one.value} is used as {kinds[0]} elsewhere, {other} is a string: this is never true"
-                yield lint_finding("kinds", message, e.span, hint)
+                message = f"{mark}{one.value} is used as {kinds[0]} elsewhere, {other} is a string: this is never true"
+                yield lint_finding("kinds", message, e.span, hint or f"compare with {kinds[0]}")
+            elif plain:
+                message = (
+                    f'{other} is a text: no number passes this, and texts are compared letter by letter ("9" > "10")'
+                )
+                yield lint_finding("text", message, e.span, hint)
+            elif mark and (date := _DATE_TEXT.fullmatch(other.value)) is not None:
+                kind = "dateTime" if date[1] else "date"
+                message = f"{other} is a text: no xsd:{kind} passes this"
+                yield lint_finding("text", message, e.span, f"where the values are dates write {other}^^xsd:{kind}")
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def looks_like_number(text: str) -> bool:
+    """Whether a text is written as a number: `7`, `-0.5`, `1e3`; `007` is not, for it may be a name."""
+    return _NUMBER_TEXT.fullmatch(text) is not None
 
 
 class _Uses:

@@ -98,7 +98,9 @@ def _contradictions(innermost: Bounded, seen: Overview) -> Iterator[Finding]:
 
 def may_wait_for_ever(sequence: SequenceElement) -> bool:
     """Whether something may be kept for ever that a window of the query would end: there are no bounds, or a gap has
-    none, or a negation comes first."""
+    none, or a negation comes first. One event alone, or several of one instant, wait for nothing."""
+    if not any(isinstance(e, Not | Repeat) or (isinstance(e, Sequence) and e.rest) for e in elements(sequence)):
+        return False
     if not any(isinstance(e, Bounded) for e in elements(sequence)):
         return True
     leading = next((e for e in elements(sequence) if isinstance(e, Atom)), None)

@@ -101,6 +101,11 @@ def _seq(s: Slip) -> Said | None:
     return None
 
 
+def _operator(operator: str, written: str) -> str:
+    told = f"in SEQ write {operator} for {written}"
+    return f"{told}, if both are at one instant; else A; B" if operator == "&" else told
+
+
 def _seq_operator(s: Slip) -> Said | None:
     """Inside SEQ, after an element."""
     if not {"OPERATOR", "AMPERSAND"} <= s.accepts:
@@ -111,7 +116,7 @@ def _seq_operator(s: Slip) -> Said | None:
         return Said(hint, f"nothing follows the `{before[-1]}`", (len(before) - 1, len(before)))
     if s.word in _SEQ_WORDS:
         written = "FOLLOWED BY" if s.word == "FOLLOWED" else s.found
-        return Said(f"in SEQ write {_SEQ_WORDS[s.word]} for {written}")
+        return Said(_operator(_SEQ_WORDS[s.word], written))
     if s.word == "NOT" or s.last_word == "NOT":
         return Said("write the negation after the name: A!")
     if s.found in ("^", "["):
@@ -145,7 +150,7 @@ def _seq_operand(s: Slip) -> Said | None:
         if s.found in (")", "") or s.word == "DEFINE":
             return Said(f"drop the {operator} or add a GPM", f"nothing follows the `{operator}`", (at, at + 1))
         if s.found == operator and operator in "&|":
-            return Said(f"in SEQ write {operator} for {operator}{operator}")
+            return Said(_operator(operator, operator * 2))
         if s.found and s.found in ",;:&|":
             return Said("write one operator between two GPMs")
     if s.found == "!":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from oxiseq.grammar.slips import sparql
 from oxiseq.grammar.slips.foreign import foreign
@@ -58,6 +59,26 @@ _KEYWORDS = [
     "UNDEF",
 ]
 _AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
+
+
+_CONTINUOUS: Final = (
+    (re.compile(r"\bSEQ\s*\(|\bDEFINE\s+GPM\b", re.IGNORECASE), "SPAseq", "spaseq"),
+    (re.compile(r"\A\s*VOCAB\b", re.IGNORECASE), "CEQL", "ceql"),
+    (re.compile(r"\bEVENT\s+ON\b|\bMATCH\s*\{", re.IGNORECASE), "RSEP-QL", "rsepql"),
+    (re.compile(r"\bREGISTER\b|\bFROM\s+(?:NAMED\s+WINDOW|STREAM)\b", re.IGNORECASE), "continuous SPARQL", "rspql"),
+)
+
+
+def _continuous(s: Slip) -> Said | None:
+    """A query over streams, which a store does not answer."""
+    for words, title, language in _CONTINUOUS:
+        if words.search(s.text) is not None:
+            return Said(
+                f"register it: POST /queries with Content-Type application/{language}-query, or store.register(...); "
+                "over files and tables: oxiseq.run(...)",
+                f"this is {title}, a query over streams, and SPARQL over the store is expected",
+            )
+    return None
 
 
 def _other_kind(s: Slip) -> Said | None:
@@ -121,6 +142,7 @@ STORE_RULES: tuple[Rule, ...] = (
     broken_iri,
     foreign,
     bare_iri,
+    _continuous,
     _other_kind,
     sparql.braces,
     _missing_close,

@@ -29,11 +29,12 @@ from pyspark.sql import functions as f
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.folders import LAKE_LOGS, lake_reason
+from oxiseq.grammar.byte_order import MARK
 from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.frames import Asked, Frame
 from oxiseq.kb_loader.job import Job
 from oxiseq.kb_loader.quarantine import texts
-from oxiseq.kb_loader.sources import BOM, LINE_FORMATS, Source, is_known, source_by_name
+from oxiseq.kb_loader.sources import LINE_FORMATS, Source, is_known, source_by_name
 from oxiseq.kb_loader.spark.cleaning import CLEAN, Cleaner
 from oxiseq.kb_loader.spark.pieces import Piece
 from oxiseq.kb_loader.tables import check_columns
@@ -264,7 +265,7 @@ def _texts(rows: Iterator[pa.RecordBatch], start: int) -> Iterator[bytes]:
     for batch in rows:
         lines = batch.column(0)
         text = b"\n".join(lines.to_pylist()) + b"\n"
-        yield text.removeprefix(BOM) if first else text
+        yield text.removeprefix(MARK) if first else text
         first = False
 
 

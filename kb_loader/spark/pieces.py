@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from oxiseq.grammar.byte_order import MARK
 from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.lines import BLOCK
-from oxiseq.kb_loader.sources import BOM, LINE_FORMATS, Partitions, Source
+from oxiseq.kb_loader.sources import LINE_FORMATS, Partitions, Source
 
 SIZE = 1 << 26
 """Bytes of a task, about: at most of a line file's, at least of small files together."""
@@ -59,8 +60,8 @@ def lines_of(piece: Piece) -> Iterator[bytes]:
         if piece.start:
             content.seek(piece.start - 1)
             content.readline()  # the end of a line that begins before
-        elif content.peek(len(BOM)).startswith(BOM):
-            content.seek(len(BOM))
+        elif content.peek(len(MARK)).startswith(MARK):
+            content.seek(len(MARK))
         while (at := content.tell()) < piece.end:
             block = content.read(min(BLOCK, piece.end - at))
             yield block if block.endswith(b"\n") else block + content.readline()

@@ -6,15 +6,14 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from oxiseq.engine.errors import ArgumentTypeError
-from oxiseq.languages.graphs import MissingGraphWarning, missing_graphs
 from oxiseq.languages.language import Language
+from oxiseq.languages.lints import lints_of, warn_of_lints
 from oxiseq.languages.registry import check_kb, language_named
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import QUERY, RUN, SOURCES, Options, said
 from oxiseq.options.query_text import QueryText
 from oxiseq.sources.knowledge import Kb, knowledge_of, opened
-from oxiseq.sources.warned import warn_caller
 from oxiseq.warmup.importing import loading
 
 _ANY: Final = ("any stream",)
@@ -34,9 +33,8 @@ def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mappin
         if language.asks_kb:
             kb = opened(kb)
         driver = language.driver(algebra, kb, options)
-    if language.asks_kb:
-        for lint in missing_graphs(algebra, query.text, knowledge_of(kb), options.rules):
-            warn_caller(f"{lint.message}: {lint.hint}", MissingGraphWarning)
+    lints = lints_of(query, knowledge_of(kb) if language.asks_kb else None, options.rules)
+    warn_of_lints(each.to_json() for each in lints)
     language.prepare()
     for name, events in streams.items():
         driver.attach(name, events, options.on_error, options.time_predicate)

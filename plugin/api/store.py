@@ -41,6 +41,7 @@ from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.language import Language
+from oxiseq.languages.lints import lints_of, warn_of_lints
 from oxiseq.languages.registry import language_named
 from oxiseq.languages.result_streams import StreamUse, refuse_own_results
 from oxiseq.mappings.declared import StreamMapping
@@ -51,6 +52,7 @@ from oxiseq.options.keywords import QueryKeywords, documented
 from oxiseq.options.kinds import TEXT, whole_number
 from oxiseq.options.query_text import QueryLike, query_text
 from oxiseq.pictures.tables import html_table
+from oxiseq.sources.knowledge import knowledge_of
 
 _CHANGES = frozenset(METHODS)
 _LOADS = frozenset(["bulk_load", "load"])
@@ -357,7 +359,9 @@ class Store:
                 self.stream(iri)
             if registered.feeds is not None:
                 self.stream(registered.feeds)
-            return registered
+        lints = lints_of(text, knowledge_of(self.inner) if spoken.asks_kb else None, chosen.rules)
+        warn_of_lints(each.to_json() for each in lints)
+        return registered
 
     def _named(self, name: str | None) -> str:
         """What a new query is called. Raises ConflictError."""

@@ -17,6 +17,7 @@ from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow
 from oxiseq.options.kinds import whole_number
 from oxiseq.pictures.tables import html_table
+from oxiseq.sources.left_out import warn_of_late
 from oxiseq.sources.sources import EventLike, Events, batches_of, check_events, row_event
 
 
@@ -78,9 +79,12 @@ class Stream:
         check_events(events)
         count = 0
         with self._feed.lock:
+            readers = {query: query.late_count for query in self._feed.queries if self.iri in query.reads}
             for batch in batches_of(events, self._terms, on_error, mapping=self.mapping, bad=self._reject):
                 self.push_batch(batch)
                 count += len(batch)
+            late = max((query.late_count - before for query, before in readers.items()), default=0)
+        warn_of_late(late, count)
         return count
 
     def _reject(self, row: BadRow) -> None:

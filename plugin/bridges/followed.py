@@ -167,6 +167,8 @@ class FollowedFile:
             self._go_on(file, known)
             return True
         try:
+            if not stat.S_ISREG(self._path.stat().st_mode):
+                raise BridgeError(f"{self._path} is no plain file: give - for a pipe, and redirect it: < {self._path}")
             file = self._path.open("rb")
         except FileNotFoundError:
             self._begin = True  # what appears is new

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from oxiseq.bridges.settings import BridgeError, BridgeSettings
 from oxiseq.bridges.source import Message
 from oxiseq.engine.extras import needed
+from oxiseq.options.unredirected import unredirected
 
 if TYPE_CHECKING:
     from websockets import exceptions
@@ -28,7 +29,13 @@ class WebSocket:
         self._run, self._count = os.urandom(8).hex(), 0
         with ExitStack() as opened:
             try:
-                connecting = client.connect(settings.url, open_timeout=10, max_size=_LARGEST, max_queue=16)
+                connecting = client.connect(
+                    settings.url,
+                    open_timeout=10,
+                    max_size=_LARGEST,
+                    max_queue=16,
+                    create_connection=unredirected(),
+                )
                 self._connection = opened.enter_context(connecting)
                 if settings.topic:
                     self._connection.send(settings.topic)

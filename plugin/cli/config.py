@@ -99,7 +99,7 @@ def _reader(tables: tuple[str, ...]) -> Callable[[click.Context, click.Parameter
 def _read(ctx: click.Context, param: click.Parameter, value: Path, tabled: tuple[str, ...]) -> None:
     """Make the file's table the defaults, and keep those of `tabled`. Raises BadParameter."""
     try:
-        tables = tomllib.loads(value.read_text("utf-8"))
+        tables = tomllib.loads(value.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.BadParameter(f"{value}: {error}", ctx, param) from error
     name = ctx.info_name or ""

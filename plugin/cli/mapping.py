@@ -10,7 +10,7 @@ import click
 from oxiseq.warmup.importing import loading
 
 
-@click.group("mapping", short_help="Try a mapping of rows to events; fetch its contexts.")
+@click.group("mapping", short_help="Suggest and try mappings of rows to events; fetch contexts.")
 def mapping_command() -> None:
     """Mappings turn rows of CSV, JSON and the like into events: see docs/mappings.md."""
 
@@ -45,6 +45,21 @@ def try_command(file: Path, mapping: str, first: int) -> None:
 
     if not shown(file, mapping, first):
         raise SystemExit(1)
+
+
+@mapping_command.command("suggest", short_help="Print a first mapping for a table.")
+@click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def suggest_command(file: Path) -> None:
+    """Print a first mapping for a table (CSV, TSV, JSON, JSON Lines, Parquet): each column a predicate, with the type
+    that all of its texts have. Texts as 007 stay texts. Read it, correct it, and try it.
+
+    \b
+    oxiseq mapping suggest readings.csv > readings.json
+    """
+    with loading():
+        from oxiseq.cli.mapping_tried import suggested_for  # noqa: PLC0415
+
+    click.echo(json.dumps(suggested_for(file), ensure_ascii=False, indent=2))
 
 
 @mapping_command.command("fetch", short_help="Fetch the JSON-LD contexts of a mapping, and print it.")

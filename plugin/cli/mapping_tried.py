@@ -1,9 +1,9 @@
-"""The work of `oxiseq mapping try`."""
+"""The work of `oxiseq mapping try` and `suggest`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -15,8 +15,10 @@ from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.ready import READY
 from oxiseq.mappings.rows import Table
 from oxiseq.mappings.sources import row_tables
+from oxiseq.mappings.suggesting import suggested
 from oxiseq.mappings.trying import Tried, tried
 
+_NO_TABLE: Final = "a table is expected: CSV, TSV, JSON, JSON Lines or Parquet"
 _TOLD: Final = 10
 """Bad rows that are shown."""
 
@@ -32,7 +34,7 @@ def shown(file: Path, given: str, first: int) -> bool:
 
     tables = row_tables(file, key)
     if tables is None:
-        raise EventError(str(file), None, "a table is expected: CSV, TSV, JSON, JSON Lines or Parquet")
+        raise EventError(str(file), None, _NO_TABLE)
     table = next(tables, Table({}, []))
     if mapping.why_slow is not None:
         click.echo(f"note: Oxigraph answers row by row: {mapping.why_slow} is not compiled", err=True)
@@ -40,6 +42,22 @@ def shown(file: Path, given: str, first: int) -> bool:
     _events(found, mapping)
     _columns(found, tuple(seen))
     return bool(found.events) and not found.bad and not found.missing
+
+
+def suggested_for(file: Path) -> dict[str, Any]:
+    """A first mapping for a table, from all of its rows. Raises EventError."""
+    seen: dict[str, str] = {}
+    tables = row_tables(file, lambda name: seen.setdefault(name, name))
+    if tables is None:
+        raise EventError(str(file), None, _NO_TABLE)
+    columns: dict[str, list[Any]] = {}
+    count = 0
+    for table in tables:
+        for name in seen:
+            known = columns.setdefault(name, [None] * count)
+            known += table.column(name)
+        count += len(table)
+    return suggested(Table(columns, [None] * count), tuple(seen))
 
 
 def mapping_named(given: str) -> StreamMapping:

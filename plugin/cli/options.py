@@ -89,7 +89,7 @@ class QueryFile(click.ParamType[QuerySource]):
         if isinstance(value, QuerySource):
             return value
         try:
-            with click.open_file(value, encoding="utf-8") as file:
+            with click.open_file(value, encoding="utf-8-sig") as file:
                 return QuerySource("<stdin>" if value == "-" else value, file.read())
         except OSError as error:
             self.fail(f"{value}: {error.strerror or error}", param, ctx)

@@ -10,6 +10,7 @@ import click
 
 from oxiseq.cli.elsewhere import at_server
 from oxiseq.cli.options import QueryFile, QuerySource, any_language_option, flags, given_options
+from oxiseq.grammar.finding_tools import one_line
 from oxiseq.options import QUERY, STATE
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def register_command(
     else:
         made = server.send("POST", "queries", json=body | ({} if name is None else {"name": name})).json()
     for lint in made.get("lints", ()):
-        click.echo(f"warning: line {lint['line']}, column {lint['column']}: {lint['message']}", err=True)
+        click.echo(f"warning: {one_line(lint)}", err=True)
     click.echo(made["name"])
 
 
@@ -163,7 +164,7 @@ def delete_sink_command(server: Wire, name: str, sink: str) -> None:
 def _settings(file: IO[bytes]) -> dict[str, Any]:
     """JSON, or else TOML. Raises UsageError."""
     try:
-        text = file.read().decode("utf-8")
+        text = file.read().decode("utf-8-sig")
         found = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # of TOML and UTF-8, too
         raise click.UsageError(f"{file.name}: neither JSON nor TOML: {error}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -19,14 +19,14 @@ from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
 from oxiseq.engine.events.open import event_format, write_events
-from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.finding_tools import one_line
 from oxiseq.languages.driving import Driver
-from oxiseq.languages.graphs import missing_graphs
+from oxiseq.languages.lints import lints_of
 from oxiseq.languages.registry import language_for
 from oxiseq.matches.text import table_of
 from oxiseq.matches.write import BINARY, ResultFormat, blocks_of, check_format, result_format, write_blocks
 from oxiseq.options import HISTORY, QUERY, RUN, SOURCES, Options, said_as_data
+from oxiseq.options.query_text import known_text
 from oxiseq.sources.knowledge import knowledge_of, opened
 from oxiseq.sources.sources import Source
 from oxiseq.sources.unread import unread
@@ -58,8 +58,10 @@ def run_query(request: RunRequest) -> None:
             driver = language.driver(query, kb, options)
         check_format(driver.shape, chosen)
         _attach(driver, request, log, options)
-        if language.asks_kb and not request.quiet:
-            _tell_missing(query, request.query.text, knowledge_of(kb), options.rules)
+        if not request.quiet:
+            text = known_text(request.query.text, language.name)
+            for lint in lints_of(text, knowledge_of(kb) if language.asks_kb else None, options.rules):
+                click.echo(f"warning: {one_line(lint.to_json())}", err=True)
         language.prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
         _answer(request, driver, options, chosen, begun)
 
@@ -156,11 +158,6 @@ def _tell_unfed(streams: Mapping[str, str], files: Collection[str]) -> None:
             click.echo(f"note: no events are given for the stream {name} <{iri}>", err=True)
 
 
-def _tell_missing(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterable[str]) -> None:
-    for lint in missing_graphs(query, text, kb, rules):
-        click.echo(f"warning: line {lint.line}, column {lint.column}: {lint.message}: {lint.hint}", err=True)
-
-
 def _write(request: RunRequest, driver: Driver, chosen: ResultFormat, bar: Bar) -> int:
     shape = driver.shape
     blocks = blocks_of(shape, driver.batches(bar.update), chosen, ties=request.sort)
@@ -183,6 +180,7 @@ def _summary(driver: Driver, options: Options, count: int, seconds: float) -> st
     lines = [closing(driver.reports, parts, run.events, seconds), *faults.lines]
     if driver.late_note and options.late == "warn":
         lines.append(f"warning: {driver.late_note}; --lateness allows disorder, --late FILE writes them to a file")
-    lines += [f"warning: {note}" for report in driver.reports for note in report.notes]
+    notes = [*driver.unmet(count), *(note for report in driver.reports for note in report.notes)]
+    lines += [f"warning: {note}" for note in notes]
     lines += [f"note: there is no event in {report.file}" for report in driver.reports if not report.events]
     return "\n".join(lines)

@@ -128,6 +128,9 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
     bridges = _bridges(tables.get(BRIDGES, {}), folder)
     settings = LiveSettings(
         subscribers=request.subscribers,
+        queries=request.max_queries,
+        streams=request.max_streams,
+        sinks=request.max_sinks,
         idle=seconds(request.stream_idle),
         retention=request.retention,
         ahead=request.max_ahead or None,

@@ -155,6 +155,9 @@ class ServeSettings:
         16, "How many requests run at a time, beside pushes and subscribers.", "N", type=click.IntRange(min=1)
     )
     subscribers: int = _setting(64, "The most subscribers at a time.", "N", type=click.IntRange(min=1))
+    max_queries: int = _setting(1000, "The most registered queries.", "N", type=click.IntRange(min=1))
+    max_streams: int = _setting(1000, "The most streams.", "N", type=click.IntRange(min=1))
+    max_sinks: int = _setting(100, "The most sinks of all queries.", "N", type=click.IntRange(min=1))
     connections: int = _setting(
         1000,
         "The most open connections at a time, beside subscribers; a new one then closes those that are idle longest.",

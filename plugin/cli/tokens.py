@@ -35,7 +35,7 @@ def revoke(file: Path, names: Iterable[str]) -> None:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text("utf-8")
+        return file.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TokenError(f"{file}: {error}") from None
 

@@ -26,6 +26,7 @@ from oxiseq.options.durations import duration_text
 from oxiseq.sources.ignored import ColumnWarning, LateWarning, warn_of
 from oxiseq.sources.late import LateBatch, as_graphs
 from oxiseq.sources.time_order import given_batches
+from oxiseq.sources.unmet import UnmetWarning, Watch
 from oxiseq.sources.unread import warn_unread
 from oxiseq.sources.warned import warn_caller
 
@@ -50,6 +51,7 @@ class Driver:
         streams: Mapping[str, str],
         opener: Opener = given_batches,
         options: Options = _USUAL,
+        watch: Watch | None = None,
     ) -> None:
         self.shape = shape
         self.terms = shape.terms
@@ -62,6 +64,7 @@ class Driver:
         self._names = streams
         self._opener = opener
         self._options = options
+        self._watch = watch
         self._sources: dict[str, Iterator[LateBatch]] = {}
 
     @property
@@ -98,12 +101,18 @@ class Driver:
         faults = self.run.faults
         warn_of(faults)
         if self.late_note and self._options.late == "warn":
-            warn_caller(self.late_note, LateWarning)
+            warn_caller(f"{self.late_note}; lateness= allows disorder, and a list is sorted first", LateWarning)
         for note in self.run.notes:
             warn_caller(note, ColumnWarning)
+        for note in self.unmet(len(block)):
+            warn_caller(note, UnmetWarning)
         for note in dict.fromkeys(note for report in self.reports for note in report.notes):
             warn_caller(note, UserWarning)
         return Matches(block, self.run.events, self.late, faults, self.run.behind)
+
+    def unmet(self, matches: int) -> list[str]:
+        """What the query reads and no event had, and what it cannot compare; `matches`: how many it has found."""
+        return [] if self._watch is None else list(self._watch.notes(matches))
 
     def batches(self, progress: Callable[[], None] | None = None) -> Iterator[Any]:
         """Read on, always the stream that is furthest behind; matches in order of completion.
@@ -126,6 +135,8 @@ class Driver:
                 if self._options.end == "closed":
                     self.run.punctuate(iri, AFTER_ALL)
             elif len(batch):
+                if self._watch is not None:
+                    self._watch.see(iri, batch)
                 self._keep(iri, self.run.push(iri, batch), batch.time, reached[iri])
                 reached[iri] = max(reached[iri], int(batch.time.max()))
             yield from self.run.advance()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast
 
 from pyoxigraph import NamedNode, Variable
@@ -27,12 +28,14 @@ from oxiseq.grammar.garbage import uncollected
 from oxiseq.grammar.languages import AnyQuery, Syntax
 from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Driver, Opener
+from oxiseq.languages.reads import reads_of
 from oxiseq.languages.result_streams import StreamUse, refuse_own_results
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
 from oxiseq.sources.time_order import given_batches
+from oxiseq.sources.unmet import Watch
 
 if TYPE_CHECKING:
     from oxiseq.engine.matches.paging import Page
@@ -132,7 +135,19 @@ class Language(ABC, Generic[Q]):
         """The query over streams that are to be attached. Raises QueryError, OxiseqError, KbError."""
         run, shape = self.planned(query, TermDictionary(), knowledge_of(kb), options)
         refuse_own_results(StreamUse.of("query", shape))
-        return Driver(run, shape, self.names(query, run.plan), self.opener(query, options), options)
+        names = self.names(query, run.plan)
+        watch = Watch(
+            reads_of(self.own(query), names, getattr(run.plan, "rules", ())), shape.terms, partial(self._has_name, kb)
+        )
+        return Driver(run, shape, names, self.opener(query, options), options, watch)
+
+    def _has_name(self, kb: Kb, name: str) -> bool:
+        """Whether the knowledge base has a term of this name, which a pattern over events and facts may mean."""
+        if kb is None or not self.asks_kb:
+            return False
+        ways = (f"?s <{name}> ?o", f"?s ?p <{name}>", f"<{name}> ?p ?o")
+        where = " UNION ".join(f"{{ {way} }} UNION {{ GRAPH ?g {{ {way} }} }}" for way in ways)
+        return any(True for _ in knowledge_of(kb).solutions(f"SELECT (1 AS ?there) WHERE {{ {where} }} LIMIT 1"))
 
     def names(self, query: Q, plan: Any) -> Mapping[str, str]:
         """Name in the query → IRI of the streams that it reads, in its order."""

@@ -238,7 +238,7 @@ class Engine:
         if len(batch):
             for query in self._at_work.writers:
                 query.progress.came(stream, int(batch.time.max()))
-        self._take(self._at_work.runs.push(stream, batch))
+        self._take(self._at_work.runs.push(stream, batch), stream)
 
     def punctuate(self, stream: str, time: int) -> None:
         """No event of `stream` before `time` (µs) will come."""
@@ -344,9 +344,12 @@ class Engine:
         first = query.count - sum(len(batch) for batch in batches) + 1
         return Found(query.name, first, pack_block(query.shape.block(batches), self._scope))
 
-    def _take(self, outcomes: Sequence[Outcome]) -> None:
+    def _take(self, outcomes: Sequence[Outcome], stream: str = "") -> None:
+        """What a step has led to; `stream`: the one that was pushed."""
         for outcome in outcomes:
             query = self._at_work.of(outcome.run)
+            if outcome.late is not None:
+                query.add_late(outcome.stream or stream, outcome.late, self.terms)
             error = outcome.error
             if error is not None and not isinstance(error, InstantError):
                 self._fail(query, error)

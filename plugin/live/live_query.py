@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
+from pyoxigraph import RdfFormat, serialize
 
 from oxiseq.engine.events.faults import NO_FAULTS, Faults
 from oxiseq.engine.omissions import NO_OMISSIONS, Omissions
 from oxiseq.engine.run.progress import ReadProgress
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.run import Run
+from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.language import Language
 from oxiseq.live.budgets import Budget, Watch
 from oxiseq.matches.shape import Shape
+from oxiseq.sources.late import LateBatch, graphs
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,20 @@ class Seen:
     state: Mapping[str, int] = field(default_factory=dict)
     resets: Resets = field(default_factory=Resets)
     waiting: tuple[int, ...] | None = None
+
+
+LATE: Final = 1_000
+"""Late events of a query that are kept: the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A late event. `number`: how many of the query were late before it, and it; `graph`: N-Triples."""
+
+    number: int
+    stream: str
+    time: int
+    graph: str
 
 
 @dataclass(slots=True, eq=False)
@@ -64,9 +84,22 @@ class LiveQuery:
     retired: bool = False
     """Whether it has been deleted or replaced: nothing that it finds is stored or told any more."""
     seen: Seen = field(default_factory=Seen)
+    late_count: int = 0
+    late: deque[Late] = field(default_factory=lambda: deque(maxlen=LATE))
+    """The newest late events."""
 
     def __post_init__(self) -> None:
         self.progress = ReadProgress(lambda: self.run, self.shape.reads)
+
+    def add_late(self, stream: str, batch: LateBatch, terms: TermDictionary) -> None:
+        """Late events of a stream."""
+        self.late_count += len(batch)
+        newest = batch.take(np.arange(max(0, len(batch) - LATE), len(batch)))
+        for number, (time, graph) in enumerate(
+            graphs(newest, terms, self.shape.vocab), self.late_count - len(newest) + 1
+        ):
+            text = serialize(graph, format=RdfFormat.N_TRIPLES) or b""
+            self.late.append(Late(number, stream, time, text.decode()))
 
     @property
     def faults(self) -> Faults:

@@ -33,7 +33,7 @@ from oxiseq.languages.result_streams import StreamUse, refuse_own_results
 from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine
 from oxiseq.live.errors import BoundError
-from oxiseq.live.live_query import LiveQuery, Seen
+from oxiseq.live.live_query import Late, LiveQuery, Seen
 from oxiseq.live.mending import Mender
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.options import options_of, stored_options
@@ -196,7 +196,7 @@ class Queries:
         if name in known and not replace:
             raise ConflictError(f"there is a query {name!r} already")
         if name not in known and len(known) >= self._settings.queries:
-            raise BoundError(f"there are {self._settings.queries} queries, the limit")
+            raise BoundError(f"there are {self._settings.queries} queries, the limit (--max-queries of `oxiseq serve`)")
         self._refuse_own_results(draft)
         for iri in dict.fromkeys((*draft.shape.reads, *filter(None, [draft.shape.feeds]))):
             self._streams.create(iri)
@@ -330,6 +330,16 @@ class Queries:
         """Of each edge of a SPAseq query's automaton, how many groups wait there; None: no such query is at work."""
         query = self._worker.find(name)
         return None if query is None else self._looked_at((query,))[query].waiting
+
+    def late(self, name: str, since: int) -> list[Late]:
+        """The late events behind the one of this number that are kept; none of a query that is not at work."""
+        query = self._worker.find(name)
+        if query is None:
+            self.get(name)
+            return []
+        self._looked_at((query,))
+        behind = since if since <= query.late_count else 0  # numbers begin again with the server
+        return [each for each in tuple(query.late) if each.number > behind]
 
     def looked(self) -> dict[str, Seen]:
         """The counters of all that are at work, by name."""

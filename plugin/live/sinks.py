@@ -159,10 +159,7 @@ class Sinks:
         with self._lock:
             self._stopping = True
             ended, self._at_work = list(self._at_work.values()), {}
-        for each in ended:
-            each.stop()
-        for each in ended:
-            each.join()
+        self._journal.threads.end([each.thread for each in ended], _END)
 
     def put(
         self, query: str, name: str, config: Mapping[str, Any], variables: Iterable[str], after: int | None = None
@@ -178,7 +175,7 @@ class Sinks:
         with self._lock:
             others = [row for row in self._journal.sinks.all() if (row.query, row.name) != (query, name)]
             if len(others) >= self._settings.sinks:
-                raise BoundError(f"there are {len(others)} sinks, the limit")
+                raise BoundError(f"there are {len(others)} sinks, the limit (--max-sinks of `oxiseq serve`)")
             self._check_file(settings, others, (query, name))
             old = self._at_work.pop((query, name), None)
             if old is not None:
@@ -318,13 +315,13 @@ class _AtWork:
         self._pause = 0.0
         self.next_try: int | None = None
         self._news = threading.Event()
-        self._thread = journal.threads.add(
+        self.thread = journal.threads.add(
             Background(f"oxiseq-sink-{row.query}-{row.name}", self._run, wake=self._news.set, last=self._let_go)
         )
 
     def start(self) -> None:
         """Begin."""
-        self._thread.start()
+        self.thread.start()
 
     def look(self) -> None:
         """There may be new matches."""
@@ -332,11 +329,11 @@ class _AtWork:
 
     def stop(self) -> None:
         """Deliver no more."""
-        self._thread.end()
+        self.thread.end()
 
     def join(self) -> None:
         """Wait for the running delivery, but not for long."""
-        self._thread.join(_END)
+        self.thread.join(_END)
 
     def _run(self) -> None:
         try:
@@ -351,14 +348,14 @@ class _AtWork:
                 self._fail(error)
         except UnknownError:
             LOG.debug("sink %s of %s was deleted", self._row.name, self._row.query)
-            self._thread.end()
+            self.thread.end()
 
     def _turn(self) -> None:
         """Deliver what there is. Raises what a receiver raises, JournalError, OxiseqError."""
         settings = self._read_settings()
         if settings.together and self._place.isdecimal():
             self._bound = int(self._place)
-        while not self._thread.ending:
+        while not self.thread.ending:
             self._news.clear()
             matches = self._next(settings)
             if matches is None:
@@ -379,7 +376,7 @@ class _AtWork:
 
     def _next(self, settings: SinkSettings) -> StoredMatches | None:
         """The matches of the next delivery, once there are enough or the first has waited for long enough."""
-        while settings.every and self._bound <= self._position and not self._thread.ending:
+        while settings.every and self._bound <= self._position and not self.thread.ending:
             count, now = self._journal.matches.last(self._row.query) - self._position, time.monotonic()
             if count <= 0:
                 self._gathered_since = None
@@ -391,7 +388,7 @@ class _AtWork:
                 break
             self._news.wait(min(left, _LOOK))
             self._news.clear()
-        return None if self._thread.ending else self._behind(self._most(settings))
+        return None if self.thread.ending else self._behind(self._most(settings))
 
     def _most(self, settings: SinkSettings) -> int:
         """How many matches the next delivery may have."""
@@ -435,7 +432,7 @@ class _AtWork:
     def _fail(self, error: Exception) -> None:
         """Notes it, and waits. Raises UnknownError where the sink was deleted."""
         self._let_go()
-        if self._thread.ending:
+        if self.thread.ending:
             return
         self._failures.inc()
         now, told = microseconds_now(), reason_of(error)
@@ -467,7 +464,7 @@ class _AtWork:
         if isinstance(error, DeliveryError) and error.retry is not None:
             pause = min(max(pause, error.retry), longest)
         self.next_try = now + int(pause * 1e6)
-        self._thread.rest(pause)
+        self.thread.rest(pause)
 
     def _gives_up(self, now: int) -> bool:
         try:

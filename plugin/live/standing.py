@@ -177,7 +177,7 @@ class StandingQueries:
         if same and name in self._at_work:
             return True
         if before is None and len(known) >= self._settings.queries and not self._let_go_unread(0.0):
-            raise BoundError(f"there are {self._settings.queries} queries, the limit")
+            raise BoundError(f"there are {self._settings.queries} queries, the limit (--max-queries of `oxiseq serve`)")
         return False
 
     def _begin(self, name: str, text: str, options: Mapping[str, Any], query: StandingQuery, replace: bool) -> None:

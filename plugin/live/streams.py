@@ -98,7 +98,9 @@ class Streams:
             known = self._journal.streams.get(iri)
         except UnknownError:
             if len(self._journal.streams.all()) >= self._settings.streams:
-                raise BoundError(f"there are {self._settings.streams} streams, the limit") from None
+                raise BoundError(
+                    f"there are {self._settings.streams} streams, the limit (--max-streams of `oxiseq serve`)"
+                ) from None
             return self._journal.streams.create(iri, keep or Retention(self._settings.retention), mapping)
         return known if keep is None and mapping is None else self._journal.streams.create(iri, keep, mapping)
 

@@ -56,7 +56,11 @@ class Subscriptions:
         with self._lock:
             if self.count >= self.settings.subscribers:
                 self._metrics.rejected_readers.inc()
-                raise BusyError(f"there are {self.count} subscribers, the limit: try again later", 5, 503)
+                raise BusyError(
+                    f"there are {self.count} subscribers, the limit (--subscribers of `oxiseq serve`): try again later",
+                    5,
+                    503,
+                )
             self.count += 1
 
     def stored(self, name: str, cursor: int) -> tuple[int, bytes]:

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urljoin
 
 from oxiseq.engine.bodies import whole_body
 from oxiseq.engine.errors import LimitError
@@ -31,6 +32,7 @@ _TIMEOUT: Final = 10.0
 _DEADLINE: Final = 60.0
 """Seconds that a context may take in all."""
 _REDIRECTS: Final = 5
+_NAMES: Final = ("@context", "@import")
 
 
 def fetched(given: Mapping[str, Any], transport: httpx.BaseTransport | None = None) -> dict[str, Any]:
@@ -49,8 +51,29 @@ def fetched(given: Mapping[str, Any], transport: httpx.BaseTransport | None = No
         max_redirects=_REDIRECTS,
         headers={"accept": _ACCEPT, "accept-encoding": "identity", "user-agent": "oxiseq"},
     )
+    found = dict(contexts)
     with client:
-        return {**given, "contexts": {**contexts, **{iri: _context(client, iri) for iri in missing}}}
+        while missing:  # what is fetched may name further ones
+            if len(found) > _MOST + len(contexts):
+                raise MappingError(f"contexts: at most {_MOST} are fetched, and they name more")
+            named: dict[str, None] = {}
+            for iri in missing:
+                found[iri] = _named_in_full(_context(client, iri), iri, named)
+            missing = [iri for iri in named if iri not in found]
+    return {**given, "contexts": found}
+
+
+def _named_in_full(value: Any, base: str, named: dict[str, None], key: str = "") -> Any:
+    """A context with the names of other ones (in `@context`, also of a term, and `@import`) as absolute IRIs, which
+    `named` gets."""
+    if isinstance(value, dict):
+        return {name: _named_in_full(each, base, named, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_named_in_full(each, base, named, key) for each in value]
+    if isinstance(value, str) and key in _NAMES:
+        value = urljoin(base, value)
+        named[value] = None
+    return value
 
 
 def _context(client: httpx.Client, iri: str) -> Any:

@@ -24,6 +24,7 @@ from math import isfinite
 from typing import Any, Final
 
 from oxiseq.engine.errors import EventError
+from oxiseq.grammar.byte_order import unmarked
 from oxiseq.grammar.records import dataclass
 
 LONGEST_NAME: Final = 1_000
@@ -86,7 +87,7 @@ def read_table(body: bytes, media_type: str, key: Key, now: float | None = None)
     """The rows of a body of one of ROWS. `now`: seconds since 1970, for SenML's relative times (default: the clock's).
     Raises EventError for a body without any readable row."""
     kind = ROWS[media_type]
-    if not body.removeprefix(b"\xef\xbb\xbf").strip():
+    if not unmarked(body).strip():
         return Table({}, [])
     if kind == "JSON":
         return json_table(body, key)
@@ -104,7 +105,7 @@ def json_table(body: bytes, key: Key) -> Table:
 
 def _text(body: bytes) -> str:
     try:
-        return body.removeprefix(b"\xef\xbb\xbf").decode()
+        return unmarked(body).decode()
     except UnicodeDecodeError as error:
         raise EventError(None, None, f"not UTF-8, at byte {error.start}") from None
 
@@ -146,7 +147,7 @@ def _parsed(text: str) -> Any:
 def lines_table(body: bytes, key: Key) -> Table:
     """Of JSON Lines."""
     rows, places, bad = list[Any](), list[int](), list[BadRow]()
-    for number, line in enumerate(body.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+    for number, line in enumerate(unmarked(body).split(b"\n"), 1):
         if not line or line.isspace():
             continue
         try:
@@ -267,7 +268,7 @@ def _has_double(value: Any) -> bool:
 
 def csv_table(body: bytes, key: Key, separator: str | None = None) -> Table:
     """Raises EventError for a header that cannot be read."""
-    text = body.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
+    text = unmarked(body).decode("utf-8", "surrogateescape")
     broken = not text.isascii() and any("\udc80" <= c <= "\udcff" for c in text)
     head = text[: text.find("\n") + 1 or len(text)]
     chosen = separator or next((s for s in ",;\t" if s in head), ",")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
 
 from oxiseq.grammar import Finding, QueryError, check, parse
+from oxiseq.grammar.byte_order import unmarked
 from oxiseq.grammar.checks import refuse
 from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
 from oxiseq.grammar.languages import STANDING, USUAL, AnyQuery, known_language, language_told
@@ -34,6 +35,7 @@ class QueryText:
         half a character (a lone surrogate).
         """
         text, name, told = _given(query)
+        text = unmarked(text)
         _check_whole(text)
         if language is not None:
             chosen = known_language(language)
@@ -48,6 +50,7 @@ class QueryText:
     def of(cls: type[S], text: str, language: str, name: str = "") -> S:
         """Of a text that is no path, whatever it looks like. Raises OxiseqError for a language that is not known, and
         for half a character."""
+        text = unmarked(text)
         _check_whole(text)
         made = cls.__new__(cls)
         made.__dict__.update(_text=text, _language=known_language(language), _name=name)

@@ -92,6 +92,6 @@ class TokenFile:
     def _read(self) -> tuple[Token, ...]:
         """Raises TokenError."""
         try:
-            return tokens_of(self.path.read_text("utf-8"), str(self.path))
+            return tokens_of(self.path.read_text("utf-8-sig"), str(self.path))
         except (OSError, UnicodeDecodeError) as error:
             raise TokenError(f"{self.path}: cannot be read: {error}") from None

@@ -25,6 +25,7 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.extras import needed
 from oxiseq.grammar.records import dataclass
 from oxiseq.live.errors import BusyError
+from oxiseq.options.unredirected import unredirected
 from oxiseq.served.wire import PAUSES, UnreachableError, Wire
 
 if TYPE_CHECKING:
@@ -176,7 +177,13 @@ class LongPush:
         asked["limit"] = "1"  # a server without WebSockets answers this with events: one is enough
         address, options = self._wire.socket("streams", self._stream, "events", params=asked)
         connecting = client.connect(
-            address, compression=None, user_agent_header=None, ping_timeout=None, close_timeout=2, **options
+            address,
+            compression=None,
+            user_agent_header=None,
+            ping_timeout=None,
+            close_timeout=2,
+            create_connection=unredirected(),
+            **options,
         )
         self._connection = self._opened.enter_context(connecting)
         if os.name == "posix":  # else a server that vanished would block a send for ever

@@ -21,6 +21,8 @@ from oxiseq.sinks import Allowed
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.settings import Limits
 
+_ANY: Final = 1 << 31
+"""Bounds that a server has for its clients."""
 EVERYTHING: Final = Allowed.of(("*",), ("0.0.0.0/0", "::/0"), Path("/"), Path("/"))
 """Who opens a folder is the operator, and may reach what this process may; files have absolute paths."""
 
@@ -36,7 +38,7 @@ def here(folder: Path, patience: float) -> ServedStore:
         except ValueError as error:  # no path
             raise OxiseqError(f"{str(folder)!r} is no folder: {error}") from error
         opened.callback(store.close)
-        settings = LiveSettings(sinks_allowed=EVERYTHING)
+        settings = LiveSettings(sinks_allowed=EVERYTHING, queries=_ANY, streams=_ANY, sinks=_ANY)
         service = opened.enter_context(LiveService(store, folder, settings))
         routes = LiveRoutes(service, Evaluations(Limits()))
         client = httpx.Client(transport=Here(routes, patience), base_url="http://localhost")

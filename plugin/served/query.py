@@ -10,12 +10,14 @@ from functools import cached_property
 from typing import Any, Final
 
 from httpx_sse import ServerSentEvent
+from pyoxigraph import RdfFormat, Triple
 
 from oxiseq.api.continuous import CallbackHandle
 from oxiseq.api.query import Query
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time, to_microseconds, to_text
 from oxiseq.engine.matches.paging import PAGE
+from oxiseq.engine.rdf import parse
 from oxiseq.grammar.arguments import faced
 from oxiseq.journal import CursorError, DamagedBatchError, UnknownError
 from oxiseq.languages.reasons.paging import page_asked
@@ -30,10 +32,15 @@ from oxiseq.served.registered import AFTER_LOSS, SOON, Registered
 from oxiseq.served.rows import Decoder
 from oxiseq.served.sink import ServedSink
 from oxiseq.served.wire import UnreachableError, Wire
+from oxiseq.sources.late import LateEvent
 
 _NDJSON: Final = "application/x-ndjson"
 _SLICE: Final = "1s"
 """For so long a thread waits at a time for who iterates asynchronously."""
+
+
+def _graph(text: str) -> tuple[Triple, ...]:
+    return tuple(quad.triple for quad in parse(text, RdfFormat.N_TRIPLES))
 
 
 @faced
@@ -50,6 +57,7 @@ class ServedQuery(Registered):
         """As it was registered."""
         self.reads: tuple[str, ...] = tuple(value["reads"])
         self.feeds: str | None = value["feeds"]
+        self._late_seen = 0
 
     @cached_property
     def _decoder(self) -> Decoder:
@@ -103,6 +111,16 @@ class ServedQuery(Registered):
     def late_count(self) -> int:
         """How many events were late since the server began."""
         return int(self.status["late"])
+
+    def late_events(self) -> list[LateEvent]:
+        """The late events since the last call, of each stream in order of arrival: the newest 1,000 since the server
+        began."""
+        told = self._wire.send("GET", "queries", self.name, "late-events", params={"since": self._late_seen}).json()
+        self._late_seen = int(told["last"])
+        return [
+            LateEvent(each["stream"], to_microseconds(each["time"]), _graph(each["graph"]))
+            for each in told["late_events"]
+        ]
 
     @property
     def ignored_count(self) -> int:

@@ -13,6 +13,7 @@ from oxiseq.engine.events.time import Time
 from oxiseq.grammar.arguments import faced, offered
 from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import ConflictError
+from oxiseq.languages.lints import warn_of_lints
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.options import QUERY, as_data, options_for, said
 from oxiseq.options.keywords import QueryKeywords, documented
@@ -134,10 +135,13 @@ class ServedStore:
         """
         given = _given(query, language, options)
         if replace and name is not None:
-            return _handle(self._wire, self._wire.send("PUT", "queries", name, json=given).json())
+            value = self._wire.send("PUT", "queries", name, json=given).json()
+            warn_of_lints(value["lints"])
+            return _handle(self._wire, value)
         try:
             named = given if name is None else {**given, "name": name}
             value = self._wire.send("POST", "queries", json=named, again=name is not None).json()
+            warn_of_lints(value["lints"])
         except ConflictError:
             value = self._wire.send("GET", "queries", str(name)).json()
             _check_same(value, given)

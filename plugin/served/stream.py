@@ -24,6 +24,7 @@ from oxiseq.options.kinds import whole_number
 from oxiseq.pictures.tables import html_table
 from oxiseq.served.long_push import LongPush, NoSocketError
 from oxiseq.served.wire import Wire, check_name
+from oxiseq.sources.left_out import warn_of_late
 from oxiseq.sources.sources import EventLike, Events, Row, batches_of, check_events, row_event
 
 _N_QUADS: Final = "application/n-quads"
@@ -102,32 +103,35 @@ class ServedStream:
         if self._wire.sockets:
             push = LongPush(self._wire, self.iri, secrets.token_hex(16) if session is None else session)
             with suppress(NoSocketError):
-                return push.send(quads_text(_collected(chain((first,), batches), terms), terms))
+                count = push.send(quads_text(_collected(chain((first,), batches), terms), terms))
+                warn_of_late(push.counts["late"], count)
+                return count
         if session is not None:
             raise OxiseqError("session: it needs a server that takes WebSockets, and the package websockets here")
-        return sum(self._stored(batch, terms) for batch in _collected(chain((first,), batches), terms))
+        count = late = 0
+        for batch in _collected(chain((first,), batches), terms):
+            count, late = count + len(batch), late + self._send(batch, terms, None)
+        warn_of_late(late, count)
+        return count
 
     async def extend_async(self, events: Events, on_error: OnError = "stop", *, session: str | None = None) -> int:
         """`extend`, while other tasks continue. It continues itself when its task is cancelled."""
         return await asyncio.to_thread(self.extend, events, on_error, session=session)
 
-    def _stored(self, batch: EventBatch, terms: TermDictionary) -> int:
-        self._send(batch, terms, None)
-        return len(batch)
-
     def _reject(self, row: BadRow) -> None:
         self.rejected += 1
 
-    def _send(self, batch: EventBatch, terms: TermDictionary, key: str | None) -> None:
-        """Store it. Raises OxiseqError for an event that the server cannot take."""
+    def _send(self, batch: EventBatch, terms: TermDictionary, key: str | None) -> int:
+        """Store it; how many were late. Raises OxiseqError for an event that the server cannot take."""
         if not len(batch):
-            return
+            return 0
         body = "".join(quads_text([batch], terms)).encode()
         told = self._wire.send(
             "POST", "streams", self.iri, content=body, kind=_N_QUADS, key=secrets.token_hex(16) if key is None else key
         ).json()
         if told["rejected"]:
             raise OxiseqError(f"{told['rejected']} events are not stored: {told['reasons'][0]['reason']}")
+        return int(told["late"] or 0)
 
     def retain(self, events: int) -> None:
         """Keep the newest so many events, however old they are. Raises ArgumentValueError for less than none."""

@@ -15,6 +15,7 @@ from oxiseq.engine.errors import ArgumentValueError, OxiseqError
 from oxiseq.engine.extras import installed
 from oxiseq.journal import ConflictError, CursorError, DamagedBatchError, FullError, UnknownError
 from oxiseq.live.errors import BoundError, BusyError
+from oxiseq.options.retry_after import seconds_of
 
 _CONNECTING, _ANSWERING = 10.0, 330.0
 """Seconds that a server may take; to answer, a little more than its own time limit."""
@@ -60,6 +61,8 @@ class Wire:
         sockets: bool = False,
     ) -> None:
         self._client, self.patience, self.tell, self.sockets = client, patience, tell, sockets
+        self._told = ""
+        """The last problem that was told, once for all attempts."""
 
     @property
     def address(self) -> str:
@@ -117,11 +120,12 @@ class Wire:
                     raise problem from error
             else:
                 if reply.is_success:
+                    self._told = ""
                     if accept == _JSON:
                         self._check_ours(reply)
                     return reply
                 problem = self._refusal(reply)
-                asked = _seconds(reply.headers.get("retry-after"))
+                asked = seconds_of(reply.headers.get("retry-after")) or 0.0
                 if reply.status_code not in _AGAIN or time.monotonic() + max(pause, asked) > end:
                     raise problem
                 pause = max(pause, asked)
@@ -163,8 +167,9 @@ class Wire:
 
     def pause(self, problem: OxiseqError, seconds: float) -> None:
         """Wait before something is tried again."""
-        if seconds >= _TELLING:
-            self.tell(f"{problem}; again in {seconds:g} s")
+        if seconds >= _TELLING and str(problem) != self._told:
+            self._told = str(problem)
+            self.tell(f"{problem}; trying again for {self.patience:g} s")
         time.sleep(seconds)
 
     def refused(self, status: int, body: bytes) -> OxiseqError:
@@ -268,10 +273,3 @@ def _reason(told: Mapping[str, Any]) -> str:
     listed = reasons if isinstance(reasons, list) else []
     said = [str(each.get("reason")) for each in listed if isinstance(each, dict)]
     return ": ".join(str(part) for part in (told.get("title"), told.get("detail"), place, *said) if part)
-
-
-def _seconds(given: str | None) -> float:
-    try:
-        return max(0.0, float(given or 0))
-    except ValueError:  # a date
-        return 0.0

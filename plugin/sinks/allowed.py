@@ -11,6 +11,7 @@ import re
 import socket
 import stat
 from collections.abc import Iterable
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
@@ -51,19 +52,40 @@ class Allowed:
         )
 
     def check_host(self, host: str, port: int, *, named: bool = False) -> None:
-        """Raises SinkError unless the operator's list has it; `named`: by its name, `*` will not do."""
+        """Raises SinkError unless the operator's list has it, and its address where it is written as one; `named`: by
+        its name, `*` will not do. All options that are missing are named at once."""
+        missing = [] if self._lists(host, port, named=named) else [f"--sink-host {host}"]
+        if missing and named:
+            missing = [f"--sink-host {host}, by its name here"]
+        if not self._reaches(host, port):
+            missing += [f"--sink-network {network}" for network in _networks(host)]
+        if missing:
+            raise SinkError(
+                f"sinks may not reach the host {host!r}, port {port}: the server's operator allows it by "
+                f"{' and '.join(missing)}"
+            )
+
+    def _lists(self, host: str, port: int, *, named: bool) -> bool:
         name = host.lower().rstrip(".")
         for entry in self.hosts:
             wanted, _, its_port = entry.rpartition(":") if entry.rpartition(":")[2].isdecimal() else (entry, "", "")
             if its_port and int(its_port) != port:
                 continue
             if _covers(wanted.strip("[]"), name) and not (named and ANY in wanted):
-                return
-        by_name = ", by its name here" if named else ""
-        raise SinkError(
-            f"sinks may not reach the host {host!r}, port {port}: the server's operator allows hosts by "
-            f"--sink-host{by_name}"
-        )
+                return True
+        return False
+
+    def _reaches(self, host: str, port: int) -> bool:
+        """Whether an address that needs no name server may be reached; what others have is seen at each delivery."""
+        if not _networks(host):
+            return True
+        try:
+            addresses_of(host.strip("[]"), port, self.networks, "--sink-network")
+        except AddressError:
+            return False
+        except (OSError, UnicodeError):
+            return True
+        return True
 
     def addresses(self, host: str, port: int) -> list[str]:
         """The addresses of a host on the list, each of them checked. Raises SinkError, DeliveryError."""
@@ -139,3 +161,12 @@ def _covers(wanted: str, name: str) -> bool:
     if wanted.startswith("*."):
         return name.endswith(wanted[1:])
     return name == wanted
+
+
+def _networks(host: str) -> tuple[str, ...]:
+    """The networks of an address that is written as one, or of this machine; none of another name."""
+    try:
+        address = ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return ("127.0.0.0/8", "::1/128") if host.lower().rstrip(".") == "localhost" else ()
+    return (f"{address}/{address.max_prefixlen}",)

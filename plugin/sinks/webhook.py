@@ -23,6 +23,7 @@ from urllib.parse import SplitResult, urlsplit
 from oxiseq.engine.extras import loaded, needed
 from oxiseq.grammar.records import dataclass
 from oxiseq.options.durations import UNITS, duration_text
+from oxiseq.options.retry_after import seconds_of
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import DeliveryError, SinkError
@@ -257,7 +258,11 @@ class _Poster:
                     read += piece
                     if len(read) > _READ:
                         break
-                asked = (_seconds(value) for name, value in answer.headers if name.lower() == b"retry-after")
+                asked = (
+                    seconds_of(value.decode("latin-1"))
+                    for name, value in answer.headers
+                    if name.lower() == b"retry-after"
+                )
                 retry = next(asked, None)
                 return answer.status, retry, self._told(read)
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as error:
@@ -350,7 +355,3 @@ def _checking_backend(allowed: Allowed, deadline: _Deadline) -> httpcore.Network
             raise failed
 
     return Backend()
-
-
-def _seconds(value: bytes) -> float | None:
-    return float(value) if value.isdigit() and len(value) < 8 else None

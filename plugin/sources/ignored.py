@@ -35,6 +35,16 @@ class LateWarning(UserWarning):
     """
 
 
+def warn_of_late(late: int, events: int) -> None:
+    """Warn of the late ones among events that were pushed together."""
+    if late:
+        warn_caller(
+            f"{late:,} of {events:,} events were late, so no match has them: sort them by time first, or register the "
+            "queries with lateness=, as '5s'",
+            LateWarning,
+        )
+
+
 class ColumnWarning(UserWarning):
     """A column holds something else than the query compares it with."""
 

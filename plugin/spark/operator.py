@@ -22,6 +22,7 @@ from oxiseq.grammar import render
 from oxiseq.grammar.algebra import NOWHERE
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.kb_loader import is_path
+from oxiseq.languages.lints import lints_of, warn_of_lints
 from oxiseq.languages.registry import language_named
 from oxiseq.mappings.declared import Declared
 from oxiseq.options import QUERY, SOURCES, said
@@ -119,6 +120,7 @@ def match(
     at_work = Work(order)
     key = at_work.correlation
     _check_key(asked, own, key)
+    warn_of_lints(each.to_json() for each in lints_of(asked, None))
     given = given_streams(at_work.names, streams, mappings)
     form = form_of(types)
     wanted = spark.sparkContext.defaultParallelism * 2 if buckets is None else buckets

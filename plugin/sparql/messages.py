@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import lru_cache
@@ -10,6 +11,7 @@ from urllib.parse import parse_qsl
 
 from werkzeug.http import parse_options_header
 
+from oxiseq.grammar.byte_order import MARK, unmarked
 from oxiseq.grammar.records import dataclass
 from oxiseq.rights import EVERYTHING, Rights
 from oxiseq.sparql.problems import Problem
@@ -18,6 +20,8 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 Parameters: TypeAlias = tuple[tuple[str, str], ...]
 
 MOST_PARAMETERS = 10_000
+_BINARY: Final = re.compile("jelly|arrow|parquet|octet-stream", re.IGNORECASE)
+"""Media types of bodies that are no texts."""
 _SHORT: Final = 256
 """Characters of texts that are remembered when they have been read: a client sends the same again and again."""
 
@@ -47,6 +51,10 @@ class Request:
     """Whether the client has left, as far as the server knows."""
     rights: Rights = EVERYTHING
     """The client's rights; a server with tokens sets them."""
+
+    def __post_init__(self) -> None:
+        if self.body.startswith(MARK) and not _BINARY.search(self.header("content-type") or ""):
+            object.__setattr__(self, "body", unmarked(self.body))
 
     @property
     def url(self) -> str:

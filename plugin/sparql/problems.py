@@ -8,6 +8,7 @@ Exception
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -103,5 +104,37 @@ def sparql_problem(text: str, error: SyntaxError, *, update: bool) -> Problem:
 
 
 def store_problem(error: Exception) -> Problem:
-    """A failure while the store evaluates or writes."""
+    """A failure while the store evaluates or writes: the request's fault where Oxigraph's words say so."""
+    for words, status, title, hint in _AT_FAULT:
+        if (found := words.search(str(error))) is not None:
+            return Problem(status, title, hint.format(*found.groups()))
     return Problem(500, "the store cannot answer", str(error))
+
+
+_AT_FAULT: Final = (
+    (
+        re.compile("custom (?:aggregate )?function (<.*>) is not supported"),
+        400,
+        "unknown function",
+        "there is no function {0}: those of SPARQL 1.1, casts to xsd: types and GeoSPARQL's are known",
+    ),
+    (
+        re.compile("graph (<.*>) does not exist"),
+        404,
+        "no such graph",
+        "there is no graph {0}: with SILENT (as in DROP SILENT GRAPH {0}) that is no error",
+    ),
+    (
+        re.compile("graph (<.*>) already exists"),
+        409,
+        "the graph exists",
+        "there is a graph {0}: with SILENT (CREATE SILENT GRAPH {0}) that is no error",
+    ),
+    (
+        re.compile("JSON-LD does not support RDF 1.2"),
+        406,
+        "not acceptable",
+        "JSON-LD cannot write triple terms: accept text/turtle, application/n-triples or another type",
+    ),
+)
+"""What Oxigraph says of requests that cannot be answered: status, title and what to do."""

@@ -97,7 +97,7 @@ class Case:
 def load_cases(path: Path) -> list[Case]:
     """All cases of a file. Raises TestFileError, QueryError and OSError."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise TestFileError(f"{path}: {error}") from None
     shared = {key: value for key, value in data.items() if key != "case"}
@@ -159,7 +159,7 @@ def _query_text(folder: Path, data: Mapping[str, Any]) -> tuple[str, str]:
         return data["text"], data.get("language", USUAL)
     if "query" not in data:
         raise TestFileError("which query? `query` names its file, `text` holds it")
-    return (folder / data["query"]).read_text(encoding="utf-8"), data.get("language", language_of(data["query"]))
+    return (folder / data["query"]).read_text(encoding="utf-8-sig"), data.get("language", language_of(data["query"]))
 
 
 def _words(query: AnyQuery, given: Mapping[str, str]) -> Words:
@@ -209,7 +209,7 @@ def _rules(folder: Path, given: Any) -> Any:
     """Texts, or names of files that end with .epsparql."""
     if not isinstance(given, list):
         return given
-    return [(folder / each).read_text(encoding="utf-8") if _is_file(each) else each for each in given]
+    return [(folder / each).read_text(encoding="utf-8-sig") if _is_file(each) else each for each in given]
 
 
 def _is_file(rule: object) -> bool:

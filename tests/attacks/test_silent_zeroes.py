@@ -23,7 +23,7 @@ HEAD = "PREFIX : <http://e/>\n"
 MAPPING = HEAD + "CONSTRUCT { ?s :speed ?speed } WHERE { BIND(IRI(CONCAT(STR(:), ?truk)) AS ?s) }"
 QUERY = (
     HEAD
-    + """SELECT ?a ?b FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
+    + """SELECT ?a ?b WITHIN 1 HOUR FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
   DEFINE GPM A ON S { ?t :speed ?a } DEFINE GPM B ON S { ?t :speed ?b } }"""
 )
 CEQL = "VOCAB <http://e/> SELECT * FROM S WHERE T AS a ; T AS b"

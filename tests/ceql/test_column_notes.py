@@ -13,6 +13,7 @@ import pytest
 
 import oxiseq
 from oxiseq.sources.ignored import ColumnWarning
+from oxiseq.sources.unmet import UnmetWarning
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 from cli_files import oxiseq as command
@@ -30,6 +31,8 @@ def told(rest: str, **columns: list[Any]) -> list[str]:
     table = pa.table({"time": list(range(count)), "type": ["A"] * count, **columns})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", oxiseq.LintWarning)
+        warnings.simplefilter("ignore", UnmetWarning)
         found = oxiseq.run(query(rest), {"S": table}, language="ceql")
     if caught:
         assert not len(found)

@@ -203,7 +203,11 @@ LIMIT 2
 # --- checks -----------------------------------------------------------------------------------------
 
 LINTS = {
-    "no window": ("A", [("unbounded", "A")]),
+    "no window": ("A; B", [("unbounded", "A; B")]),
+    "no window, and nothing to wait for": ("A", []),
+    "a number as a text": ("A FILTER A[x > '60'] WITHIN 1 DAY", [("text", "x > '60'")]),
+    "a name as a text": ("A FILTER A[x > 'N60'] WITHIN 1 DAY", []),
+    "a value compared with itself": ("A FILTER A[x = x] WITHIN 1 DAY", [("itself", "x = x")]),
     "no attribute": ("A FILTER A['x' = 'y'] WITHIN 1 DAY", [("constant", "A['x' = 'y']")]),
     "an attribute called as an aggregate": ("A FILTER A[count > 1] WITHIN 1 DAY", [("constant", "A[count > 1]")]),
     "a name that is a type": ("A AS B; B WITHIN 1 DAY", [("name", "B")]),

@@ -96,13 +96,63 @@ def test_accepted(name: str) -> None:
     assert [str(f) for f in findings(query(*ACCEPTED[name])) if f.severity == "error"] == []
 
 
+RISING = ("A ON S { ?t :v ?a }", "B ON S { ?t :v ?b FILTER(?b > ?a) }", "C ON S { ?t :v ?c FILTER(?b < ?c) }")
+TRAPS = {
+    "a repeat that stands first": (
+        query("F;{5,}; K", "F ON S { ?u :login :failed }", "K ON S { ?u :login :ok }"),
+        [("fresh", 4, 7)],
+    ),
+    "a repeat alone": (query("F;{5,}", "F ON S { ?u :login :failed }"), [("fresh", 4, 7)]),
+    "a repeat alone, linked by PREV": (query("F;+", "F ON S { ?u :v ?v FILTER(?v > PREV(?v)) }"), []),
+    "a repeat that stands first, partitioned": (
+        query("F;{5,}; K", "F ON S { ?u :login :failed }", "K ON S { ?u :login :ok }").replace(
+            "WITHIN", "PARTITION BY ?u WITHIN"
+        ),
+        [],
+    ),
+    "a repeat that stands later": (query("K; F+", "K ON S { ?u :login :ok }", "F ON S { ?u :login :failed }"), []),
+    "a second name whose subject joins, too": (
+        query("H; H2", "H ON S { ?h :person ?p ; :bpm ?b }", "H2 AS H"),
+        [("same-values", 4, 10)],
+    ),
+    "a second name of one variable": (query("H; H2", "H ON S { ?p :is :here }", "H2 AS H"), []),
+    "a second name of an alternative": (query("H | H2", "H ON S { ?h :person ?p }", "H2 AS H"), []),
+    "values that rise along ;": (query("A; B; C", *RISING), [("in-a-row", 4, 7)]),
+    "values that rise in a row": (query("A, B, C", *RISING), []),
+    "values that rise and fall": (query("A; B; C", *RISING[:2], RISING[2].replace("<", ">")), []),
+    "at one instant": (query("A & B", "A ON S { ?t :v ?a }", "B ON S { ?t :w ?b }"), [("at-once", 4, 7)]),
+    "a sum without the event itself": (
+        query("K; F+; L", "K ON S { ?t :is 1 }", "F ON S { ?t :v ?a }", "L ON S { ?t :v ?b FILTER(SUM(?a) > 9) }"),
+        [("own-event", 7, 39)],
+    ),
+    "a sum with the event itself": (
+        query("K; F+; L", "K ON S { ?t :is 1 }", "F ON S { ?t :v ?a }", "L ON S { ?t :v ?b FILTER(SUM(?a) + ?b > 9) }"),
+        [],
+    ),
+    "the last of all": (
+        query("A; B", *RISING[:2]).replace("SELECT", "SELECT LAST"),
+        [("over-all", 2, 8)],
+    ),
+    "the last of each": (
+        query("A; B", *RISING[:2]).replace("SELECT", "SELECT LAST").replace("WITHIN", "PARTITION BY ?t WITHIN"),
+        [],
+    ),
+    "a number in quotes": (query("A", 'A ON S { ?t :v ?a FILTER(?a > "60") }'), [("text", 5, 39)]),
+    "a date in quotes": (query("A", 'A ON S { ?t :v ?a FILTER(?a > "2026-01-01") }'), [("text", 5, 39)]),
+    "a text in quotes": (query("A", 'A ON S { ?t :v ?a FILTER(?a > "60th" || ?a < "007") }'), []),
+}
 LINTS = {
+    **TRAPS,
     "unused gpm": (query("A", "A ON S { ?a :p ?x }", "B ON S { ?a :p ?x }"), [("unused-gpm", 6, 14)]),
     "unused stream": (
         query("A", "A ON S { ?a :p ?x }").replace("WITHIN", "FROM STREAM T <http://e/t> WITHIN"),
         [("unused-stream", 2, 37)],
     ),
-    "no window": (query("A", "A ON S { ?a :p ?x }").replace("WITHIN 1 HOUR", ""), [("unbounded", 4, 7)]),
+    "no window": (
+        query("A; B", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y }").replace("WITHIN 1 HOUR", ""),
+        [("unbounded", 4, 7)],
+    ),
+    "no window, and nothing to wait for": (query("A", "A ON S { ?a :p ?x }").replace("WITHIN 1 HOUR", ""), []),
     "PREV falls back on a value": (
         query("A; B+", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y FILTER(?y > COALESCE(PREV(?y), ?x)) }"),
         [("first-value", 6, 44)],
@@ -142,7 +192,7 @@ LINTS = {
     "joined leading negation": (query("N!; A", "A ON S { ?a :p ?x }", "N ON S { ?a :p ?y }"), []),
     "unjoined partner": (
         query("A & B", "A ON S { ?a :p ?x }", "B ON S { ?b :p ?y }"),
-        [("unjoined", 4, 7), ("unjoined", 4, 11)],
+        [("unjoined", 4, 7), ("at-once", 4, 7), ("unjoined", 4, 11)],
     ),
     "alternatives need not join": (query("A | B", "A ON S { ?a :p ?x }", "B ON S { ?b :p ?y }"), []),
     "cross product": (query("A", "A ON S { ?a :p ?x . ?b :q ?y }"), [("cross-product", 5, 34)]),

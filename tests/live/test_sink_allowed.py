@@ -30,12 +30,25 @@ from oxiseq.sinks import Allowed, SinkError
     ],
 )
 def test_hosts(hosts: list[str], host: str, port: int, allowed: bool) -> None:
-    checked = Allowed.of(hosts)
+    checked = Allowed.of(hosts, ["::1/128"])
     if allowed:
         checked.check_host(host, port)
     else:
         with pytest.raises(SinkError, match="--sink-host"):
             checked.check_host(host, port)
+
+
+@pytest.mark.parametrize(
+    ("host", "networks"),
+    [("10.0.0.1", ["10.0.0.1/32"]), ("[fd00::1]", ["fd00::1/128"]), ("localhost", ["127.0.0.0/8", "::1/128"])],
+)
+def test_an_address_that_is_written_out_is_checked_at_once(host: str, networks: list[str]) -> None:
+    options = [f"--sink-network {each}" for each in networks]
+    for hosts, missing in (([], [f"--sink-host {host}", *options]), (["*"], options)):
+        with pytest.raises(SinkError) as told:
+            Allowed.of(hosts).check_host(host, 80)
+        assert str(told.value).endswith(f"the server's operator allows it by {' and '.join(missing)}")
+    Allowed.of(["*"], networks).check_host(host, 80)
 
 
 def test_where_a_name_is_asked_for_a_star_will_not_do() -> None:

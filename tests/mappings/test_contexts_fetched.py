@@ -102,3 +102,19 @@ def test_too_many() -> None:
 def test_a_mapping_with_null_says_what_to_do() -> None:
     with pytest.raises(oxiseq.OxiseqError, match="is null: `oxiseq mapping fetch`"):
         oxiseq.StreamMapping({"contexts": {AT: None}})
+
+
+def test_contexts_that_name_further_ones() -> None:
+    base = "https://example.org/"
+    there = {
+        f"{base}a/c.jsonld": {
+            "@context": ["d.jsonld", {"@import": "/e.jsonld", "t": {"@id": "x:t", "@context": "d.jsonld"}}]
+        },
+        f"{base}a/d.jsonld": {"@context": {"id": "@id"}},
+        f"{base}e.jsonld": {"@context": {"v": "http://e/v"}},
+    }
+    found = fetched(
+        {"contexts": {f"{base}a/c.jsonld": None}}, served(lambda url: (200, {}, json.dumps(there[str(url)]).encode()))
+    )
+    assert sorted(found["contexts"]) == sorted(there)
+    assert oxiseq.StreamMapping(found).contexts.written_out({"@context": f"{base}a/c.jsonld", "id": "a:b", "v": 1})

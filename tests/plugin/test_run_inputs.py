@@ -109,6 +109,7 @@ def table_of(form: str, rows: list[dict[str, Any]], folder: Path) -> Any:
 def answers(text: str, language: str, events: Any, **options: Any) -> list[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", oxiseq.LintWarning)
         found = oxiseq.run(text, {STREAM: events}, language=language, **options)
     assert found.late == 0
     return [(m.at_us, [str(m.get(name)) for name in ("x", "y")]) for m in found]
@@ -206,6 +207,7 @@ def test_an_iterator_is_a_stream(language: str) -> None:
         oxiseq.run(text, {STREAM: iter(LATE)}, language=language, late="error")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", oxiseq.LintWarning)
         assert oxiseq.run(text, {STREAM: iter(LATE)}, language=language, late="ignore").late == 1
         assert oxiseq.run(text, {STREAM: iter(LATE)}, language=language, lateness="5s", late="error").late == 0
     assert answers(text, language, LATE)

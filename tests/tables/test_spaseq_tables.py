@@ -195,3 +195,19 @@ def test_values_that_have_gone_by_leave_the_dictionary() -> None:
     assert not sum(len(batch) for batch in driver.batches())
     driver.terms.collect()
     assert driver.terms.live < 70_000
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+def test_a_column_of_csv_with_zeros_before_its_numbers_is_text(ending: str, tmp_path: Path) -> None:
+    text = "time,type,code,n,x\n01,A,007,10,0.5\n02,A,010,20,-0.5\n03,B,,30,\n"
+    content = text.encode() if ending == ".csv" else gzip.compress(text.encode())
+    (tmp_path / f"t{ending}").write_bytes(content)
+    pattern = "?e :code ?c ; :n ?n ; :x ?x"
+    query = f"PREFIX : <{V}> SELECT * FROM STREAM S <urn:s> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ {pattern} }} }}"
+    found = oxiseq.run(query, {"S": tmp_path / f"t{ending}"})
+    assert [(m.at_us, m["c"].value, m["n"].value, float(m["x"].value)) for m in found] == [
+        (1, "007", "10", 0.5),
+        (2, "010", "20", -0.5),
+    ]
+    assert {m["c"].datatype.value.rpartition("#")[2] for m in found} == {"string"}
+    assert {m["n"].datatype.value.rpartition("#")[2] for m in found} == {"integer"}

@@ -14,6 +14,7 @@ from oxiseq import (
     KbError,
     LateWarning,
     LimitError,
+    LintWarning,
     Match,
     Matches,
     MissingGraphWarning,
@@ -89,4 +90,4 @@ def safely(text: str) -> str:
         return f"pip install 'oxiseq[{error.extra}]'"
     except (ArgumentTypeError, ArgumentValueError, KbError, OxiseqError) as error:
         return str(error)
-    return str(MissingGraphWarning.__name__ + LateWarning.__name__)
+    return str(MissingGraphWarning.__name__ + LateWarning.__name__ + LintWarning.__name__)

@@ -18,13 +18,13 @@ from oxiseq.engine.errors import syntax_reason
 from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.turtle import Messages
 from oxiseq.engine.rdf import rewritten
+from oxiseq.grammar.byte_order import MARK
 
 _BLOCK: Final = 1 << 18
 _REPEATED: Final = 64 << 20
 """Bytes of contexts that are read again for later lines..."""
 _SHARE: Final = 256
 """...and so many more for each byte of the lines."""
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 def jsonld_messages(content: IO[bytes], contexts: Contexts = NO_CONTEXTS) -> Iterator[Messages]:
@@ -62,7 +62,7 @@ def _lines(content: IO[bytes]) -> Iterator[bytes]:
     """All lines, the empty ones too."""
     rest, fresh = b"", True
     while piece := content.read(max(_BLOCK, len(rest))):
-        text = (rest + piece).removeprefix(_BOM) if fresh else rest + piece
+        text = (rest + piece).removeprefix(MARK) if fresh else rest + piece
         fresh = False
         *lines, rest = text.split(b"\n")
         yield from lines

@@ -8,9 +8,9 @@ from typing import IO, Final
 from oxiseq.engine.events.assembler import Block
 from oxiseq.engine.events.messages.columns import DELIMITER
 from oxiseq.engine.kernels.memory.scan import PADDING
+from oxiseq.grammar.byte_order import MARK
 
 BLOCK_BYTES: Final = 1 << 18
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 def line_blocks(content: IO[bytes]) -> Iterator[tuple[Block, int]]:
@@ -41,4 +41,4 @@ def last_delimiter(text: bytes, begin: int) -> int:
 
 
 def _block(text: bytes, fresh: bool) -> Block:
-    return Block(text + bytes(PADDING), len(text), len(_BOM) if fresh and text.startswith(_BOM) else 0)
+    return Block(text + bytes(PADDING), len(text), len(MARK) if fresh and text.startswith(MARK) else 0)

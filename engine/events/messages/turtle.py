@@ -23,9 +23,9 @@ from pyoxigraph import RdfFormat, parse, serialize
 from oxiseq.engine.errors import syntax_reason
 from oxiseq.engine.rdf import as_syntax_error, guarded
 from oxiseq.engine.turtle.scan import Kind, line_ends, next_unit, prefixes_in
+from oxiseq.grammar.byte_order import MARK
 
 _BLOCK: Final = 1 << 18
-_BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"(?:[ \t\r\n]++|#[^\r\n]*+)*+")
 _DELIMITER: Final = re.compile(
     rb"MESSAGE(?![\w:.%\-\x80-\xff])|@message(?![\w-])(?:[ \t\r\n]++|#[^\r\n]*+)*+(\.)?", re.IGNORECASE
@@ -86,7 +86,7 @@ class _Log:
     def __init__(self, content: IO[bytes], *, trig: bool) -> None:
         self._content, self._trig = content, trig
         self._format = RdfFormat.TRIG if trig else RdfFormat.TURTLE
-        self._text, self._begin, self._line = content.read(_BLOCK).removeprefix(_BOM), 0, 1
+        self._text, self._begin, self._line = content.read(_BLOCK).removeprefix(MARK), 0, 1
         self._ended = not self._text
         self._prefixes: dict[str, str] = {}
         self._base: str | None = None

@@ -19,6 +19,7 @@ from oxiseq.bridges.settings import BridgeError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.rdf import parse
 from oxiseq.grammar.records import dataclass
+from oxiseq.options.retry_after import seconds_of
 
 if TYPE_CHECKING:
     import httpx
@@ -140,9 +141,9 @@ class Fetching:
         return io.BufferedReader(_PageBody(answer.iter_bytes(), _shown(url)), _BLOCK)
 
     def _refused(self, answer: httpx.Response, url: str) -> None:
-        status, asked = answer.status_code, answer.headers.get("retry-after", "")
-        if status in _LATER and asked.isdecimal() and len(asked) < 8:
-            self._state.wait = time.monotonic() + min(float(asked), _PATIENCE)
+        status, asked = answer.status_code, seconds_of(answer.headers.get("retry-after"))
+        if status in _LATER and asked is not None:
+            self._state.wait = time.monotonic() + min(asked, _PATIENCE)
         raise BridgeError(f"{_shown(url)}: status {status}")
 
     def _check(self, url: str) -> None:

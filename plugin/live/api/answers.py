@@ -77,7 +77,8 @@ def _live(call: Call, name: str, after: int | None) -> Response:
 
 def _after(call: Call) -> int | None:
     last_seen = call.request.header("last-event-id")
-    return natural(last_seen, "Last-Event-ID") if last_seen else call.number("after")
+    given = natural(last_seen, "Last-Event-ID") if last_seen else call.number("after")
+    return given or None  # no answer has the id 0: it is where a client begins
 
 
 def _page(call: Call, name: str, after: int | None) -> Response:

@@ -1,4 +1,4 @@
-"""`POST /mappings/try`: what a mapping makes of the first rows of a text, without storing anything."""
+"""`POST /mappings/try`: what a mapping makes of the first rows of a text; `POST /mappings/suggest`: a first one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from oxiseq.live.api.table import JSON, Answer, Call, Need, Route, json_response
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.errors import MappingError
 from oxiseq.mappings.rows import ROWS, BadRow, read_table
+from oxiseq.mappings.suggesting import suggested
 from oxiseq.mappings.trying import Tried, tried
 from oxiseq.matches.text import json_term
 from oxiseq.sparql.messages import Response
@@ -25,21 +26,44 @@ _ANSWER: Final = 4 << 20
 """Characters of the events' terms."""
 
 
+def suggest_mapping(call: Call) -> Response:
+    """POST /mappings/suggest."""
+    rows, media_type = _rows(call.json(), ("rows", "type"))
+
+    def made() -> dict[str, Any]:
+        seen: dict[str, str] = {}
+        try:
+            table = read_table(
+                rows.encode("utf-8", "surrogatepass"), media_type, lambda name: seen.setdefault(name, name)
+            )
+        except (EventError, LimitError) as error:
+            raise Problem(400, "malformed rows", str(error)) from None
+        return suggested(table, tuple(seen))
+
+    return json_response(call.evaluations.call(made, call.request.gone))
+
+
 def try_mapping(call: Call) -> Response:
     """POST /mappings/try."""
     given = call.json()
-    if unknown := set(given) - {"mapping", "rows", "type"}:
-        raise Problem(400, "unknown members", f"{', '.join(sorted(unknown))}; known: mapping, rows, type")
-    rows, media_type = given.get("rows"), given.get("type", JSON)
-    if not isinstance(rows, str) or len(rows) > _LONGEST:
-        raise Problem(400, "no rows", f"the member rows is a text of at most {_LONGEST:,} characters")
-    if media_type not in ROWS:
-        raise Problem(400, "unknown type", f"type is one of {', '.join(ROWS)}")
+    rows, media_type = _rows(given, ("mapping", "rows", "type"))
     try:
         mapping = StreamMapping(given.get("mapping") or {})
     except MappingError as error:
         raise Problem(400, "malformed mapping", str(error)) from None
     return json_response(call.evaluations.call(lambda: _found(rows, media_type, mapping), call.request.gone))
+
+
+def _rows(given: dict[str, Any], known: tuple[str, ...]) -> tuple[str, str]:
+    """The rows and their media type. Raises Problem 400."""
+    if unknown := set(given) - set(known):
+        raise Problem(400, "unknown members", f"{', '.join(sorted(unknown))}; known: {', '.join(known)}")
+    rows, media_type = given.get("rows"), given.get("type", JSON)
+    if not isinstance(rows, str) or len(rows) > _LONGEST:
+        raise Problem(400, "no rows", f"the member rows is a text of at most {_LONGEST:,} characters")
+    if media_type not in ROWS:
+        raise Problem(400, "unknown type", f"type is one of {', '.join(ROWS)}")
+    return rows, media_type
 
 
 def _found(rows: str, media_type: str, mapping: StreamMapping) -> dict[str, Any]:
@@ -84,6 +108,18 @@ def _reason(row: BadRow) -> dict[str, Any]:
 
 
 ROUTES: Final = (
+    Route(
+        "POST",
+        "/mappings/suggest",
+        suggest_mapping,
+        "suggestMapping",
+        "A first mapping for rows: each column a predicate, with the type that all of its texts have; as `oxiseq "
+        "mapping suggest` prints it. Nothing is stored.",
+        Need(None),
+        bodies=(JSON,),
+        body_schema="MappingAndRows",
+        answers={200: Answer("The mapping."), 400: Answer("No rows.", ())},
+    ),
     Route(
         "POST",
         "/mappings/try",

@@ -222,6 +222,9 @@ SCHEMAS: Final[dict[str, Any]] = {
         reason={"type": ["string", "null"], "description": "Why it is not followed."},
         unnamed={"type": "boolean"},
     ),
+    "LateEvents": _object(
+        late_events={"type": "array", "items": _object(stream=_TEXT, time=_TEXT, graph=_TEXT)}, last=_COUNT
+    ),
     "Queries": _object(("queries",), queries={"type": "array", "items": {"$ref": "#/components/schemas/Query"}}),
     "Kb": _object(
         ("answers",),

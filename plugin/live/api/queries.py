@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
@@ -13,11 +12,11 @@ from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.finding_tools import as_values
 from oxiseq.grammar.languages import STANDING, USUAL, media_types
 from oxiseq.grammar.records import dataclass
-from oxiseq.languages.graphs import missing_graphs
+from oxiseq.languages.lints import lints_of
 from oxiseq.languages.registry import language_for
 from oxiseq.live.api.in_address import in_address, parameters_of
 from oxiseq.live.api.problems import as_problem, findings, query_problem
-from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response, unsupported
+from oxiseq.live.api.table import JSON, PAGED, Answer, Call, Need, Parameter, Route, json_response, listed, unsupported
 from oxiseq.live.options import DOORS, options_of
 from oxiseq.live.queries import QueryStatus, random_name
 from oxiseq.live.remote import RemoteKnowledge
@@ -66,7 +65,7 @@ def all_queries(call: Call) -> Response:
     """GET /queries."""
     may = call.request.rights.may
     seen = [status for status in call.service.queries.all() if may("read", "query", status.record.name)]
-    return json_response({"queries": [query_value(status) for status in seen]})
+    return listed(call, "queries", seen, lambda status: status.record.name, query_value)
 
 
 def get(call: Call) -> Response:
@@ -118,6 +117,14 @@ def explanation(call: Call) -> Response:
             **_explained(record.text, record.language, rules),
         }
     )
+
+
+def late_events(call: Call) -> Response:
+    """GET /queries/{query}/late-events."""
+    since = call.number("since") or 0
+    found = call.service.queries.late(call.parts["query"], since)
+    told = [{"stream": each.stream, "time": to_text(each.time), "graph": each.graph} for each in found]
+    return json_response({"late_events": told, "last": found[-1].number if found else since})
 
 
 @lru_cache(64)
@@ -216,15 +223,15 @@ def _registered(call: Call, given: _Given, name: str, *, replace: bool) -> Query
 
 def _lints(call: Call, given: _Given) -> list[dict[str, Any]]:
     """Of a query that has been registered: what the checks find, and graphs that the knowledge base does not have."""
-    found = findings(given.text, given.language)
     if given.language == STANDING:
-        return found
-    query, rules = known_text(given.text, given.language).algebra, given.options.get("rules", ())
-    if language_for(query).asks_kb:
-        with suppress(KbError):  # one elsewhere may be away by now
-            missing = missing_graphs(query, given.text, knowledge_of(call.service.kb_of_now), rules)
-            found += [as_values(lint, lint.text) for lint in missing]
-    return found
+        return findings(given.text, given.language)
+    text, rules = known_text(given.text, given.language), given.options.get("rules", ())
+    kb = knowledge_of(call.service.kb_of_now) if language_for(text.algebra).asks_kb else None
+    try:
+        found = lints_of(text, kb, rules)
+    except KbError:  # one elsewhere may be away by now
+        found = lints_of(text, None)
+    return [as_values(lint, lint.text) for lint in found]
 
 
 def _given(call: Call) -> _Given:
@@ -235,6 +242,10 @@ def _given(call: Call) -> _Given:
         values = {**in_address(call, DOORS, ("name",)), "text": call.request.text(), "language": taken[media_type]}
     elif media_type == JSON:
         values = call.json()
+        for name, value in in_address(call, DOORS, ("name",)).items():
+            if values.setdefault(name, value) != value:
+                told = f"{value!r} in the address, {values[name]!r} in the body"
+                raise Problem(400, f"two values of {name}", told[:300])
     else:
         raise unsupported(call.request, (*taken, JSON))
     if unknown := set(values) - set(_KNOWN):
@@ -263,6 +274,7 @@ ROUTES: Final = (
         "listQueries",
         "All continuous queries.",
         Need("read", "query", "list"),
+        PAGED,
         answers={200: Answer("The queries.", schema="Queries")},
     ),
     Route(
@@ -330,6 +342,17 @@ ROUTES: Final = (
         Need("read", "query"),
         (NAME,),
         answers={200: Answer("The explanation.", schema="Explained")},
+    ),
+    Route(
+        "GET",
+        "/queries/{query}/late-events",
+        late_events,
+        "listLateEvents",
+        "The newest events that came behind the watermark of their stream, so that no match has them: at most 1,000, "
+        "since the server began. `last`: the number of the last one, for ?since=.",
+        Need("read", "query"),
+        (NAME, Parameter("since", "Only those behind this number.", {"type": "integer", "minimum": 0})),
+        answers={200: Answer("The events, their graphs as N-Triples.", schema="LateEvents")},
     ),
     Route(
         "DELETE",

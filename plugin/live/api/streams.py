@@ -20,7 +20,7 @@ from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Appended, Appends, Retention, StreamRecord
 from oxiseq.live import ldes
-from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response, unsupported
+from oxiseq.live.api.table import JSON, PAGED, Answer, Call, Need, Parameter, Route, json_response, listed, unsupported
 from oxiseq.live.intake import (
     EVENTS,
     GRAPHS,
@@ -74,7 +74,7 @@ def all_streams(call: Call) -> Response:
     """GET /streams."""
     may = call.request.rights.may
     seen = [record for record in call.service.streams.all() if may("read", "stream", record.iri)]
-    return json_response({"streams": [stream_value(call, record) for record in seen]})
+    return listed(call, "streams", seen, lambda record: record.iri, lambda record: stream_value(call, record))
 
 
 def get(call: Call) -> Response:
@@ -320,6 +320,7 @@ ROUTES: Final = (
         "listStreams",
         "All streams.",
         Need("read", "stream", "list"),
+        PAGED,
         answers={200: Answer("The streams.", schema="Streams")},
     ),
     Route(

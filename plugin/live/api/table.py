@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
+from urllib.parse import quote
 
 from oxiseq.grammar.records import dataclass
 from oxiseq.live.service import LiveService
@@ -14,6 +15,7 @@ from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.messages import Request, Response, utf8
 from oxiseq.sparql.problems import Problem
 
+T = TypeVar("T")
 JSON: Final = "application/json"
 PROBLEM: Final = "application/problem+json"
 _encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
@@ -139,6 +141,27 @@ class Route:
     def in_query(self) -> frozenset[str]:
         """Names of the parameters of the query string."""
         return frozenset(each.name for each in self.parameters if each.where == "query")
+
+
+PAGED: Final = (
+    Parameter("limit", "At most this many, in the order of their names.", {"type": "integer", "minimum": 1}),
+    Parameter("after", "Only those whose names come after this one."),
+)
+"""Parameters of lists."""
+
+
+def listed(
+    call: Call, member: str, items: Iterable[T], name: Callable[[T], str], value: Callable[[T], object]
+) -> Response:
+    """A list as JSON, or the part of it that is asked for (`PAGED`), with a link to the next."""
+    limit, after = call.number("limit"), call.one("after")
+    if limit is None and after is None:
+        return json_response({member: [value(each) for each in items]})
+    rest = [each for each in sorted(items, key=name) if after is None or name(each) > after]
+    shown = rest[:limit]
+    link = f'<{call.request.path}?after={quote(name(shown[-1]), safe="")}&limit={limit}>; rel="next"' if shown else ""
+    more = (("link", link),) if len(shown) < len(rest) and shown else ()
+    return json_response({member: [value(each) for each in shown]}, headers=more)
 
 
 def natural(text: str, name: str, most: int = (1 << 62)) -> int:

@@ -7,7 +7,7 @@ import { shortTime } from "../rdf.js";
 import { graph } from "./graph.js";
 
 export const ROWS = ["application/json", "application/x-ndjson", "text/csv"];
-const WAIT = 350, MOST_TRIED = 500000, TIMES = /^(time|timestamp|ts|at|date|datetime)$/i, SUBJECTS = /^(id|sensor|device|name|key)$/i;
+const WAIT = 350, MOST_TRIED = 500000, MOST_SUGGESTED = 250000;
 let timer = null, asked = 0;
 
 export function startMapping(rows) {
@@ -70,38 +70,15 @@ export const wordsOf = ({ reason, line = null, column = "" }) => `${line === nul
 
 // --- a first mapping ---------------------------------------------------------------------------------
 
-function suggest(rows) {
-  const row = firstRow(rows);
-  if (row === null) return fill(byId("mapping-tried"), h("p", { class: "muted" }, "A mapping is suggested for rows of JSON or CSV: put some into the text first."));
-  byId("mapping-text").value = JSON.stringify(suggested(row), null, 2);
+async function suggest(rows) {
+  try {
+    const { text, type } = rows;
+    if (!text.trim()) return fill(byId("mapping-tried"), h("p", { class: "muted" }, "A mapping is suggested for rows of JSON or CSV: put some into the text first."));
+    const found = await (await sendJson("POST", "/mappings/suggest", { rows: whole(text.slice(0, MOST_SUGGESTED), text, type), type })).json();
+    byId("mapping-text").value = JSON.stringify(found, null, 2);
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    return fill(byId("mapping-tried"), h("p", { class: "bad" }, problem.message));
+  }
   return tryMapping(rows);
 }
-
-/** Each column a predicate, but those that have the subject and the time. */
-function suggested(row) {
-  const names = Object.keys(row);
-  const time = names.find((name) => TIMES.test(name)), subject = names.find((name) => SUBJECTS.test(name));
-  const predicates = Object.fromEntries(names.filter((name) => name !== time && name !== subject)
-    .map((name) => [`ex:${name.replace(/[^\w-]/g, "_")}`, typeof row[name] === "string" && row[name] !== "" && Number.isFinite(Number(row[name])) ? { column: name, datatype: "xsd:decimal" } : name]));
-  const seconds = Number(row[time]) > 0 ? { unit: Number(row[time]) > 1e14 ? "us" : Number(row[time]) > 1e11 ? "ms" : "s" } : {};
-  return { prefixes: { ex: "http://example.org/" }, ...(subject ? { subject: `ex:{${subject}}` } : {}), predicates, time: time ?? null, ...seconds };
-}
-
-/** The first row as an object; null where there is none. */
-function firstRow({ text, type }) {
-  try {
-    if (type === "text/csv") {
-      const [head, line] = text.split(/\r?\n/).map((each) => each.split(/[,;\t]/).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")));
-      return line?.length === head.length ? Object.fromEntries(head.map((name, i) => [name, line[i]])) : null;
-    }
-    const given = JSON.parse(type === "application/json" ? text : text.trim().split("\n")[0]);
-    const row = Array.isArray(given) ? given[0] : given;
-    return row && typeof row === "object" ? flat(row, "") : null;
-  } catch {
-    return null;
-  }
-}
-
-/** A member that is an object is a column for each of its members: a.b for b in a. */
-const flat = (value, before) => Object.fromEntries(Object.entries(value).flatMap(([name, each]) =>
-  (each && typeof each === "object" && !Array.isArray(each) ? Object.entries(flat(each, `${before}${name}.`)) : [[`${before}${name}`, each]])));

@@ -1,15 +1,18 @@
-"""Graphs that a query reads and the knowledge base does not have (semantics.md 2.2: the empty graph, and a lint).
+"""Lints of a query that is run or registered: those of its text, and graphs that the knowledge base does not have.
 
-In the flow: query, KB → **lints** → a warning of `oxiseq.run`, standard error of the command line, the answer to
-who registers over HTTP.
+A query may be legal and still answer nothing (semantics.md 2.2: an unknown graph is the empty graph, and a lint), so
+each place where a query begins shows the same lints as `oxiseq check`.
+
+In the flow: query, KB → **lints** → a warning of `oxiseq.run` and `store.register`, standard error of the command line,
+the answer to a registration over HTTP.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 from pyoxigraph import NamedNode
 
@@ -17,10 +20,13 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.grammar import Finding, load
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.arguments import public
-from oxiseq.grammar.finding_tools import lint_finding
+from oxiseq.grammar.finding_tools import lint_finding, one_line
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.languages.registry import language_for
+from oxiseq.options.query_text import QueryText
+from oxiseq.sources.warned import warn_caller
 
+MISSING: Final = "no-graph"
 _SHOWN: Final = 10
 _LOOKED_AT: Final = 2000
 """Graphs of the KB among which the nearest are looked for."""
@@ -29,7 +35,22 @@ _OURS: Final = "urn:oxiseq:"
 
 
 @public
-class MissingGraphWarning(UserWarning):
+class LintWarning(UserWarning):
+    """A query is legal and perhaps not what was meant; `Query.check()` and `oxiseq check` show the same.
+
+    >>> import warnings
+    >>> import oxiseq
+    >>> text = "SELECT ?s FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?o FILTER(?o > '5') } }"
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     _ = oxiseq.run(text, {"S": []})
+    >>> {each.category for each in told} == {oxiseq.LintWarning}
+    True
+    """
+
+
+@public
+class MissingGraphWarning(LintWarning):
     """A query reads a graph that the knowledge base does not have.
 
     >>> import warnings
@@ -44,6 +65,18 @@ class MissingGraphWarning(UserWarning):
     """
 
 
+def lints_of(query: QueryText, kb: KnowledgeBase | None, rules: Iterable[str] = ()) -> tuple[Finding, ...]:
+    """What `check` finds and does not refuse, and graphs that `kb` does not have, if there is one. Raises KbError."""
+    found = tuple(each for each in query.check() if each.severity == "lint")
+    return found if kb is None else (*found, *missing_graphs(query.algebra, query.text, kb, rules))
+
+
+def warn_of_lints(found: Iterable[Mapping[str, Any]]) -> None:
+    """Warn the caller of each; `found`: their values (`Finding.to_json`)."""
+    for lint in found:
+        warn_caller(one_line(lint), MissingGraphWarning if lint["code"] == MISSING else LintWarning)
+
+
 def missing_graphs(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterable[str] = ()) -> tuple[Finding, ...]:
     """A lint for each graph that the query or its rules name and the KB does not have. Raises KbError."""
     asked = _asked(query, text)
@@ -54,7 +87,7 @@ def missing_graphs(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterabl
         return ()
     there = _graphs(kb)
     return tuple(
-        replace(lint_finding("no-graph", f"the knowledge base has no graph {name}", span, _hint(name, there)), text=of)
+        replace(lint_finding(MISSING, f"the knowledge base has no graph {name}", span, _hint(name, there)), text=of)
         for name, (span, of) in missing
     )
 
