@@ -60,11 +60,6 @@ class Bag:
         """The ids of its rows."""
         return (self.rows[0],)
 
-    @property
-    def bytes(self) -> int:
-        """About how large it is."""
-        return len(self._counts) * (_PER_ROW + 4 * self._width)
-
     def _keys(self, rows: Ids) -> list[bytes]:
         """The bytes of each row."""
         if not self._width:
@@ -74,3 +69,8 @@ class Bag:
     def _columns(self, counts: Mapping[bytes, int]) -> tuple[Ids, I64]:
         rows = np.frombuffer(bytearray(b"".join(counts)), np.uint32).reshape(len(counts), self._width)
         return rows, np.array([*counts.values()], np.int64)
+
+    @property
+    def bytes(self) -> int:
+        """About how large it is."""
+        return len(self._counts) * (_PER_ROW + 4 * self._width)

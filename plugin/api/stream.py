@@ -17,7 +17,7 @@ from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow
 from oxiseq.options.kinds import whole_number
 from oxiseq.pictures.tables import html_table
-from oxiseq.sources.left_out import warn_of_late
+from oxiseq.sources.ignored import warn_of_late
 from oxiseq.sources.sources import EventLike, Events, batches_of, check_events, row_event
 
 

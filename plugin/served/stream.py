@@ -24,7 +24,7 @@ from oxiseq.options.kinds import whole_number
 from oxiseq.pictures.tables import html_table
 from oxiseq.served.long_push import LongPush, NoSocketError
 from oxiseq.served.wire import Wire, check_name
-from oxiseq.sources.left_out import warn_of_late
+from oxiseq.sources.ignored import warn_of_late
 from oxiseq.sources.sources import EventLike, Events, Row, batches_of, check_events, row_event
 
 _N_QUADS: Final = "application/n-quads"

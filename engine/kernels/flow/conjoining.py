@@ -67,9 +67,9 @@ _FAR: Final = 1 << 12
 """Rows from which on it pays to fetch memory ahead."""
 _AHEAD: Final = 8
 """So many rows."""
-_PASSED: Final = 4
-"""The most entries of a chain that are passed by where it is looked up since they are not there at the tick: those that
-come later in the batch are in front."""
+_SHORT: Final = 2
+"""A chain of so many entries is looked through at once for one that is there at the tick: those that come later in the
+batch are in it, too."""
 _NEVER: Final = np.iinfo(np.int64).max
 _FAILED: Final = -1
 _WANTING: Final = -2
@@ -346,14 +346,13 @@ def _look_up(J: Ptr[Conjoining], F: Ptr[Sifting], j: int, place: int, bound: int
     if head < 0:
         return _FAILED
     length = length_of_chain(A, head, number)
-    at, words = scalars(J), v.words(A)
-    for _ in range(_PASSED):
-        if words[head, BORN] < _until(at, j) and words[head, DIED] > _since(at, j):
-            break
-        at[TRIED] += 1
-        head, length = i64(v.links(A)[head, v.scalars(A)[LINK0] + 2 * number]), length - 1
-        if head < 0:
-            return _FAILED
+    if length <= _SHORT:
+        at, words = scalars(J), v.words(A)
+        while words[head, BORN] >= _until(at, j) or words[head, DIED] <= _since(at, j):
+            at[TRIED] += 1
+            head, length = i64(v.links(A)[head, v.scalars(A)[LINK0] + 2 * number]), length - 1
+            if head < 0:
+                return _FAILED
     chain.head, chain.count, chain.link = head, length, number
     return length
 
