@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=100_000, help="events between two lines")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="after which it ends all the same")
     given = parser.parse_args()
-    os.environ["OXISEQ_RETENTION"] = given.keep
+    os.environ["OXISEQ_RETENTION"] = given.retention
     with server("own", "normal") as (address, pid):
         control = connect(address)
         assert ask(control, "PUT", "/queries/notes", QUERY.encode(), "application/spaseq-query") == 200

@@ -74,7 +74,7 @@ LATE_COMMANDS = {
 SETTINGS = {
     "timeout": OF_WAITING,
     "upstream-refresh": OF_WAITING,
-    "stream_idle": RANGE,
+    "stream-idle": RANGE,
     "retention": RANGE,
     "max-ahead": RANGE,
     "event-triples-for": RANGE,

@@ -163,7 +163,7 @@ def test_three_running_stop_a_query(monkeypatch: pytest.MonkeyPatch, case: str, 
     seconds = [*range(6), *range(100, 107), *range(200, 220), *range(300, 303)]
     events = [(at * 1_000_000, f"<{E}e{at}> a <{E}T> ; <{E}x> 1 ; <{E}v> {at} .") for at in seconds]
     store = oxiseq.Store()
-    query = store.register(text, language=language, **({"report": "RSTREAM"} if language == "spectra" else {}))
+    query = store.register(text, language=language, **({"stream_operator": "RSTREAM"} if language == "spectra" else {}))
     raised: list[LimitError] = []
     for low in range(0, len(events), size):
         try:

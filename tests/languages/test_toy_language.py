@@ -140,7 +140,7 @@ def test_it_is_translated_and_others_are_not_translated_to_it(query: Path) -> No
 
 
 def test_options_of_other_languages_are_refused(query: Path) -> None:
-    with pytest.raises(oxiseq.OxiseqError, match=r"the option report is for .*: a query of Then has none"):
+    with pytest.raises(oxiseq.OxiseqError, match=r"the option stream_operator is for .*: a query of Then has none"):
         oxiseq.run(query, {S: []}, stream_operator="RSTREAM")
 
 

@@ -88,7 +88,7 @@ def test_iteration_waits_and_goes_on_behind_the_cursor(store: Any) -> None:
     for time_ in (second.end, "1970-01-01T00:00:03Z", 2.5):  # a time, as `since` of `why` is
         with pytest.raises(oxiseq.ArgumentTypeError, match=r"matches\(\): after is int, not"):
             query.matches(after=time_)
-    with pytest.raises(oxiseq.ArgumentValueError, match="since is a whole number, 0 or more"):
+    with pytest.raises(oxiseq.ArgumentValueError, match="after is a whole number, 0 or more"):
         query.matches(after=-1)
 
 

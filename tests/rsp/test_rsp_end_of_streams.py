@@ -30,7 +30,7 @@ WHERE {{ MATCH {{ E }} }}"""
 CASE = """
 [[case]]
 language = "rspql"
-report = "RSTREAM"
+stream_operator = "RSTREAM"
 text = '''{text}'''
 events = '''
 {events}

@@ -55,7 +55,7 @@ class Opening:
 
 def opening(call: Call, *, socket: bool = False) -> Opening:
     """Raises Problem 400, 415."""
-    call.check_parameters({"session", "first", "time", *(("format",) if socket else ())})
+    call.check_parameters({"session", "first", "time", *(("format", "limit") if socket else ())})
     session = call.one("session")
     if session is None:
         session = secrets.token_hex(8)

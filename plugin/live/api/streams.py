@@ -425,6 +425,7 @@ ROUTES: Final = (
             STREAM,
             Parameter("offset", "The first offset.", {"type": "integer", "minimum": 0}),
             Parameter("limit", "How many offsets at most.", {"type": "integer", "minimum": 0}),
+            *(Parameter(name, "Of a WebSocket: see pushEvents.") for name in ("session", "first", "time", "format")),
         ),
         answers={
             200: Answer("Events; the header Oxiseq-Next-Offset says where to continue.", tuple(_RDF)),
