@@ -231,6 +231,7 @@ def main() -> None:
     areas = [given.area] if given.area else list(AREAS)
     mutants = [each for area in areas for each in [each for each in listed if each.area == area][: given.sample]]
     SEEN.mkdir(exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what runs ends with this, and the copy is deleted
     run(mutants, SEEN / f"mutants-{commit()}.jsonl", given.minutes, given.longest)
 
 
