@@ -200,10 +200,16 @@ def _rows(known: Path) -> list[list[Any]]:
     return [json.loads(line) for line in known.read_text("utf-8").splitlines()] if known.exists() else []
 
 
+def _when(known: Path) -> int:
+    """Returns the time of the commit, 0 of one that is not in this repository."""
+    command = ["git", "show", "-s", "--format=%ct", known.stem.split("-")[1]]
+    return int(subprocess.run(command, capture_output=True, text=True, check=False).stdout or 0)
+
+
 def report() -> None:
     """Prints outcomes by area for each commit, and which mutants have others now than in the commit before."""
     before: dict[tuple[Any, ...], str] = {}
-    for known in sorted(SEEN.glob("mutants-*.jsonl"), key=lambda path: path.stat().st_mtime):
+    for known in sorted(SEEN.glob("mutants-*.jsonl"), key=_when):
         now = {tuple(row[:-2]): row[-2] for row in _rows(known)}
         print(f"{known.stem.removeprefix('mutants-')}: {len(now)} mutants, {sum(r[-1] for r in _rows(known))} s")
         for area in AREAS:
@@ -231,6 +237,7 @@ def main() -> None:
     areas = [given.area] if given.area else list(AREAS)
     mutants = [each for area in areas for each in [each for each in listed if each.area == area][: given.sample]]
     SEEN.mkdir(exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what runs ends with this, and the copy is deleted
     run(mutants, SEEN / f"mutants-{commit()}.jsonl", given.minutes, given.longest)
 
 

@@ -27,7 +27,7 @@ KILLS = 50 if NIGHTLY else 6
 CHILD = Path(__file__).with_name("killed_child.py")
 
 
-@pytest.mark.parametrize("durability", ["full", "normal"])
+@pytest.mark.parametrize("durability", ["full", pytest.param("normal", marks=pytest.mark.full)])
 def test_what_was_acknowledged_outlives_a_kill(path: Path, durability: Durability) -> None:
     dice = random.Random(7)
     acknowledged: dict[str, tuple[int, int]] = {}
