@@ -158,7 +158,7 @@ def _pairs(rows: list[tuple[int, ...]], width: int) -> Array:
     return np.array(rows or [(0,) * width], np.int32).reshape(-1, width)
 
 
-class _Signature(NamedTuple):
+class _CommonBuckets(NamedTuple):
     """The common part of probes that find their groups in the same buckets (kernels/sequence/records.py)."""
 
     letter: int
@@ -185,7 +185,7 @@ class _TableBuilder:
     columns: list[dict[Variable, int]] = field(default_factory=list)
     edges: list[dict[str, int]] = field(default_factory=list)
     probes: list[dict[str, int]] = field(default_factory=list)
-    signatures: dict[_Signature, dict[str, int]] = field(default_factory=dict)
+    signatures: dict[_CommonBuckets, dict[str, int]] = field(default_factory=dict)
     filters: list[dict[str, int]] = field(default_factory=list)
     leads: list[dict[str, int]] = field(default_factory=list)
     equal: list[tuple[int, ...]] = field(default_factory=list)
@@ -436,7 +436,7 @@ class _TableBuilder:
         """The number of the probe's signature."""
         columns = tuple(column for _, column in self.equal[probe["equal0"] : probe["equal1"]])
         how = {name: probe.get(name, 0) for name in ("index", "measure", "sign")}
-        signature = _Signature(probe["letter"], guards, columns, *how.values())
+        signature = _CommonBuckets(probe["letter"], guards, columns, *how.values())
         self.signatures.setdefault(signature, {**how, "equal0": probe["equal0"], "equal1": probe["equal1"]})
         return [*self.signatures].index(signature)
 
