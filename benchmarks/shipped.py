@@ -1,4 +1,4 @@
-"""Kernels as a wheel brings them beside those compiled for this processor: `python -m benchmarks.shipped [ROUNDS]`.
+"""Kernels as a wheel brings them beside those compiled here: `python -m benchmarks.shipped [--rounds 5] [--only TASK]`.
 
 The same work in processes that take kernels from the archive and in ones that compile their own (OXISEQ_NATIVE; once,
 into Numba's cache), in turns: CPU time, medians. A kernel that comes may use less of the processor (x86-64-v2), and has
@@ -7,6 +7,7 @@ no code left for inlining: it should make no difference that a user sees.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -31,7 +32,6 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kernels import archive
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-ROUNDS: Final = 5
 BOUND: Final = 1.05
 """Shipped over native at most."""
 WITHIN: Final = 3
@@ -85,15 +85,15 @@ TASKS: Final[Mapping[str, Callable[[], Task]]] = {
 }
 
 
-def work() -> dict[str, float]:
+def work(only: str) -> dict[str, float]:
     """Seconds of CPU of each task in this process."""
-    ready = {name: make() for name, make in TASKS.items()}
+    ready = {name: make() for name, make in TASKS.items() if only in name}
     return {name: min(each.seconds) for name, each in measure(ready, WITHIN, ready).items()}
 
 
-def asked(**environment: str) -> dict[str, float]:
+def asked(only: str, **environment: str) -> dict[str, float]:
     """The same of a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.shipped", "--work"]
+    command = [sys.executable, "-m", "benchmarks.shipped", "--work", "--only", only]
     told = subprocess.run(command, check=True, env={**os.environ, **environment}, stdout=subprocess.PIPE)
     answer: dict[str, Any] = json.loads(told.stdout)
     return answer
@@ -101,20 +101,25 @@ def asked(**environment: str) -> dict[str, float]:
 
 def main() -> int:
     """Print the medians; exit status 2 when one is out of bounds."""
-    if "--work" in sys.argv:
-        print(json.dumps(work()))
+    parser = argparse.ArgumentParser("python -m benchmarks.shipped")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", metavar="TASK", help="those that have this in their names")
+    parser.add_argument("--work", action="store_true", help="in this process, as JSON")
+    options = parser.parse_args()
+    if options.work:
+        print(json.dumps(work(options.only)))
         return 0
     if archive.shipped() is None:
         print("NO ARCHIVE HERE: python -m oxiseq.warmup.shipping .", file=sys.stderr)
         return 1
     ways: Mapping[str, dict[str, str]] = {"shipped": {}, "native": {archive.NATIVE: "1"}}
-    asked(**ways["native"])  # compiles
+    asked(options.only, **ways["native"])  # compiles
     taken: dict[str, list[dict[str, float]]] = {name: [] for name in ways}
-    for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS):
+    for _ in range(options.rounds):
         for name, environment in ways.items():
-            taken[name].append(asked(**environment))
+            taken[name].append(asked(options.only, **environment))
     worst = 0.0
-    for task in TASKS:
+    for task in taken["shipped"][0]:
         ours, native = (median(each[task] for each in taken[name]) for name in ways)
         worst = max(worst, ours / native)
         print(f"{task:26} shipped {ours * 1e3:7.1f} ms, native {native * 1e3:7.1f} ms: {ours / native:5.2f} times")
