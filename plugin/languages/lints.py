@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyoxigraph import NamedNode
 
@@ -24,10 +24,12 @@ from oxiseq.grammar.finding_tools import closest, lint_finding, one_line
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.languages.reads import reads_of
 from oxiseq.languages.registry import language_for
-from oxiseq.mappings.declared import StreamMapping
 from oxiseq.options.query_text import QueryText
 from oxiseq.sources.unmet import local_name
 from oxiseq.sources.warned import warn_caller
+
+if TYPE_CHECKING:
+    from oxiseq.mappings.declared import StreamMapping
 
 MISSING: Final = "no-graph"
 _SHOWN: Final = 10
