@@ -108,10 +108,10 @@ def _clauses(query: CeqlQuery, text: str) -> Iterator[Finding]:
     elif query.selection is not None and (keys := [*dict.fromkeys(_equated(query.formula))]):
         yield lint_finding(
             "over-all",
-            f"SELECT {query.selection.strategy.value} chooses among the complex events of all values of "
-            f"{listing(keys)} at one end",
+            f"SELECT {query.selection.strategy.value} chooses among all complex events that end together, whatever "
+            f"{listing(keys)} is",
             query.selection.span,
-            f"to choose for each value by itself write PARTITION BY {', '.join(f'[{key}]' for key in keys)}",
+            f"to choose for each value write PARTITION BY {', '.join(f'[{key}]' for key in keys)}",
         )
     yield from check_consumption(query)
     yield from check_limit(query.limit)

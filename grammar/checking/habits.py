@@ -170,7 +170,7 @@ def _own_event(seen: Overview) -> Iterator[Finding]:
                     value = own[0].value
                     yield lint_finding(
                         "own-event",
-                        f"{total.name} is over the iterations of {listing(of)}, without the event of {place.name}",
+                        f"{total.name} is over the events of {listing(of)}: that of {place.name} is not among them",
                         total.span,
                         f"if it counts, too, add its value: {total.name}(...) + ?{value}"
                         if total.name == "SUM"
@@ -196,9 +196,9 @@ def _over_all(seen: Overview) -> Iterator[Finding]:
         shown = " ".join(sorted(f"?{v.value}" for v in keys))
         yield lint_finding(
             "over-all",
-            f"SELECT {selection.strategy.value} chooses among the matches of all values of {named(keys)} at one end",
+            f"SELECT {selection.strategy.value} chooses among all matches that end together, whatever {named(keys)} is",
             selection.span,
-            f"to choose for each value by itself write PARTITION BY {shown}",
+            f"to choose for each value write PARTITION BY {shown}",
         )
 
 

@@ -41,7 +41,7 @@ from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.language import Language
-from oxiseq.languages.lints import lints_of, warn_of_lints
+from oxiseq.languages.lints import lints_of, unmapped, warn_of_lints
 from oxiseq.languages.registry import language_named
 from oxiseq.languages.result_streams import StreamUse, refuse_own_results
 from oxiseq.mappings.declared import StreamMapping
@@ -360,7 +360,8 @@ class Store:
             if registered.feeds is not None:
                 self.stream(registered.feeds)
         lints = lints_of(text, knowledge_of(self.inner) if spoken.asks_kb else None, chosen.rules)
-        warn_of_lints(each.to_json() for each in lints)
+        mapped = unmapped(algebra, {iri: self.stream(iri).mapping for iri in shape.reads})
+        warn_of_lints(each.to_json() for each in (*lints, *mapped))
         return registered
 
     def _named(self, name: str | None) -> str:

@@ -57,7 +57,7 @@ def suggested_for(file: Path) -> dict[str, Any]:
             known = columns.setdefault(name, [None] * count)
             known += table.column(name)
         count += len(table)
-    return suggested(Table(columns, [None] * count), tuple(seen))
+    return suggested(Table(columns, list(range(1, count + 1))), tuple(seen))
 
 
 def mapping_named(given: str) -> StreamMapping:

@@ -137,7 +137,7 @@ class Language(ABC, Generic[Q]):
         refuse_own_results(StreamUse.of("query", shape))
         names = self.names(query, run.plan)
         watch = Watch(
-            reads_of(self.own(query), names, getattr(run.plan, "rules", ())), shape.terms, partial(self._has_name, kb)
+            reads_of(self.own(query), getattr(run.plan, "rules", ())), shape.terms, partial(self._has_name, kb)
         )
         return Driver(run, shape, names, self.opener(query, options), options, watch)
 

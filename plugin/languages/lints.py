@@ -9,10 +9,10 @@ the answer to a registration over HTTP.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyoxigraph import NamedNode
 
@@ -20,11 +20,16 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.grammar import Finding, load
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.arguments import public
-from oxiseq.grammar.finding_tools import lint_finding, one_line
+from oxiseq.grammar.finding_tools import closest, lint_finding, one_line
 from oxiseq.grammar.languages import AnyQuery
+from oxiseq.languages.reads import reads_of
 from oxiseq.languages.registry import language_for
 from oxiseq.options.query_text import QueryText
+from oxiseq.sources.unmet import local_name
 from oxiseq.sources.warned import warn_caller
+
+if TYPE_CHECKING:
+    from oxiseq.mappings.declared import StreamMapping
 
 MISSING: Final = "no-graph"
 _SHOWN: Final = 10
@@ -69,6 +74,18 @@ def lints_of(query: QueryText, kb: KnowledgeBase | None, rules: Iterable[str] = 
     """What `check` finds and does not refuse, and graphs that `kb` does not have, if there is one. Raises KbError."""
     found = tuple(each for each in query.check() if each.severity == "lint")
     return found if kb is None else (*found, *missing_graphs(query.algebra, query.text, kb, rules))
+
+
+def unmapped(query: AnyQuery, mappings: Mapping[str, StreamMapping | None]) -> Iterator[Finding]:
+    """A lint for each property that the mapping of a stream does not make, if it makes one of a like name."""
+    reads = reads_of(language_for(query).own(query))
+    for iri, mapping in mappings.items():
+        made = None if mapping is None else mapping.properties
+        for name in sorted(reads.properties.get(iri, frozenset()) - made) if made is not None else ():
+            by_local = {local_name(each): each for each in made or ()}
+            if (close := closest(local_name(name), by_local)) is not None:
+                message = f"rows of <{iri}> have no property <{name}> by the mapping of the stream"
+                yield lint_finding("unmapped", message, query.span, f"did you mean <{by_local[close]}>?")
 
 
 def warn_of_lints(found: Iterable[Mapping[str, Any]]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from collections.abc import Sequence as Listing
 from typing import Final
 
@@ -36,13 +36,13 @@ _TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 _WEIGHED: Final = frozenset(["SUM", "AVG", "MIN", "MAX"])
 
 
-def reads_of(query: AnyQuery, streams: Mapping[str, str], rules: Listing[EpQuery] = ()) -> Reads:
-    """`streams`: its names of streams → IRI; `rules`: of EP-SPARQL, which derive names from others."""
+def reads_of(query: AnyQuery, rules: Listing[EpQuery] = ()) -> Reads:
+    """`rules`: of EP-SPARQL, which derive names from others."""
     if isinstance(query, CeqlQuery):
         return _of_tuples(query)
     names = defaultdict[str, set[str]](set)
     types = defaultdict[str, set[str]](set)
-    for stream, pattern in (*_patterns(query, streams), *((ANY, rule.where) for rule in rules)):
+    for stream, pattern in (*_patterns(query), *((ANY, rule.where) for rule in rules)):
         for triple in parts(pattern, TriplePattern, (GraphPattern, WindowPattern)):
             if triple.predicate == _TYPE and isinstance(triple.object, NamedNode):
                 types[stream].add(triple.object.value)
@@ -77,11 +77,12 @@ def _follows(each: object) -> bool:
     )
 
 
-def _patterns(query: Query | RspQuery | EpQuery, streams: Mapping[str, str]) -> Iterator[tuple[str, object]]:
+def _patterns(query: AnyQuery) -> Iterator[tuple[str, object]]:
     """(stream, pattern): what is evaluated on the events of a stream, or of ANY."""
     match query:
         case Query():
-            yield from ((streams[gpm.stream], gpm.pattern) for gpm in query.gpms if gpm.stream in streams)
+            streams = {stream.name: stream.iri.value for stream in query.streams}
+            yield from ((streams[gpm.stream], gpm.pattern) for gpm in query.gpms)
         case EpQuery():
             yield ANY, query.where
         case RspQuery():

@@ -26,7 +26,7 @@ from oxiseq.mappings.fetching import fetched
 from oxiseq.mappings.flat import MEMBERS as FLAT
 from oxiseq.mappings.flat import PREFIXES, Flat
 from oxiseq.mappings.moment import Moment
-from oxiseq.mappings.plan import Plan
+from oxiseq.mappings.plan import Constant, Plan
 from oxiseq.mappings.ready import READY
 from oxiseq.mappings.rows import Table
 from oxiseq.mappings.times import Clock, zone_of
@@ -155,6 +155,16 @@ class StreamMapping:
 
     def _time_keys(self) -> tuple[str, ...]:
         return self.time if self._flat else tuple(map(variable_name, self.time))
+
+    @property
+    def properties(self) -> frozenset[str] | None:
+        """The properties that events of its rows can have; None where that cannot be seen."""
+        if self.plan is None:
+            return None
+        named = [statement.predicate for statement in self.plan.statements]
+        if not all(isinstance(each, Constant) for each in named):
+            return None
+        return frozenset(each.lexical for each in named if isinstance(each, Constant))
 
     def as_data(self) -> dict[str, Any]:
         """As JSON values, from which it can be made again."""

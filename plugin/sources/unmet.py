@@ -108,9 +108,9 @@ class Watch:
         there = sorted(has - {_TYPE})
         what = "type" if typed else "column" if any(stream.tables for stream in streams) else "property"
         shown = listing([*map(self._shown, there[:_SHOWN]), *[f"{len(there) - _SHOWN} more"] * (len(there) > _SHOWN)])
-        by_local = {_local(each): each for each in there}
+        by_local = {local_name(each): each for each in there}
         for name in sorted(names - has) if streams else ():
-            close = closest(_local(name), by_local)
+            close = closest(local_name(name), by_local)
             if (close is None and matches) or (self._reads.beside and self._known(name)):
                 continue
             where = f"<{of}>" if of else "the streams"
@@ -123,7 +123,7 @@ class Watch:
         return f"<{name}>" if bare == name else bare
 
 
-def _local(name: str) -> str:
+def local_name(name: str) -> str:
     return re.split("[/#:]", name)[-1] or name
 
 
@@ -141,8 +141,8 @@ class _Stream:
 
     def see(self, batch: Batch, terms: TermDictionary, vocab: str) -> None:
         """Names of a batch."""
-        rows = batch.rows if isinstance(batch, RowEvents) else batch
-        if isinstance(rows, TupleRows):
+        if not isinstance(batch, EventBatch) or isinstance(batch, RowEvents):
+            rows = batch.rows if isinstance(batch, RowEvents) else batch
             self.tables = True
             naming = rows.naming
             self._add(self.has, (vocab + n for n in rows.rows.schema.names if n not in (naming.time, naming.type)))
@@ -209,8 +209,7 @@ def _values(batch: Batch, name: str, terms: TermDictionary, vocab: str) -> Itera
     elif predicate := terms.find(NamedNode(name)):
         objects = np.flatnonzero(batch.predicate == predicate)[:_LOOKED_AT]
         for term in map(terms.term, np.unique(batch.object[objects]).tolist()):
-            plain = isinstance(term, Literal) and term.datatype.value == f"{XSD}string"
-            yield term.value if plain else term
+            yield term.value if isinstance(term, Literal) and term.datatype.value == f"{XSD}string" else term
 
 
 def _type(text: object, vocab: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -284,9 +285,20 @@ def test_rights(tmp_path: Path, receiver: Webhooks, grants: str, method: str, st
 # --- whom a sink may reach ----------------------------------------------------------------------------
 
 
-def test_loopback_is_refused_when_the_name_is_resolved(tmp_path: Path, receiver: Webhooks) -> None:
+def test_loopback_is_refused_when_the_name_is_resolved(
+    tmp_path: Path, receiver: Webhooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = socket.getaddrinfo
+
+    def resolved(host: str, *more: Any, **named: Any) -> Any:
+        return asked("127.0.0.1" if host == "hooks.example" else host, *more, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
     with hot(tmp_path, Allowed.of(("*",))) as doors:
-        doors.put("s", hook(receiver))
+        given = hook(receiver)
+        status, told = doors.ask("PUT", "/queries/hot/sinks/s", given)
+        assert status == 400 and "--sink-network 127.0.0.0/8" in told["detail"]
+        doors.put("s", {**given, "url": given["url"].replace("localhost", "hooks.example")})
         doors.push()
         eventually(lambda: doors.sink("s")["error"] is not None)
         assert "not public" in doors.sink("s")["error"]

@@ -168,6 +168,18 @@ def test_who_registers_is_warned_of_lints(tmp_path: Path) -> None:
         served.register(text, name="q")
 
 
+@pytest.mark.parametrize("served", [False, True])
+def test_a_property_that_the_mapping_of_a_stream_does_not_make(served: bool, tmp_path: Path) -> None:
+    mapping = {"subject": E + "{id}", "predicates": {f"{E}temp": "temp"}, "time": "ts"}
+    with oxiseq.open(tmp_path / "folder") if served else oxiseq.open() as store:
+        store.stream(S, mapping=mapping)
+        with pytest.warns(oxiseq.LintWarning, match=f"no property <{E}temperature> .*did you mean <{E}temp>"):
+            store.register(MISSPELT)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            store.register(RISING)
+
+
 def test_run_shows_what_check_shows() -> None:
     text = (
         RISING.replace("WITHIN 30 SECONDS SLIDING", "")

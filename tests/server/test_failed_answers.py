@@ -93,7 +93,7 @@ def test_of_a_graph_of_too_many_triples(address: str) -> None:
 def test_of_a_graph_that_its_format_cannot_say(address: str) -> None:
     last = "SELECT * { ?s ?p ?o FILTER(?o = 'secret 1' || isTRIPLE(?o)) } ORDER BY ?o"
     found = _asked(address, f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ {{ {last} }} }}", "application/ld+json")
-    assert found.status == 500
+    assert found.status == 406
     _next_is_clean(address)
 
 

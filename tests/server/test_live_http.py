@@ -317,7 +317,13 @@ def test_tokens_hold_for_all_routes(tmp_path: Path) -> None:
             target = route.path
             for variable, value in fill.items():
                 target = target.replace(variable, value)
-            reading = route.method == "GET" or route.name in ("queryOnce", "check", "compare", "tryMapping")
+            reading = route.method == "GET" or route.name in (
+                "queryOnce",
+                "check",
+                "compare",
+                "tryMapping",
+                "suggestMapping",
+            )
             headers = [SPASEQ] if route.name == "queryOnce" else []
             assert ask(address, route.method, target, headers).status == 401
             with_read = ask(address, route.method, target, [*headers, ("Authorization", "Bearer see")])

@@ -173,7 +173,7 @@ def test_an_update_is_all_or_nothing() -> None:
     to = endpoint()
     assert update(to, "CLEAR ALL; INSERT DATA { <http://e/b> <http://e/p> 9 }").status == 204
     assert column(ask(to, OBJECTS)) == ["9"]
-    assert update(to, "CLEAR ALL; CLEAR GRAPH <http://e/none>").status == 500
+    assert update(to, "CLEAR ALL; CLEAR GRAPH <http://e/none>").status == 404
     assert column(ask(to, OBJECTS)) == ["9"]
     assert problem(update(to, "CLEAR ALL;\nNONSENSE"))["line"] == 2
 

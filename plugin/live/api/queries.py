@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
@@ -12,7 +14,7 @@ from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.finding_tools import as_values
 from oxiseq.grammar.languages import STANDING, USUAL, media_types
 from oxiseq.grammar.records import dataclass
-from oxiseq.languages.lints import lints_of
+from oxiseq.languages.lints import lints_of, unmapped
 from oxiseq.languages.registry import language_for
 from oxiseq.live.api.in_address import in_address, parameters_of
 from oxiseq.live.api.problems import as_problem, findings, query_problem
@@ -20,6 +22,7 @@ from oxiseq.live.api.table import JSON, PAGED, Answer, Call, Need, Parameter, Ro
 from oxiseq.live.options import DOORS, options_of
 from oxiseq.live.queries import QueryStatus, random_name
 from oxiseq.live.remote import RemoteKnowledge
+from oxiseq.mappings.declared import StreamMapping
 from oxiseq.options import OPTIONS, options_for
 from oxiseq.options.query_text import known_text
 from oxiseq.sources.knowledge import knowledge_of
@@ -48,7 +51,7 @@ def register(call: Call) -> Response:
     name = random_name() if given.name is None else given.name
     call.request.rights.demand("register", "query", name)
     status = _registered(call, given, name, replace=False)
-    value = {**query_value(status), "lints": _lints(call, given)}
+    value = {**query_value(status), "lints": _lints(call, given, status.reads)}
     return json_response(value, 201, (("location", f"/queries/{quote(status.record.name)}"),))
 
 
@@ -58,7 +61,7 @@ def replace(call: Call) -> Response:
     if given.name not in (None, name):
         raise Problem(400, "two names", f"{given.name} in the body, {name} in the path")
     status = _registered(call, given, name, replace=True)
-    return json_response({**query_value(status), "lints": _lints(call, given)})
+    return json_response({**query_value(status), "lints": _lints(call, given, status.reads)})
 
 
 def all_queries(call: Call) -> Response:
@@ -221,7 +224,7 @@ def _registered(call: Call, given: _Given, name: str, *, replace: bool) -> Query
         raise query_problem(error, given.text, given.language) from None
 
 
-def _lints(call: Call, given: _Given) -> list[dict[str, Any]]:
+def _lints(call: Call, given: _Given, reads: Iterable[str]) -> list[dict[str, Any]]:
     """Of a query that has been registered: what the checks find, and graphs that the knowledge base does not have."""
     if given.language == STANDING:
         return findings(given.text, given.language)
@@ -231,6 +234,9 @@ def _lints(call: Call, given: _Given) -> list[dict[str, Any]]:
         found = lints_of(text, kb, rules)
     except KbError:  # one elsewhere may be away by now
         found = lints_of(text, None)
+    records = map(call.service.streams.get, reads)
+    mappings = {each.iri: StreamMapping(json.loads(each.mapping)) for each in records if each.mapping}
+    found = (*found, *unmapped(text.algebra, mappings))
     return [as_values(lint, lint.text) for lint in found]
 
 
