@@ -112,10 +112,10 @@ class ServedQuery(Registered):
         """How many events were late since the server began."""
         return int(self.status["late"])
 
-    def late_events(self) -> list[LateEvent]:
+    def drain_late_events(self) -> list[LateEvent]:
         """The late events since the last call, of each stream in order of arrival: the newest 1,000 since the server
         began."""
-        told = self._wire.send("GET", "queries", self.name, "late-events", params={"since": self._late_seen}).json()
+        told = self._wire.send("GET", "queries", self.name, "late-events", params={"after": self._late_seen}).json()
         self._late_seen = int(told["last"])
         return [
             LateEvent(each["stream"], to_microseconds(each["time"]), _graph(each["graph"]))

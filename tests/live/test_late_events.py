@@ -27,11 +27,11 @@ def test_late_events(served: bool, tmp_path: Path) -> None:
     with oxiseq.open(tmp_path / "folder") if served else oxiseq.open() as store:
         query = store.register(QUERY, name="q")
         push(store.stream(S), EVENTS)
-        late = query.late_events()
+        late = query.drain_late_events()
         assert [(each.stream, each.time_us, len(each.graph)) for each in late] == [(S, 3_000_000, 2), (S, 4_000_000, 2)]
-        assert query.late == 2 and query.late_events() == []
+        assert query.late_count == 2 and query.drain_late_events() == []
         push(store.stream(S), [(30_000_000, "5"), (5_000_000, "6")])
-        assert [each.time_us for each in query.late_events()] == [5_000_000]
+        assert [each.time_us for each in query.drain_late_events()] == [5_000_000]
 
 
 def test_the_newest_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,8 +40,8 @@ def test_the_newest_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         stream = store.stream(S)
         stream.extend([(2_000_000_000, "<http://e/x> <http://e/v> 1 .")])
         stream.extend([(i, f"<http://e/x> <http://e/v> {i} .") for i in range(1_200)])
-        assert [query.late_events()[i].time_us for i in (0,)] == [200]
-        assert query.late == 1_200
+        assert [query.drain_late_events()[i].time_us for i in (0,)] == [200]
+        assert query.late_count == 1_200
 
 
 @pytest.mark.parametrize("served", [False, True])

@@ -124,10 +124,10 @@ def explanation(call: Call) -> Response:
 
 def late_events(call: Call) -> Response:
     """GET /queries/{query}/late-events."""
-    since = call.number("since") or 0
-    found = call.service.queries.late(call.parts["query"], since)
+    after = call.number("after") or 0
+    found = call.service.queries.late(call.parts["query"], after)
     told = [{"stream": each.stream, "time": to_text(each.time), "graph": each.graph} for each in found]
-    return json_response({"late_events": told, "last": found[-1].number if found else since})
+    return json_response({"late_events": told, "last": found[-1].number if found else after})
 
 
 @lru_cache(64)
@@ -355,9 +355,9 @@ ROUTES: Final = (
         late_events,
         "listLateEvents",
         "The newest events that came behind the watermark of their stream, so that no match has them: at most 1,000, "
-        "since the server began. `last`: the number of the last one, for ?since=.",
+        "since the server began. `last`: the number of the last one, for ?after=.",
         Need("read", "query"),
-        (NAME, Parameter("since", "Only those behind this number.", {"type": "integer", "minimum": 0})),
+        (NAME, Parameter("after", "Only those behind this number.", {"type": "integer", "minimum": 0})),
         answers={200: Answer("The events, their graphs as N-Triples.", schema="LateEvents")},
     ),
     Route(

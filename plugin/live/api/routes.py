@@ -8,7 +8,6 @@ from typing import Final
 from urllib.parse import unquote
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.grammar.finding_tools import close_name
 from oxiseq.grammar.languages import media_types
 from oxiseq.journal import Appended
 from oxiseq.live.api import (
@@ -114,7 +113,6 @@ class LiveRoutes:
         route, parts = _found(request)
         try:
             route.needs.check(request.rights, parts)
-            _check_parameters(request, route)
             if route.name == "openapi":
                 return json_response(self.openapi)
             call = Call(self.service, request, parts, self._evaluations)
@@ -123,17 +121,6 @@ class LiveRoutes:
             return route.handler(call)
         except OxiseqError as error:
             raise as_problem(error) from None
-
-
-def _check_parameters(request: Request, route: Route) -> None:
-    """Raises Problem 400 for a parameter that the route does not have: a misspelt one would do nothing."""
-    if route.path == "/query":  # which has SPARQL's own
-        return
-    known = [each.name for each in route.parameters if each.where == "query"]
-    for name, _ in request.parameters():
-        if name not in known:
-            told = close_name(name, known, f"known: {', '.join(known)}" if known else "none is known here")
-            raise Problem(400, "unknown parameter", f"{name[:40]}; {told}")
 
 
 def _found(request: Request) -> tuple[Route, dict[str, str]]:

@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import quote
 
+from oxiseq.grammar.finding_tools import close_name
 from oxiseq.grammar.records import dataclass
 from oxiseq.live.service import LiveService
 from oxiseq.rights import Kind, Right, Rights
@@ -63,10 +64,11 @@ class Call:
         return None if given is None else natural(given, name, most)
 
     def check_parameters(self, known: Collection[str]) -> None:
-        """Raises Problem 400 for a parameter of the query string that is not known."""
+        """Raises Problem 400 for a parameter of the query string that is not known: a misspelt one would do nothing."""
         for name, _ in self.request.parameters():
             if name not in known:
-                raise Problem(400, "unknown parameter", f"{name[:40]}; known: {', '.join(sorted(known)) or 'none'}")
+                told = close_name(name, known, f"known: {', '.join(sorted(known)) or 'none'}")
+                raise Problem(400, "unknown parameter", f"{name[:40]}; {told}")
 
     def json(self) -> dict[str, Any]:
         """The body as a JSON object. Raises Problem 400 or 415."""
