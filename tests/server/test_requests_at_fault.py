@@ -113,7 +113,7 @@ def test_lists_by_pages(doors: httpx.Client) -> None:
 
 def test_changes_from_the_beginning(doors: httpx.Client) -> None:
     assert doors.post("/queries?name=st", content="SELECT * { ?s ?p ?o }", headers={"content-type": ASKED}).is_success
-    assert doors.get("/queries/st/changes?since=0").json() == {"changes": [], "last": 1}
+    assert doors.get("/queries/st/changes?after=0").json() == {"changes": [], "last": 1}
 
 
 # --- byte order marks -------------------------------------------------------------------------------
