@@ -19,6 +19,7 @@ from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.advance import advance, measure
+from oxiseq.engine.kernels.sequence.indexes import remove_killed
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
@@ -275,6 +276,8 @@ class SequenceRun(MatchRunner[k.Memory]):
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches, without what is dead."""
+        if self._allocated is not None:
+            call(remove_killed, self._tables.of(self._compiled.tables), self._tables.of(self._allocated))
         self.collect()
         memory = None if self._allocated is None else save_memory(self._allocated, self._compiled, terms)
         return {**super().save(terms), "memory": memory}

@@ -17,7 +17,7 @@ from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.entries import chain_entries
 from oxiseq.engine.kernels.sequence.hashing import hash_again, rehash_groups
-from oxiseq.engine.kernels.sequence.indexes import index_groups, remove_killed
+from oxiseq.engine.kernels.sequence.indexes import index_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matches.memory import EMPTY_BETWEEN_BATCHES
@@ -32,8 +32,7 @@ _OF_STRICTS: Final = ("entries", "entry_keys", "waits")
 
 
 def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> State:
-    """Between batches. Proportional to the records in use."""
-    call(remove_killed, Pointers(compiled.tables), Pointers(S))
+    """Between batches, when what is killed has gone. Proportional to the records in use."""
     state: State = S.save(terms.ids, partial(_id_places, compiled))
     if not compiled.tables.sizes[k.STRICTS]:
         state = {name: array for name, array in state.items() if name not in _OF_STRICTS}
