@@ -5,7 +5,7 @@ skipped       `,` with PARTITION BY passes over events that no pattern puts into
 fresh         a repeat that stands first: its variables are new in each iteration, and another GPM joins the last
 same-values   `DEFINE GPM H2 AS H`: all variables join, the subject included
 in-a-row      values that rise (or fall) along a chain of `;`, which passes over those that do not
-at-once       `A & B` is one instant, and no "both, at some time"
+at-once       `A & B` as the whole SEQ is one instant, and no "both, at some time"
 own-event     an aggregate over iterations in the FILTER of a later GPM leaves out that GPM's own event
 over-all      SELECT NEXT, LAST or MAX without PARTITION BY chooses among the matches of all keys
 """
@@ -131,14 +131,14 @@ def _order(seen: Overview, left: list[str], right: list[str]) -> str:
 
 
 def _at_once(seen: Overview) -> Iterator[Finding]:
-    for element in elements(seen.query.sequence):
-        if isinstance(element, Conjunction):
-            yield lint_finding(
-                "at-once",
-                f"`{render_sequence(element)}` is one instant: all of it at the same time, to the microsecond",
-                element.span,
-                _in_any_order(element),
-            )
+    element = seen.query.sequence
+    if isinstance(element, Conjunction):  # within a sequence it is meant
+        yield lint_finding(
+            "at-once",
+            f"`{render_sequence(element)}` is one instant: all of it at the same time, to the microsecond",
+            element.span,
+            _in_any_order(element),
+        )
 
 
 def _in_any_order(element: Conjunction) -> str:
