@@ -116,9 +116,9 @@ def test_windows_count_every_match_that_a_window_of_events_decides(spark: SparkS
     """Ten more events of each key decide all that ended before them."""
     more = [(START + SECOND * (COUNT + i), graph(i % 6, -1)) for i in range(60)]
     rows = match(spark, LONELY_OF_SOME, {"S": source(spark, tmp_path / "in", GIVEN + more)}, buckets=2)
-    rows = rows.where(F.col("at") < F.timestamp_micros(F.lit(more[0][0])))
+    rows = rows.where(F.col("end") < F.timestamp_micros(F.lit(more[0][0])))
     found = run(rows.groupBy(F.window("time", "7 seconds"), "k").count(), tmp_path / "c")
-    wanted = sum(count for row, count in expected(LONELY_OF_SOME, GIVEN + more).items() if row[0] < more[0][0])
+    wanted = sum(count for row, count in expected(LONELY_OF_SOME, GIVEN + more).items() if row[-1] < more[0][0])
     assert sum(row["count"] for row in found) == wanted > 15
 
 
