@@ -178,9 +178,9 @@ def _content(match: dict[str, Any]) -> Any:
     return match.get("bindings", match.get("graph"))
 
 
-def eventually(true: Callable[[], bool], seconds: float = 60.0) -> None:
+def eventually(true: Callable[[], bool], seconds: float = 180.0) -> None:
     """Wait until it is true."""
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "the server does not come to rest"
-        time.sleep(0.05)
+        time.sleep(0.2)  # each look asks for all queries' matches
