@@ -13,7 +13,9 @@ from typing import Final, NamedTuple
 LONGEST_TOKEN: Final = 1 << 24
 """Bytes of a string or IRI at most; pyoxigraph takes no longer ones."""
 _SPACE: Final = rb"(?:[ \t\r\n]++|\#[^\r\n]*+)"
-_LONG: Final = rb'"""(?:[^"\\]++|\\.|""?+(?!"))*+"""' + rb"|'''(?:[^'\\]++|\\.|''?+(?!'))*+'''"
+_LONG: Final = (  # without (?!...), which fails within (...)*+ before Python 3.11.5
+    rb'"""(?:[^"\\]++|\\.|"{1,2}+(?:[^"\\]|\\.))*+"""' + rb"|'''(?:[^'\\]++|\\.|'{1,2}+(?:[^'\\]|\\.))*+'''"
+)
 _BLANKS: Final = re.compile(_SPACE + rb"*+")
 _UNIT: Final = re.compile(
     rb"""(?:

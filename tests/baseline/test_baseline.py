@@ -27,7 +27,8 @@ FIXTURE = Path(__file__).parent / "baseline-666c5b34.tar.xz"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("baseline")
     with tarfile.open(FIXTURE) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # since 3.11.4
+        archive.extractall(folder)
     return folder
 
 
