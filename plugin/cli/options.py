@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 from pyoxigraph import NamedNode
 
-from oxiseq.grammar import QueryError, load
+from oxiseq.grammar import QueryError
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.languages import STANDING, AnyQuery, language_names, language_of
 from oxiseq.grammar.records import dataclass
@@ -30,6 +30,7 @@ from oxiseq.options.kinds import (
     TimesKind,
     WordKind,
 )
+from oxiseq.options.query_text import known_text
 
 _OVER_STORE: Final = (".rq", ".sparql")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,7 +58,7 @@ class QuerySource:
         if self.language == STANDING:
             raise OxiseqError(f"{self.name}: SPARQL over the store reads no stream: register it with `oxiseq serve`")
         with self.named():
-            return load(self.text, self.language)
+            return known_text(self.text, self.language).algebra
 
     @contextmanager
     def named(self) -> Iterator[None]:

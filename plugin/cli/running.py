@@ -59,7 +59,7 @@ def run_query(request: RunRequest) -> None:
         check_format(driver.shape, chosen)
         _attach(driver, request, log, options)
         if not request.quiet:
-            text = known_text(request.query.text, language.name)
+            text = known_text(request.query.text, language.name)  # which `load` has parsed
             for lint in lints_of(text, knowledge_of(kb) if language.asks_kb else None, options.rules):
                 click.echo(f"warning: {one_line(lint.to_json())}", err=True)
         language.prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
