@@ -8,7 +8,7 @@ column, and each number, is looked up in the term dictionary once per batch.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,12 @@ from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.cells import Coded, Numbers, read_cells
 from oxiseq.engine.events.number_ids import number_ids
-from oxiseq.engine.events.row_graphs import type_iri
+from oxiseq.engine.events.row_graphs import RDF_TYPE, type_iri
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
 
 Ids = NDArray[np.uint32]
-_TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
 @dataclass(slots=True, eq=False)
@@ -76,12 +75,12 @@ class RowEncoder:
     def _is_asked(self, name: str, type_column: str) -> bool:
         if self._asked is None:
             return name == type_column or name.isidentifier()
-        return (_TYPE if name == type_column else self._vocab + name) in self._asked
+        return (RDF_TYPE.value if name == type_column else self._vocab + name) in self._asked
 
     def _column(self, name: str, column: Any, types: bool) -> tuple[int, Ids]:
         """The id of its predicate and those of its values, 0 where one is missing."""
         cells = read_cells(column, name)
-        predicate = int(self._terms.constant(NamedNode(_TYPE if types else self._vocab + name)))
+        predicate = int(self._terms.constant(NamedNode(RDF_TYPE.value if types else self._vocab + name)))
         if isinstance(cells, Numbers):
             if types:
                 raise EventError("the table", None, f"the column {name!r} holds numbers; the names of types are text")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
@@ -10,7 +11,7 @@ from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.cells import Coded, read_cells
 from oxiseq.engine.events.tuples import TupleRows
 
-_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+RDF_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 
 
 def row_graphs(batch: TupleRows, vocab: str) -> Iterator[tuple[int, tuple[Triple, ...]]]:
@@ -26,7 +27,7 @@ def row_graphs(batch: TupleRows, vocab: str) -> Iterator[tuple[int, tuple[Triple
         except EventError:
             continue
         if name == naming.type:
-            columns.append((_TYPE, [None if t is None else type_iri(t.value, vocab) for t in terms]))
+            columns.append((RDF_TYPE, [None if t is None else type_iri(t.value, vocab) for t in terms]))
         elif name.isidentifier():
             columns.append((NamedNode(vocab + name), terms))
     for i, time in enumerate(batch.time.tolist()):

@@ -9,6 +9,7 @@ from typing import Final
 
 from pyoxigraph import Literal, NamedNode, Variable
 
+from oxiseq.engine.events.row_graphs import RDF_TYPE
 from oxiseq.grammar.algebra import (
     Aggregate,
     Call,
@@ -32,7 +33,6 @@ from oxiseq.grammar.parts import parts
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.sources.unmet import ANY, Reads
 
-_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 _WEIGHED: Final = frozenset(["SUM", "AVG", "MIN", "MAX"])
 
 
@@ -44,7 +44,7 @@ def reads_of(query: AnyQuery, rules: Listing[EpQuery] = ()) -> Reads:
     types = defaultdict[str, set[str]](set)
     for stream, pattern in (*_patterns(query), *((ANY, rule.where) for rule in rules)):
         for triple in parts(pattern, TriplePattern, (GraphPattern, WindowPattern)):
-            if triple.predicate == _TYPE and isinstance(triple.object, NamedNode):
+            if triple.predicate == RDF_TYPE and isinstance(triple.object, NamedNode):
                 types[stream].add(triple.object.value)
             elif isinstance(triple.predicate, NamedNode):
                 names[stream].add(triple.predicate.value)
@@ -52,7 +52,7 @@ def reads_of(query: AnyQuery, rules: Listing[EpQuery] = ()) -> Reads:
             names[stream].update(each.value for each in parts(path.path, NamedNode, PathNegated))
     derived = [triple for each in (query, *rules) for triple in _made(each)]
     made = {each.predicate for each in derived}
-    made_types = {each.object for each in derived if each.predicate == _TYPE}
+    made_types = {each.object for each in derived if each.predicate == RDF_TYPE}
     compared = set(_compared(query))
     triples = parts(query, TriplePattern, GraphPattern)
     return Reads(

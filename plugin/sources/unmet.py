@@ -17,7 +17,7 @@ from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.row_events import RowEvents
-from oxiseq.engine.events.row_graphs import type_iri
+from oxiseq.engine.events.row_graphs import RDF_TYPE, type_iri
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
@@ -27,7 +27,6 @@ from oxiseq.grammar.records import dataclass
 
 ANY: Final = ""
 """In the place of a stream: all that are given."""
-_TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _SHOWN: Final = 10
 _REMEMBERED: Final = 1_000
 """Names of a stream among which the one that was meant is looked for."""
@@ -105,7 +104,7 @@ class Watch:
     def _unmet(self, of: str, names: frozenset[str], *, typed: bool, matches: int) -> Iterator[str]:
         streams = [stream for iri, stream in self._seen.items() if of in (ANY, iri) and stream.events]
         has = {each for stream in streams for each in (stream.has_types if typed else stream.has)}
-        there = sorted(has - {_TYPE})
+        there = sorted(has - {RDF_TYPE.value})
         what = "type" if typed else "column" if any(stream.tables for stream in streams) else "property"
         shown = listing([*map(self._shown, there[:_SHOWN]), *[f"{len(there) - _SHOWN} more"] * (len(there) > _SHOWN)])
         by_local = {local_name(each): each for each in there}
@@ -135,7 +134,9 @@ class _Stream:
         self.has: set[str] = set()
         self.has_types: set[str] = set()
         self.tables = False
-        self.events = self.together = self.same_subject = 0
+        self.events = self.together = 0
+        self.same_subject = False
+        """Whether two events of one time have a subject in common."""
         self._whole = True
         self._last = -1
 
@@ -147,14 +148,14 @@ class _Stream:
             naming = rows.naming
             self._add(self.has, (vocab + n for n in rows.rows.schema.names if n not in (naming.time, naming.type)))
             if naming.type in rows.rows.schema.names:
-                self.has.add(_TYPE)
+                self.has.add(RDF_TYPE.value)
                 if (column := rows.column(naming.type)) is not None and self.types:
                     self._add(self.has_types, (_type(text, vocab) for text in column.unique().to_pylist() if text))
         else:
             predicates = np.unique(batch.predicate)
             names = [terms.term(int(each)) for each in predicates[: _REMEMBERED * 2]]
             self._add(self.has, (each.value for each in names if isinstance(each, NamedNode)))
-            if self.types and (typed := terms.find(NamedNode(_TYPE))):
+            if self.types and (typed := terms.find(RDF_TYPE)):
                 objects = map(terms.term, np.unique(batch.object[batch.predicate == typed])[:_REMEMBERED].tolist())
                 self._add(self.has_types, (each.value for each in objects if isinstance(each, NamedNode)))
         self.properties -= self.has
@@ -172,16 +173,18 @@ class _Stream:
             return
         self._whole = not (time % _SECOND).any()
         if not self._whole:
-            self.together = self.same_subject = 0
+            self.together, self.same_subject = 0, False
             return
         same = np.concatenate([[self._last == time[0]], time[1:] == time[:-1]])
         self._last = int(time[-1])
         self.together += int(same.sum())
-        if same.any() and isinstance(batch, EventBatch) and not isinstance(batch, RowEvents):
+        if same.any() and not self.same_subject and isinstance(batch, EventBatch) and not isinstance(batch, RowEvents):
             event = np.repeat(np.arange(len(time)), np.diff(batch.offset))
-            tied = np.isin(time[event], time[same])
-            pairs = np.unique(np.stack([time[event][tied], batch.subject[tied], event[tied]]), axis=1)[:2]
-            self.same_subject += pairs.shape[1] - np.unique(pairs, axis=1).shape[1]
+            tied = np.flatnonzero(np.isin(time, time[same])[event])
+            tied = tied[np.lexsort((batch.subject[tied], time[event[tied]]))]
+            event, at, subject = event[tied], time[event[tied]], batch.subject[tied]
+            alike = (at[1:] == at[:-1]) & (subject[1:] == subject[:-1])
+            self.same_subject = bool((alike & (event[1:] != event[:-1])).any())
 
 
 class _Texts:
