@@ -181,10 +181,15 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "sequence.advance": {
         "advance": "i8, i8, i8, i8, i8, i8",
-        "measure": "i8, i8, i8, i8, i8, i8, i8, i8",
+        "measure": "i8, i8, i8, i8",
     },
     "sequence.collect": {"collect": "i8, i8, i4[::1], i8[::1]"},
     "sequence.entries": {"chain_entries": "i8, i8"},
+    "sequence.extraction": {
+        "adopt_groups": "i8, i8, i8, i8, i8",
+        "drop_queries": "i8, i8, u1[::1]",
+        "nodes_below": "i8, i4[::1], i4[::1], i4[::1]",
+    },
     "sequence.hashing": {
         "hash_again": "i8, i8",
         "rehash_buckets": "i4[::1], BUCKET[::1], i8",

@@ -15,8 +15,8 @@ I64 = NDArray[np.int64]
 
 @dataclass(slots=True, eq=False)
 class Found:
-    """Match i is `rows[ends[i]:ends[i + 1]]`, ascending: row ids << PLACE_BITS | place. `marks`: i64[n, 2], `out_marks`
-    of the memory; of a family these are the queries whose match it is, from the first to before the last. `at`: i64[n]
+    """Match i is `rows[ends[i]:ends[i + 1]]`, ascending: row ids << PLACE_BITS | place. `marks`: i64[n, 3], `out_marks`
+    of the memory; of a family the first two are the queries whose match it is, from the first to before the last. `at`: i64[n]
     µs, when each is decided; None: with its last event."""
 
     rows: I64
@@ -53,7 +53,7 @@ class Found:
         """These, without marks."""
         ends = np.cumsum([0, *map(len, matches)])
         rows = np.concatenate([np.zeros(0, np.int64), *matches])
-        return cls(rows, ends, np.zeros((len(matches), 2), np.int64), at)
+        return cls(rows, ends, np.zeros((len(matches), 3), np.int64), at)
 
     @classmethod
     def joined(cls, parts: Sequence[Found]) -> Found:

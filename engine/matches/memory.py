@@ -61,7 +61,7 @@ def put_finals(S: M, picked: Array) -> M:
     """These nodes become the finals, of the cut that the first one has."""
     cut = S.finals[0, 1]
     if len(picked) > len(S.finals):
-        S = S._replace(finals=np.zeros((2 * len(picked), 2), np.int64))
+        S = S._replace(finals=np.zeros((2 * len(picked), S.finals.shape[1]), np.int64))
     S.finals[: len(picked), 0], S.finals[: len(picked), 1] = picked, cut
     S.scalars[k.FINALS] = len(picked)
     return S

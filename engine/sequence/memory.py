@@ -84,6 +84,7 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         lapses=sizes.pending,
         aged=sizes.pending if tables.sizes[k.AGEING] else 0,
         edges=len(tables.edges),
+        queries=len(tables.windows),
         memo=_MEMO if compiled.filters else 1,
         answer=2 + max((int(f["uses1"] - f["uses0"]) for f in tables.filters), default=0),
         asked=_ASKED if compiled.filters else 1,
@@ -108,7 +109,7 @@ def grow(
     T: Pointers[k.Tables], memory: Pointers[k.Memory], S: k.Memory, need: int, compiled: SequenceTables
 ) -> k.Memory:
     """Memory with twice the room for what the kernel lacks (`need`). `T`, `memory`: as of `make_nodes`."""
-    if need == k.NEED_GROUPS and compiled.clauses.partitioned:
+    if need == k.NEED_GROUPS and (compiled.clauses.partitioned or len(compiled.tables.windows) > 1):
         call(sweep, T, memory)
         if 2 * int(S.scalars[k.GROUP_COUNT]) < len(S.groups):
             return S
@@ -129,8 +130,8 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables) -> k.Memory:
     count, windows = int(S.scalars[k.LEADS]), compiled.tables.windows
     tau = k.BEFORE_ALL
     if windows["size"].all() and not compiled.tables.sizes[k.COUNTED]:  # else each partition has another clock
-        clock, origin = S.scalars[[k.CLOCK, k.ORIGIN]].tolist()
-        tau = min(window_start(clock, size, slides, origin) for size, slides in windows.tolist())
+        clock, each = int(S.scalars[k.CLOCK]), zip(windows.tolist(), S.origins.tolist(), strict=True)
+        tau = min(window_start(clock, size, slides, origin) for (size, slides), origin in each)
     alive = int((S.lead_keys[:count, 1] >= tau).sum())
     size = len(S.lead_keys) if 2 * alive < len(S.lead_keys) and alive < count else 2 * len(S.lead_keys)
     old = S.lead_keys.copy()

@@ -158,14 +158,14 @@ class SequenceRun(MatchRunner[k.Memory]):
         # the number of an event's graph means another event in each batch
         forget_answers(self._memory, changed=self._ask is not None or self._generation != self._terms.generation)
         self._generation = self._terms.generation
-        scalars[k.INSTANT], scalars[k.ORIGIN] = 0, origin
+        scalars[k.INSTANT], self._memory.origins[0] = 0, origin
         if rows is None:
             rows = self._no_rows
         self._first_row = int(rows.arrays.base[0])
         table = self._tables.of
         T, R, C = table(tables), rows.pointers, table(self._terms.columns)
-        for m in self._compiled.measures:
-            call(measure, T, table(self._memory), R, C, m.code0, m.code1, m.letter, m.column)
+        if self._compiled.measure_count:
+            call(measure, T, table(self._memory), R, C)
         failed, collections = -1, 0
         self.bounds = self._terms.bounds
         self._begin_counting()

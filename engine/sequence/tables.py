@@ -6,9 +6,9 @@ of one edge: an arm that fires them or a guard that kills them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from pyoxigraph import Variable
@@ -53,6 +53,7 @@ from oxiseq.grammar.functions import MIRRORED_ORDER
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables, holds_exists
 
+_NO_GRAPH: Final = StateGraph((), ())
 _EVERYBODY: Final = k.FOR_EVERYBODY, k.FOR_EVERYBODY
 _PARTITION_VALUE: Final = Value(ValueKind.BOUND, 0, PARTITION)
 _OPS = {Op.STRICT: k.STRICT, Op.NEXT: k.NEXT, Op.ANY: k.ANY}
@@ -63,16 +64,6 @@ _INDEX_NAMES = {
     k.CHAINED: "chain",
     k.STARTS: "start",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """The row side of an indexed inequality: a program over the letter's columns."""
-
-    letter: int
-    code0: int
-    code1: int
-    column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +91,6 @@ class SequenceTables:
     letters: tuple[Letter, ...]
     columns: tuple[tuple[Variable, ...], ...]
     """Per letter the variables that its rows bring to the kernel."""
-    measures: tuple[Measure, ...]
     filters: tuple[CompiledFilter | CompiledFold, ...]
     """By their numbers among the filters of `tables`."""
     graph: StateGraph
@@ -114,6 +104,7 @@ class SequenceTables:
     depth: int
     """Of the stack that filters and measures need."""
     measure_count: int
+    """Most measures of a letter's rows."""
     clauses: Clauses
     members: int
     """How many queries the family has whose matches it finds, and whose rows have ranks; 0: it is none."""
@@ -138,7 +129,24 @@ def build_tables(
     keys = live_keys(graph, window is not None and window.sliding)
     if ranked:
         keys = tuple((*key, FLOOR) if _has_floor(edge) else key for key, edge in zip(keys, graph.edges, strict=True))
-    return _TableBuilder(graph, keys, scopes, window, terms, clauses, ranked, members).build()
+    builder, own = TableBuilder(terms), OwnLetters()
+    own.want_all(graph, keys, scopes, ranked)
+    indexes, places = builder.add(graph, keys, scopes, window, own)
+    return SequenceTables(
+        builder.tables(len(own.letters), clauses, counts_instants=window is not None and window.events),
+        tuple(own.letters),
+        tuple(tuple(c) for c in own.columns),
+        tuple(builder.compiled),
+        graph,
+        keys,
+        indexes,
+        places,
+        builder.vector,
+        builder.depth,
+        builder.measure_count,
+        clauses,
+        members,
+    )
 
 
 def _has_floor(edge: Edge) -> bool:
@@ -146,11 +154,10 @@ def _has_floor(edge: Edge) -> bool:
     return edge.op is Op.NEXT and edge.source != START
 
 
-def _record(dtype: np.dtype[np.void], rows: list[dict[str, int]]) -> Array:
-    out = np.zeros(max(len(rows), 1), dtype)
-    for i, row in enumerate(rows):
-        for name, value in row.items():
-            out[name][i] = value
+def _record(dtype: np.dtype[np.void], rows: Sequence[Mapping[str, int]]) -> Array:
+    out, names = np.zeros(max(len(rows), 1), dtype), dtype.names or ()
+    if rows:  # the padding stays 0: fingerprints of plans read it
+        out[:] = [tuple([row.get(name, 0) for name in names]) for row in rows]
     return out
 
 
@@ -169,20 +176,73 @@ class _CommonBuckets(NamedTuple):
     sign: int
 
 
+class Lettering(Protocol):
+    """Which letter of the rows a query's letter is, and which columns of its rows have a variable."""
+
+    def number(self, letter: Letter) -> int:
+        """Of a letter of the query."""
+
+    def columns_of(self, letter: Letter) -> Mapping[Variable, int]:
+        """Of the query's variables that its rows bring."""
+
+
+class OwnLetters:
+    """The letters of one query, whose rows bring what something compares."""
+
+    def __init__(self) -> None:
+        self.letters: list[Letter] = []
+        self.columns: list[dict[Variable, int]] = []
+        self._numbers: dict[Letter, int] = {}
+
+    def number(self, letter: Letter) -> int:
+        number = self._numbers.setdefault(letter, len(self.letters))
+        if number == len(self.letters):
+            self.letters.append(letter)
+            self.columns.append({})
+        return number
+
+    def columns_of(self, letter: Letter) -> Mapping[Variable, int]:
+        return self.columns[self.number(letter)]
+
+    def want_all(
+        self,
+        graph: StateGraph,
+        keys: Sequence[tuple[Value, ...]],
+        scopes: Mapping[Letter, LetterScope],
+        ranked: Collection[Letter],
+    ) -> None:
+        """Have rows bring all that the edges of a state graph compare, or that its keys take from them."""
+        leaving = edges_by_source(graph)
+        for edge in graph.edges:
+            for letter, _ in edge.compared:
+                self.number(letter)
+            for move in edge.moves:
+                self._want(move.letter, _check_columns(move.check))
+            for arm in edge.arms:
+                self._want(arm.letter, _arm_columns(arm, leaving, keys))
+            for guard in edge.guards:
+                self._want(guard.letter, _check_columns(guard.check))
+                if edge.source == START:
+                    for arm in edge.arms:
+                        shared = _shared(scopes, arm.letter, guard.letter)
+                        self._want(guard.letter, shared)
+                        self._want(arm.letter, shared)
+        for letter in ranked:
+            self._want(letter, (RANK,))
+
+    def _want(self, letter: Letter, variables: Iterable[Variable]) -> None:
+        columns = self.columns[self.number(letter)]
+        for variable in variables:
+            columns.setdefault(variable, len(columns))
+
+
 @dataclass(slots=True)
-class _TableBuilder:
-    graph: StateGraph
-    keys: tuple[tuple[Value, ...], ...]
-    scopes: Mapping[Letter, LetterScope]
-    window: Window | None
+class TableBuilder:
+    """Tables of one query after the other: `add` appends, nothing that is there changes. A query's edges, and what its
+    edges have, lie together."""
+
     terms: TermDictionary
-    clauses: Clauses
-    ranked: Collection[Letter]
-    members: int
-    letters: list[Letter] = field(default_factory=list)
-    numbers: dict[Letter, int] = field(default_factory=dict)
-    """Those of letters."""
-    columns: list[dict[Variable, int]] = field(default_factory=list)
+    windows: list[dict[str, int]] = field(default_factory=list)
     edges: list[dict[str, int]] = field(default_factory=list)
     probes: list[dict[str, int]] = field(default_factory=list)
     signatures: dict[_CommonBuckets, dict[str, int]] = field(default_factory=dict)
@@ -196,52 +256,105 @@ class _TableBuilder:
     next: list[tuple[int, ...]] = field(default_factory=list)
     fill: list[tuple[int, ...]] = field(default_factory=list)
     code: list[int] = field(default_factory=list)
-    measures: list[Measure] = field(default_factory=list)
+    measures: dict[int, dict[tuple[int, ...], int]] = field(default_factory=dict)
+    """Of each letter the row sides of indexed inequalities, programs, and where they begin."""
     compiled: list[CompiledFilter | CompiledFold] = field(default_factory=list)
     lead_letters: list[int] = field(default_factory=list)
     lasting: list[tuple[int, ...]] = field(default_factory=list)
-    places: dict[tuple[int, int | None], int] = field(default_factory=dict)
-    width: int = 0
-    wide: int = 0
+    moving: list[int] = field(default_factory=list)
+    """Edges that runs leave with time, for another one."""
+    deciding: list[int] = field(default_factory=list)
+    """Edges at which they become matches with time; then those of them in a negated group's gap."""
+    deciding_groups: list[int] = field(default_factory=list)
+    width: int = 1
+    wide: int = 1
+    most: int = 1
+    """Probes of an edge."""
     eithers: int = 0
     depth: int = 1
+    stricts: bool = False
+    _graph: StateGraph = _NO_GRAPH
+    _keys: tuple[tuple[Value, ...], ...] = ()
+    _scopes: Mapping[Letter, LetterScope] = field(default_factory=dict)
+    _letters: Lettering = field(default_factory=OwnLetters)
+    _places: dict[tuple[int, int | None], int] = field(default_factory=dict)
+    _first: int = 0
+    """Of the query that is being added, and the number of its first edge."""
 
-    def build(self) -> SequenceTables:
-        leaving = edges_by_source(self.graph)
-        self._columns(leaving)
-        self.width = max((len(key) for key in self.keys), default=0)
-        self.wide = max((len(c) for c in self.columns), default=0)
-        self.eithers = 0
-        indexes = tuple(self._edge(i, edge, leaving) for i, edge in enumerate(self.graph.edges))
-        by_letter = {p: probe["letter"] for p, probe in enumerate(self.probes)}
-        starts_of, starts_at = self._csr(self._indexed(k.STARTS), by_letter)
-        chained_of, chained_at = self._csr(self._indexed(k.CHAINED), by_letter)
-        by_letter = {s: signature.letter for s, signature in enumerate(self.signatures)}
-        guards = {s for s, signature in enumerate(self.signatures) if signature.guards}
-        arms_of, arms_at = self._csr(by_letter.keys() - guards, by_letter)
-        guards_of, guards_at = self._csr(guards, by_letter)
-        leads_of, leads_at = self._csr(range(len(self.leads)), dict(enumerate(self.lead_letters)))
-        most = max((e["probe1"] - e["probe0"] for e in self.edges), default=1)
-        window = {"size": self.window.size, "slides": int(self.window.sliding)} if self.window else {}
-        aged = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and not e.waits]
-        deciding = [i for i, e in enumerate(self.graph.edges) if e.longest is not None and e.waits]
-        deciding.sort(key=lambda i: bool(self.graph.edges[i].lasting))
+    def add(
+        self,
+        graph: StateGraph,
+        keys: tuple[tuple[Value, ...], ...],
+        scopes: Mapping[Letter, LetterScope],
+        window: Window | None,
+        letters: Lettering,
+    ) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[int, int | None], ...]]:
+        """Append the next query; per edge how its probes find groups, in words, and the meanings of its places."""
+        self._graph, self._keys, self._scopes, self._letters = graph, keys, scopes, letters
+        self._places, self._first = {}, len(self.edges)
+        self.windows.append({"size": window.size, "slides": int(window.sliding)} if window else {})
+        leaving = edges_by_source(graph)
+        self.width = max(self.width, *map(len, keys), 1)
+        compared = {letter for edge in graph.edges for letter, _ in edge.compared}
+        self.wide = max([self.wide, *(1 + column for each in compared for column in letters.columns_of(each).values())])
+        indexes = tuple(self._edge(i, edge, leaving) for i, edge in enumerate(graph.edges))
+        self.most = max([self.most, *(e["probe1"] - e["probe0"] for e in self.edges[self._first :])])
+        for i, edge in enumerate(graph.edges, self._first):
+            if edge.limit is not None and not edge.waits:
+                self.moving.append(i)
+            if edge.longest is not None and edge.waits:
+                (self.deciding_groups if edge.lasting else self.deciding).append(i)
+        self.stricts = self.stricts or any(e.op is Op.STRICT and e.source != START for e in graph.edges)
+        return indexes, tuple(self._places)
+
+    @property
+    def vector(self) -> int:
+        """Length of the value vector."""
+        return 1 + k.STRIDE * max(self.wide, self.width, self.eithers)
+
+    @property
+    def measure_count(self) -> int:
+        """Most measures of a letter."""
+        return max(map(len, self.measures.values()), default=0)
+
+    def tables(
+        self,
+        letters: int,
+        clauses: Clauses = NO_CLAUSES,
+        *,
+        counts_instants: bool = False,
+        gone: Collection[int] = (),
+    ) -> k.Tables:
+        """The tables of all, over so many letters. gone: queries whose edges nothing starts or reaches any more."""
+        there = [p for p, probe in enumerate(self.probes) if self.edges[probe["edge"]]["query"] not in gone]
+        by_letter = {p: self.probes[p]["letter"] for p in there}
+        starts_of, starts_at = _csr([p for p in there if self.probes[p]["index"] == k.STARTS], by_letter, letters)
+        chained_of, chained_at = _csr([p for p in there if self.probes[p]["index"] == k.CHAINED], by_letter, letters)
+        used = {self.probes[p]["signature"] for p in there}
+        signatures = [(s, each) for s, each in enumerate(self.signatures) if s in used]
+        by_letter = {s: each.letter for s, each in signatures}
+        arms_of, arms_at = _csr([s for s, each in signatures if not each.guards], by_letter, letters)
+        guards_of, guards_at = _csr([s for s, each in signatures if each.guards], by_letter, letters)
+        led = {n for p in there for n in range(*(self.probes[p].get(end, 0) for end in ("lead0", "lead1")))}
+        leads_of, leads_at = _csr(led, dict(enumerate(self.lead_letters)), letters)
+        measured = [(at, at + len(code)) for n in range(letters) for code, at in self.measures.get(n, {}).items()]
+        measures_at = np.cumsum([0, *(len(self.measures.get(n, ())) for n in range(letters))]).astype(np.int32)
         sizes = [
-            max(self.width, 1),
-            max(self.wide, 1),
-            max(most, 1),
-            self.clauses.limit,
-            self.clauses.reach or (k.NOTES if self.clauses.notes else int(self.clauses.chooses)),
-            self.clauses.consumes,
-            int(self.clauses.partitioned),
-            int(self.clauses.partitioned and self.window is not None and self.window.events),
-            len(aged),
-            len(aged) + len(deciding),
-            int(self.window is not None and self.window.events),
-            int(any(edge.op is Op.STRICT and edge.source != START for edge in self.graph.edges)),
+            self.width,
+            self.wide,
+            self.most,
+            clauses.limit,
+            clauses.reach or (k.NOTES if clauses.notes else int(clauses.chooses)),
+            clauses.consumes,
+            int(clauses.partitioned),
+            int(clauses.partitioned and counts_instants),
+            len(self.moving),
+            len(self.moving) + len(self.deciding) + len(self.deciding_groups),
+            int(counts_instants),
+            int(self.stricts),
         ]
-        tables = k.Tables(
-            _record(k.WINDOW, [window]),
+        return k.Tables(
+            _record(k.WINDOW, self.windows),
             _record(k.EDGE, self.edges),
             _record(k.PROBE, self.probes),
             _record(k.FILTER, self.filters),
@@ -253,6 +366,8 @@ class _TableBuilder:
             starts_at,
             chained_of,
             chained_at,
+            _pairs(measured, 2),
+            measures_at,
             guards_of,
             guards_at,
             leads_of,
@@ -266,83 +381,14 @@ class _TableBuilder:
             _pairs(self.fill, 2),
             np.array(self.code or [0], np.int32),
             np.array(self.lasting or [(0, 0)], np.int64),
-            np.array([*aged, *deciding] or [0], np.int32),
+            np.array([*self.moving, *self.deciding, *self.deciding_groups] or [0], np.int32),
             np.array(sizes, np.int64),
         )
-        return SequenceTables(
-            tables,
-            tuple(self.letters),
-            tuple(tuple(c) for c in self.columns),
-            tuple(self.measures),
-            tuple(self.compiled),
-            self.graph,
-            self.keys,
-            indexes,
-            tuple(self.places),
-            1 + max(self.wide, 1) + max(self.width, 1) + self.eithers,
-            self.depth,
-            len(self.measures),
-            self.clauses,
-            self.members,
-        )
-
-    def _csr(self, items: Iterable[int], letter_of: Mapping[int, int]) -> tuple[Array, Array]:
-        ordered = sorted(items, key=lambda i: (letter_of[i], i))
-        counts = np.zeros(len(self.letters) + 1, np.int32)
-        for i in ordered:
-            counts[letter_of[i] + 1] += 1
-        return np.array(ordered or [0], np.int32), np.cumsum(counts).astype(np.int32)
-
-    # --- which variables rows bring -----------------------------------------------------------------
-
-    def _columns(self, leaving: Mapping[int, list[int]]) -> None:
-        for edge in self.graph.edges:
-            for letter, _ in edge.compared:
-                self._letter(letter)
-            for move in edge.moves:
-                self._want(move.letter, _check_columns(move.check))
-            for arm in edge.arms:
-                self._want(arm.letter, self._arm_columns(arm, leaving))
-            for guard in edge.guards:
-                self._want(guard.letter, _check_columns(guard.check))
-                if edge.source == START:
-                    for arm in edge.arms:
-                        shared = self._shared(arm.letter, guard.letter)
-                        self._want(guard.letter, shared)
-                        self._want(arm.letter, shared)
-        for letter in self.ranked:
-            self._want(letter, (RANK,))
-
-    def _letter(self, letter: Letter) -> int:
-        number = self.numbers.setdefault(letter, len(self.letters))
-        if number == len(self.letters):
-            self.letters.append(letter)
-            self.columns.append({})
-        return number
-
-    def _want(self, letter: Letter, variables: Iterable[Variable]) -> None:
-        columns = self.columns[self._letter(letter)]
-        for variable in variables:
-            columns.setdefault(variable, len(columns))
-
-    def _arm_columns(self, arm: Arm, leaving: Mapping[int, list[int]]) -> Iterable[Variable]:
-        yield from _check_columns(arm.check)
-        fill = dict(arm.fill)
-        for following in leaving.get(arm.target, ()):
-            for value in self.keys[following]:
-                source = None if value == FLOOR else fill[value]
-                if isinstance(source, Column | Either):
-                    yield source.variable
-                elif isinstance(source, Folded):
-                    yield from source.fold.variables
-
-    def _shared(self, a: Letter, b: Letter) -> list[Variable]:
-        return sorted(self.scopes[a].variables & self.scopes[b].variables, key=str)
 
     # --- edges --------------------------------------------------------------------------------------
 
     def _edge(self, index: int, edge: Edge, leaving: Mapping[int, list[int]]) -> tuple[str, ...]:
-        key = self.keys[index]
+        key = self._keys[index]
         slots = {value: slot for slot, value in enumerate(key)}
         first = len(self.probes)
         chained, words = edge.op is Op.STRICT and bool(edge.arms) and edge.source != START, []
@@ -363,6 +409,7 @@ class _TableBuilder:
             words.append("key" if alone else _INDEX_NAMES[probe["index"]])
         self.edges.append(
             {
+                "query": len(self.windows) - 1,
                 "op": _OPS[edge.op],
                 "width": len(key),
                 "probe0": first,
@@ -373,7 +420,7 @@ class _TableBuilder:
                 "stamps": int(any(p["index"] == k.STAMP for p in self.probes[first:])),
                 "part": slots.get(_PARTITION_VALUE, -1),
                 "limit": k.NO_AGE if edge.limit is None else edge.limit,
-                "then": -1 if edge.then is None else edge.then,
+                "then": -1 if edge.then is None else self._first + edge.then,
                 "least": edge.least,
                 "most": k.NEVER_CLOSES if edge.most is None else edge.most,
                 "lasting0": len(self.lasting),
@@ -383,7 +430,7 @@ class _TableBuilder:
         )
         self.chain += common
         if edge.then is not None and edge.limit is None:
-            self.chain += [slots[value] for value in self.keys[edge.then]]
+            self.chain += [slots[value] for value in self._keys[edge.then]]
         self.lasting += [(slots[value], span) for value, span in edge.lasting]
         return tuple(words)
 
@@ -397,12 +444,11 @@ class _TableBuilder:
         chained: bool,
         edge: Edge,
     ) -> dict[str, int]:
-        letter = self._letter(place.letter)
-        columns, check = self.columns[letter], place.check
+        letter, columns, check = self._letters.number(place.letter), self._letters.columns_of(place.letter), place.check
         pairs = [(slots[value], columns[variable]) for variable, value in check.equal]
         pairs.sort(key=lambda pair: (pair[0] not in common, pair[0]) if chained else (pair[1], pair[0]))
         probe = {
-            "edge": index,
+            "edge": self._first + index,
             "local": local,
             "letter": letter,
             "signature": -1,
@@ -437,12 +483,8 @@ class _TableBuilder:
         columns = tuple(column for _, column in self.equal[probe["equal0"] : probe["equal1"]])
         how = {name: probe.get(name, 0) for name in ("index", "measure", "sign")}
         signature = _CommonBuckets(probe["letter"], guards, columns, *how.values())
-        self.signatures.setdefault(signature, {**how, "equal0": probe["equal0"], "equal1": probe["equal1"]})
-        return [*self.signatures].index(signature)
-
-    def _indexed(self, index: int) -> list[int]:
-        """The probes that find groups this way."""
-        return [p for p, probe in enumerate(self.probes) if probe["index"] == index]
+        first = {**how, "equal0": probe["equal0"], "equal1": probe["equal1"], "number": len(self.signatures)}
+        return self.signatures.setdefault(signature, first)["number"]
 
     def _filters(
         self, check: Check, slots: Mapping[Value, int], columns: Mapping[Variable, int]
@@ -471,15 +513,14 @@ class _TableBuilder:
         columns: Mapping[Variable, int],
         coalesced: dict[Either, int],
     ) -> int:
-        first_key = 1 + max(self.wide, 1)
         match source:
             case Column(variable):
-                return 1 + columns[variable]
+                return k.COLUMN + k.STRIDE * columns[variable]
             case Kept(value):
-                return first_key + slots[value]
+                return k.KEY + k.STRIDE * slots[value]
             case Either(variable, value):
                 if source not in coalesced:
-                    coalesced[source] = first_key + max(self.width, 1) + len(coalesced)
+                    coalesced[source] = k.COALESCED + k.STRIDE * len(coalesced)
                     self.either.append((coalesced[source], columns[variable], slots[value]))
                 return coalesced[source]
             case _:
@@ -507,14 +548,11 @@ class _TableBuilder:
             return
 
     def _measure(self, letter: int, code0: int) -> int:
-        """The number of the letter's measure whose code has just been written, from `code0` on."""
-        code = self.code[code0:]
-        for number, known in enumerate(self.measures):
-            if known.letter == letter and self.code[known.code0 : known.code1] == code:
-                del self.code[code0:]
-                return number
-        self.measures.append(Measure(letter, code0, len(self.code), len(self.measures)))
-        return len(self.measures) - 1
+        """Which of the letter's measures it is whose code has just been written, from `code0` on."""
+        known, code = self.measures.setdefault(letter, {}), tuple(self.code[code0:])
+        if known.setdefault(code, code0) != code0:
+            del self.code[code0:]
+        return [*known].index(code)
 
     def _code(self, expression: Expression, places: Mapping[Variable, int]) -> int:
         start = len(self.code)
@@ -537,18 +575,17 @@ class _TableBuilder:
         leaving: Mapping[int, list[int]],
     ) -> None:
         fill = dict(arm.fill)
-        columns = self.columns[probe["letter"]]
-        state = self.graph.states[arm.target]
+        columns, state = self._letters.columns_of(arm.letter), self._graph.states[arm.target]
         probe["place"] = self._place_of(state.position, edge.again)
         rowonly = FLOOR not in slots  # each group of a family has its own span
         probe |= {"final": int(state.final), "next0": len(self.next)}
-        if state.negated and ends_here(self.graph, leaving, arm.target):
+        if state.negated and ends_here(self._graph, leaving, arm.target):
             source = fill[LAST_NEGATED]
             probe["negated"] = slots[source.value] if isinstance(source, Kept) else k.AT_START
             rowonly = not isinstance(source, Kept)
         for following in leaving.get(arm.target, ()):
-            self.next.append((following, len(self.fill)))
-            for value in self.keys[following]:
+            self.next.append((self._first + following, len(self.fill)))
+            for value in self._keys[following]:
                 if value == FLOOR:
                     self.fill.append(_EVERYBODY)
                     continue
@@ -563,7 +600,7 @@ class _TableBuilder:
     def _move(self, probe: dict[str, int], move: Move, slots: Mapping[Value, int]) -> None:
         """Runs continue to an edge of the same gap, with the same key and no event more."""
         probe |= {"moves": 1, "next0": len(self.next), "next1": len(self.next) + 1}
-        self.next.append((move.to, len(self.fill)))
+        self.next.append((self._first + move.to, len(self.fill)))
         self.fill += [(-1, slot) for slot in range(len(slots))]
 
     def _fill_pair(
@@ -581,15 +618,15 @@ class _TableBuilder:
         return k.FROM_FOLD, len(self.filters) - 1
 
     def _place_of(self, position: int, again: int | None) -> int:
-        place = self.places.setdefault((position, again), len(self.places))
+        place = self._places.setdefault((position, again), len(self._places))
         if place >= 1 << PLACE_BITS:
             raise LimitError(place + 1, 1 << PLACE_BITS, "ways into positions of the unrolled sequence")
         return place
 
     def _lead(self, negated: Letter, starting: Letter) -> None:
-        shared = self._shared(negated, starting)
-        a, b = self.columns[self._letter(negated)], self.columns[self._letter(starting)]
-        certain = self.scopes[negated].certain & self.scopes[starting].certain
+        shared = _shared(self._scopes, negated, starting)
+        a, b = self._letters.columns_of(negated), self._letters.columns_of(starting)
+        certain = self._scopes[negated].certain & self._scopes[starting].certain
         self.leads.append(
             {
                 "equal0": len(self.equal),
@@ -599,7 +636,7 @@ class _TableBuilder:
             }
         )
         self.equal += [(a[v], b[v]) for v in shared]
-        self.lead_letters.append(self._letter(negated))
+        self.lead_letters.append(self._letters.number(negated))
 
 
 def _fill_pair(source: Source, columns: Mapping[Variable, int], slots: Mapping[Value, int]) -> tuple[int, int]:
@@ -618,6 +655,31 @@ def _fill_pair(source: Source, columns: Mapping[Variable, int], slots: Mapping[V
             return k.FROM_TIME, k.FROM_TIME
         case Unbound() | Folded():
             raise AssertionError("no value of a state is unbound for sure, and folds have a number")
+
+
+def _csr(items: Iterable[int], letter_of: Mapping[int, int], letters: int) -> tuple[Array, Array]:
+    """Numbers by letter."""
+    ordered = sorted(items, key=lambda i: (letter_of[i], i))
+    counts = np.bincount([letter_of[i] for i in ordered], minlength=letters) if ordered else np.zeros(letters, np.int64)
+    return np.array(ordered or [0], np.int32), np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+
+
+def _shared(scopes: Mapping[Letter, LetterScope], a: Letter, b: Letter) -> list[Variable]:
+    return sorted(scopes[a].variables & scopes[b].variables, key=str)
+
+
+def _arm_columns(
+    arm: Arm, leaving: Mapping[int, list[int]], keys: Sequence[tuple[Value, ...]]
+) -> Iterable[Variable]:
+    yield from _check_columns(arm.check)
+    fill = dict(arm.fill)
+    for following in leaving.get(arm.target, ()):
+        for value in keys[following]:
+            source = None if value == FLOOR else fill[value]
+            if isinstance(source, Column | Either):
+                yield source.variable
+            elif isinstance(source, Folded):
+                yield from source.fold.variables
 
 
 def _takes_the_whole_key(check: Check, key: Collection[Value]) -> bool:

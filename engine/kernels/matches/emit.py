@@ -122,6 +122,7 @@ def emit(S: Ptr[MatchMemory], limit: int, mark: int) -> int:
             out_ends[matches + 1] = rows + depth + 1
             out_marks[matches, 0] = mark
             out_marks[matches, 1] = cut
+            out_marks[matches, 2] = v.finals(S)[scalars[PROGRESS] - 1, 2]
             scalars[EMITTED] += 1
             if scalars[EMITTED] == limit:
                 scalars[STACK] = 0

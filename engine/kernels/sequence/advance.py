@@ -37,7 +37,7 @@ from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.ages import pass_lapses, pass_time
 from oxiseq.engine.kernels.sequence.closings import add_final, close_waits
 from oxiseq.engine.kernels.sequence.groups import expire
-from oxiseq.engine.kernels.sequence.joining import measured, order_kind
+from oxiseq.engine.kernels.sequence.joining import measured, order_kind, read_row
 from oxiseq.engine.kernels.sequence.partitions import close_waits_of, enter_partition
 from oxiseq.engine.kernels.sequence.reading import read
 from oxiseq.engine.kernels.sequence.records import (
@@ -46,7 +46,6 @@ from oxiseq.engine.kernels.sequence.records import (
     CHOICE,
     CHOOSES,
     CLOCK,
-    COLUMNS,
     CONSUMED,
     CONSUMES,
     COUNTED,
@@ -199,7 +198,8 @@ def _reach(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> int:
             return NEED_FINALS
         for i in range(scalars[PENDING]):
             if _begins_to_wait(T, S, i):
-                add_final(S, i64(pending[i, 1]), cut(T, S, i64(pending[i, 0])))
+                edge = i64(pending[i, 0])
+                add_final(S, i64(pending[i, 1]), cut(T, S, edge), i64(v.edges(T)[edge].query))
     return i64(DONE)
 
 
@@ -242,17 +242,16 @@ def _consume(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, clock: int) -
 
 
 @kernel
-def measure(
-    T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, code0: int, code1: int, letter: int, column: int
-) -> None:
-    """The row side of an inequality for all rows of `letter`: `v.measures(R)[:, column]` and its heap order."""
-    vector = v.vector(S)
+def measure(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns) -> None:
+    """The row sides of the inequalities of each row's letter: `v.measures(R)`, by row and the letter's measures, and
+    their heap order."""
     for r in range(v.letter(R).shape[0]):
-        if v.letter(R)[r] != letter:
-            continue
-        for c in range(v.sizes(T)[COLUMNS]):
-            vector[1 + c] = v.values(R)[r, c]
-        kind, number, exact, quality = measured(T, S, C, code0, code1)
-        order = order_kind(kind, number, quality)
-        v.measure_kinds(R)[r, column] = order
-        v.measures(R)[r, column] = np.float64(exact) if order == HEAP_TIME else number
+        letter = v.letter(R)[r]
+        low, high = i64(v.measures_at(T)[letter]), i64(v.measures_at(T)[letter + 1])
+        if low < high:
+            read_row(T, S, v.values(R), r)
+        for m in range(low, high):
+            kind, number, exact, quality = measured(T, S, C, v.measured(T)[m, 0], v.measured(T)[m, 1])
+            order = order_kind(kind, number, quality)
+            v.measure_kinds(R)[r, m - low] = order
+            v.measures(R)[r, m - low] = np.float64(exact) if order == HEAP_TIME else number

@@ -123,7 +123,7 @@ def _leave(T: Ptr[Tables], S: Ptr[Memory], C: Columns, edge: int, now: int, cloc
         )
         if need != DONE:
             return need
-    elif v.edges(T)[edge].waits == 1 and not add_final(S, node, _cut(T, S, g)):
+    elif v.edges(T)[edge].waits == 1 and not add_final(S, node, _cut(T, S, g), i64(v.edges(T)[edge].query)):
         return NEED_FINALS
     if pop(T, S, g):
         remove_group(T, S, g)
@@ -174,8 +174,10 @@ def _outlive(T: Ptr[Tables], S: Ptr[Memory], C: Columns, g: int, clock: int) -> 
     if is_queue(T, edge) or killed(T, S, g):
         return DONE
     if then < 0:
-        final = v.edges(T)[edge].waits == 1
-        return NEED_FINALS if final and not add_final(S, i64(groups[g].node), _cut(T, S, g)) else DONE
+        if v.edges(T)[edge].waits != 1:
+            return DONE
+        query = i64(v.edges(T)[edge].query)
+        return DONE if add_final(S, i64(groups[g].node), _cut(T, S, g), query) else NEED_FINALS
     for c in range(v.edges(T)[then].width):
         v.key(S)[c] = v.keys(S)[g, v.chain(T)[v.edges(T)[edge].chain0 + c]]
     # a negation there is one of this edge too: the group is alive, so none came since its insert

@@ -86,14 +86,14 @@ def end_wait(T: Ptr[Tables], S: Ptr[Memory], g: int, close: int) -> bool:
     """Make group `g`, whose wait ends at `close`, final unless something has killed it; False: there is no room."""
     edge = i64(v.groups(S)[g].edge)
     if not killed(T, S, g):
-        cut = cut_of(T, S, g, close)
+        cut, query = cut_of(T, S, g, close), i64(v.edges(T)[edge].query)
         if is_queue(T, edge):
             while v.groups(S)[g].old >= 0 or v.groups(S)[g].new >= 0:
                 turn(T, S, g)  # it has no unions, so it needs no nodes
-                if not add_final(S, i64(v.aged(S)[v.groups(S)[g].old].node), cut):
+                if not add_final(S, i64(v.aged(S)[v.groups(S)[g].old].node), cut, query):
                     return False
                 pop(T, S, g)
-        elif not add_final(S, i64(v.groups(S)[g].node), cut):
+        elif not add_final(S, i64(v.groups(S)[g].node), cut, query):
             return False
     remove_group(T, S, g)
     return True
@@ -111,14 +111,16 @@ def cut_of(T: Ptr[Tables], S: Ptr[Memory], g: int, close: int) -> int:
 
 
 @inner
-def add_final(S: Ptr[MatchMemory], node: int, cut: int) -> bool:
-    """The matches below `node` (-1: dead) that start at `cut` or later are complete; False: there is no room."""
+def add_final(S: Ptr[MatchMemory], node: int, cut: int, query: int) -> bool:
+    """The matches of a query below `node` (-1: dead) that start at `cut` or later are complete; False: there is no
+    room."""
     scalars = v.scalars(S)
     if scalars[FINALS] == v.finals(S).shape[0]:
         return False
     if node >= 0:
         v.finals(S)[scalars[FINALS], 0] = node
         v.finals(S)[scalars[FINALS], 1] = cut
+        v.finals(S)[scalars[FINALS], 2] = query
         scalars[FINALS] += 1
     return True
 

@@ -16,12 +16,15 @@ from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.records import (
     ASKED,
+    COLUMN,
     COLUMNS,
     HEAP_NUMBER,
     HEAP_TIME,
+    KEY,
     LISTED,
     MEMOS,
     NEVER,
+    STRIDE,
     WIDTH,
     Memory,
     Tables,
@@ -56,9 +59,9 @@ def order_kind(kind: int, number: float, quality: int) -> int:
 @inner
 def read_key(T: Ptr[Tables], S: Ptr[Memory], keys: Array, at: int) -> None:
     """Copy a key into the value vector."""
-    vector, width, first = v.vector(S), v.sizes(T)[WIDTH], 1 + v.sizes(T)[COLUMNS]
-    for k in range(width):
-        vector[first + k] = keys[at, k]
+    vector = v.vector(S)
+    for k in range(v.sizes(T)[WIDTH]):
+        vector[KEY + STRIDE * k] = keys[at, k]
 
 
 @inner
@@ -66,7 +69,7 @@ def read_row(T: Ptr[Tables], S: Ptr[Memory], values: Array, r: int) -> None:
     """Copy a row into the value vector."""
     vector, count = v.vector(S), v.sizes(T)[COLUMNS]
     for c in range(count):
-        vector[1 + c] = values[r, c]
+        vector[COLUMN + STRIDE * c] = values[r, c]
 
 
 @inner

@@ -172,6 +172,7 @@ def _deliver(
     if probe.final == 1 and clear:
         v.finals(S)[scalars[FINALS], 0] = node
         v.finals(S)[scalars[FINALS], 1] = cut(T, S, i64(probe.edge))
+        v.finals(S)[scalars[FINALS], 2] = v.edges(T)[probe.edge].query
         scalars[FINALS] += 1
     next_, fills, values = v.next(T), v.fill(T), v.values(R)
     pending, pending_keys = v.pending(S), v.pending_keys(S)

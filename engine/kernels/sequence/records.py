@@ -153,7 +153,7 @@ PROBE = np.dtype(
         ("filter1", "i4"),
         ("either0", "i4"),
         ("either1", "i4"),
-        ("measure", "i4"),  # the letter's measure that the heap compares with
+        ("measure", "i4"),  # which of the letter's measures the heap compares with
         ("key0", "i4"),  # code of the key's side of that inequality
         ("key1", "i4"),
         ("sign", "i4"),  # 1: fires if key < measure; -1: if key > measure
@@ -239,9 +239,8 @@ WINDOW_END, COUNTED_END = 1, 2
     WAITING,  # groups that become matches with time
     ENTRY_FREE,  # head of the free list
     LAPSES,
-    ORIGIN,  # the first clock of the first tumbling window
     SCALARS,
-) = range(MATCH_SCALARS, MATCH_SCALARS + 38)
+) = range(MATCH_SCALARS, MATCH_SCALARS + 37)
 
 # phases of one instant
 BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
@@ -279,6 +278,8 @@ starts_of = array(Tables, "starts_of", np.int32)
 starts_at = array(Tables, "starts_at", np.int32)
 chained_of = array(Tables, "chained_of", np.int32)  # arms of `,` edges
 chained_at = array(Tables, "chained_at", np.int32)
+measured = array(Tables, "measured", np.int32, 2)  # programs (code0, code1) of the measures of each letter
+measures_at = array(Tables, "measures_at", np.int32)  # by letter
 guards_of = array(Tables, "guards_of", np.int32)  # signatures
 guards_at = array(Tables, "guards_at", np.int32)
 leads_of = array(Tables, "leads_of", np.int32)  # leading negations that a row of the letter feeds
@@ -324,6 +325,9 @@ NO_AGE = -1
 NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)
 """No clock is so small."""
+COLUMN, KEY, COALESCED, STRIDE = 1, 2, 3, 3
+"""Where the first column, slot and coalesced value are in the value vector, and how far the next one is: so programs do
+not depend on how many columns and slots there are."""
 # specials in Tables.fill
 FROM_CLOCK, FROM_NEGATED, FROM_TIME, FOR_EVERYBODY, FROM_FOLD = -2, -3, -4, -5, -6
 """FROM_FOLD: what Python makes of the row and the run; the slot is the number of its filter."""
@@ -364,7 +368,7 @@ lead_keys = array(Memory, "lead_keys", np.int64, 2, rows="leads", columns="lead"
 """Lead, clock, values."""
 key = array(Memory, "key", np.int64, rows="key")  # a key under construction
 vector = array(Memory, "vector", np.int64, rows="vector")
-"""Unbound, row columns, key slots, coalesced values; what filters read."""
+"""What filters read: nothing, then a row's columns, a key's slots and coalesced values in turn (STRIDE)."""
 scratch = array(Memory, "scratch", np.float64, 2, rows="depth", columns=2)
 """With the next one the stack of the machine that evaluates filters."""
 scratch_entries = array(Memory, "scratch_entries", np.int64, 2, rows="depth", columns=4)
@@ -378,6 +382,8 @@ floors = array(Memory, "floors", np.int64, rows="partitions", used=WHOLE, fill=B
 """By partition (without PARTITION BY there is one): everything that starts before has been consumed."""
 moments = array(Memory, "moments", np.int64, rows="partitions", used=WHOLE)  # when it was seen last
 numbers = array(Memory, "numbers", np.int64, rows="partitions", used=WHOLE)  # the number of its instant then
+origins = array(Memory, "origins", np.int64, rows="queries")
+"""By query the first clock of its first tumbling window."""
 tally = array(Memory, "tally", np.uint64, 2, rows="tallies", each="members", columns="counted")
 """Matches counted, by query of a family ..."""
 tally_keys = array(Memory, "tally_keys", np.int64, 2, rows="tallies", columns="tally")

@@ -18,7 +18,6 @@ from oxiseq.engine.kernels.sequence.records import (
     COUNTED,
     FLOOR,
     FORGOTTEN,
-    ORIGIN,
     PARTITIONED,
     Memory,
     Tables,
@@ -33,7 +32,7 @@ def window_begin(T: Ptr[Tables], S: Ptr[Memory], query: int, clock: int) -> int:
     window = v.windows(T)[query]
     if window.size == 0 or clock == BEFORE_ALL:
         return i64(BEFORE_ALL)
-    return window_start(clock, window.size, window.slides, v.scalars(S)[ORIGIN])
+    return window_start(clock, window.size, window.slides, v.origins(S)[query])
 
 
 @inner

@@ -1,0 +1,68 @@
+"""One query's part of a memory that several have: which nodes are below its own, and how its groups come into another.
+
+Nodes and groups of a query name no other query's, so a part is what its edges have and what is below that.
+"""
+
+from __future__ import annotations
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.matches.records import MatchMemory
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.sequence import records as v
+from oxiseq.engine.kernels.sequence.groups import enqueue, remove_group
+from oxiseq.engine.kernels.sequence.hashing import hash_row, put
+from oxiseq.engine.kernels.sequence.records import GROUP_TOP, WAITING, Memory, Tables
+from oxiseq.engine.kernels.sequence.writing import index_group
+from oxiseq.engine.kernels.terms.columns import Columns
+
+
+@kernel
+def nodes_below(S: Ptr[MatchMemory], roots: Array, marks: Array, found: Array) -> int:
+    """How many nodes are `roots` or below them: each is put into `found` once. `roots`: i32, -1 for none; `marks`:
+    i32[nodes], -1; `found`: i32[nodes]."""
+    top = i64(0)
+    for i in range(roots.shape[0]):
+        top = _note(marks, found, i64(roots[i]), top)
+    at = i64(0)
+    while at < top:
+        node = v.nodes(S)[found[at]]
+        top = _note(marks, found, i64(node.left), top)
+        top = _note(marks, found, i64(node.right), top)
+        top = _note(marks, found, i64(node.leaf), top)
+        at += 1
+    return top
+
+
+@inner
+def _note(marks: Array, found: Array, node: int, top: int) -> int:
+    if node < 0 or marks[node] >= 0:
+        return top
+    marks[node] = 0
+    found[top] = node
+    return top + 1
+
+
+@kernel
+def adopt_groups(T: Ptr[Tables], S: Ptr[Memory], C: Columns, low: int, high: int) -> None:
+    """Groups `low : high`, which have come in the order in which they expire, are found from now on. There is room in
+    all tables."""
+    groups = v.groups(S)
+    for g in range(low, high):
+        edge = i64(groups[g].edge)
+        h = hash_row(edge, v.keys(S), g, i64(v.edges(T)[edge].width))
+        groups[g].hash = h
+        put(v.table(S), h, g)
+        v.scalars(S)[WAITING] += v.edges(T)[edge].waits
+        if v.edges(T)[edge].waits == 0:
+            enqueue(S, i64(g), groups[g].queued)
+        index_group(T, S, C, i64(g), edge)
+
+
+@kernel
+def drop_queries(T: Ptr[Tables], S: Ptr[Memory], gone: Array) -> None:
+    """Remove all groups of the queries that `gone`, u8 by query, names."""
+    for g in range(v.scalars(S)[GROUP_TOP]):
+        edge = i64(v.groups(S)[g].edge)
+        if edge >= 0 and gone[v.edges(T)[edge].query]:
+            remove_group(T, S, i64(g))
