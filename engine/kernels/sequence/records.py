@@ -382,7 +382,7 @@ floors = array(Memory, "floors", np.int64, rows="partitions", used=WHOLE, fill=B
 """By partition (without PARTITION BY there is one): everything that starts before has been consumed."""
 moments = array(Memory, "moments", np.int64, rows="partitions", used=WHOLE)  # when it was seen last
 numbers = array(Memory, "numbers", np.int64, rows="partitions", used=WHOLE)  # the number of its instant then
-origins = array(Memory, "origins", np.int64, rows="queries")
+origins = array(Memory, "origins", np.int64, rows="queries", used=WHOLE)
 """By query the first clock of its first tumbling window."""
 tally = array(Memory, "tally", np.uint64, 2, rows="tallies", each="members", columns="counted")
 """Matches counted, by query of a family ..."""
