@@ -187,6 +187,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     "sequence.entries": {"chain_entries": "i8, i8"},
     "sequence.extraction": {
         "adopt_groups": "i8, i8, i8, i8, i8",
+        "count_records": "i8, i8, i4[::1], i8[::1]",
         "drop_queries": "i8, i8, u1[::1]",
         "nodes_below": "i8, i4[::1], i4[::1], i4[::1]",
     },

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final, Generic
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oxiseq.engine.bounds import BOUNDS, CHOICES, MATCHES, InstantBound, InstantBounds
 from oxiseq.engine.errors import LimitError
@@ -95,7 +96,7 @@ class MatchRunner(Stateful, Generic[M]):
         scalars, most = self._memory.scalars, self.bounds.matches
         given = scalars.item(k.EMITTED) + 1
         if not self._memory.spans.shape[0]:  # of a family each query has some of those below the finals
-            given = max(given, min(limit, self._count()))
+            given = max(given, min(limit, self._count(self._memory.finals[: scalars.item(k.FINALS)])))
         if given <= most:
             scalars[k.ALLOWED] = most
             return
@@ -108,10 +109,9 @@ class MatchRunner(Stateful, Generic[M]):
         else:
             self._pass_by()
 
-    def _count(self) -> int:
-        """How many matches are below the finals, NO_LIMIT for more; none is listed for it."""
+    def _count(self, finals: NDArray[np.int64]) -> int:
+        """How many matches are below some finals, NO_LIMIT for more; none is listed for it."""
         memory, total = self._memory, 0
-        finals = memory.finals[: memory.scalars.item(k.FINALS)]
         for cut in np.unique(finals[:, 1]):
             of_cut = np.ascontiguousarray(finals[finals[:, 1] == cut])
             scalars = memory.scalars.copy()

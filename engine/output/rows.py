@@ -54,6 +54,40 @@ class RowStore:
         self.pointers = Pointers(block)
         """RowBlock's fields, for kernels."""
 
+    @classmethod
+    def of(cls, block: RowBlock) -> RowStore:
+        """A store of these rows, whose ids count from 0."""
+        if not len(block.letter):
+            return cls(block.stored.shape[1])
+        store = cls.__new__(cls)
+        store.base, store.end, store._low = 0, len(block.letter), 0
+        store.epochs, store._forgotten_epochs = [], 0
+        store._hold(RowBlock(*map(np.ascontiguousarray, block)))
+        return store
+
+    @property
+    def width(self) -> int:
+        """How many terms of a row are stored."""
+        return int(self._block.stored.shape[1])
+
+    def widened(self, width: int) -> RowStore:
+        """The same rows with room for so many terms each."""
+        if width <= self.width:
+            return self
+        block = self.block
+        stored = np.zeros((len(block.letter), width), np.uint32)
+        stored[:, : self.width] = block.stored
+        wide = RowStore.of(block._replace(stored=stored))
+        wide.base, wide.end = self.base, self.end
+        wide.epochs, wide._forgotten_epochs = self.epochs, self._forgotten_epochs
+        return wide
+
+    def append(self, block: RowBlock) -> None:
+        """More rows, which get the next ids."""
+        at, count = self.reserve(len(block.letter)), len(block.letter)
+        for target, source in zip(self._block, block, strict=True):
+            target[at : at + count] = source
+
     @property
     def offset(self) -> int:
         """A row's index in the arrays is its id plus this."""

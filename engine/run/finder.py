@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
+from oxiseq.engine.kernels.sequence.records import Memory
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, Streak
@@ -60,6 +61,27 @@ else:
     composing = needed("oxiseq.engine.output.composing")
     folding, picking = needed("oxiseq.engine.output.folding"), needed("oxiseq.engine.output.picking")
     sieve, weighing = needed("oxiseq.engine.output.sieve"), needed("oxiseq.engine.output.weighing")
+
+
+class Away(Protocol):
+    """Where the state of a finder is that has joined others (engine/automaton)."""
+
+    def come_home(self) -> None:
+        """The finder has its state again."""
+
+    def copied(self) -> Finder:
+        """Another finder in the same state."""
+
+    @property
+    def records(self) -> int:
+        """As of a finder."""
+
+    @property
+    def bytes(self) -> int:
+        """Its share of the common memory."""
+
+    def collect(self) -> None:
+        """As of a finder."""
 
 
 class Part(NamedTuple):
@@ -116,6 +138,8 @@ class Finder(Stateful):
         self.plan = plan
         self.start = start
         self.users = 0
+        self.away: Away | None = None
+        """Where its state is, while it is not here."""
         self.answers = KbAnswers(plan, terms, kb)
         self.capacities = capacities
         self._terms, self._kb = terms, kb
@@ -210,6 +234,21 @@ class Finder(Stateful):
         other = self.another(alone)
         other.restore_with(self.save_for(SavedTerms(self._terms), alone), [], SameTerms(self._terms))
         return other
+
+    def give_away(self) -> tuple[Memory | None, RowStore]:
+        """The memory of its run, if it has some, and its rows; it has seen nothing from now on, but for the beginning
+        of windows."""
+        assert isinstance(self.sequence, SequenceRun)
+        self.forget_due()
+        memory, rows = self.sequence.give_away(), self.rows
+        self.rows = RowStore(rows.width)
+        return memory, rows
+
+    def take_back(self, memory: Memory, rows: RowStore) -> None:
+        """Continue with memory of its run and with rows; for one that has not seen anything."""
+        assert isinstance(self.sequence, SequenceRun)
+        self.sequence.take_back(memory)
+        self.rows = rows
 
     @property
     def _due(self) -> DueReports | None:

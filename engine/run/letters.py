@@ -28,6 +28,7 @@ from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
 from oxiseq.engine.sequence.asked import time_of
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.states import PARTITION, RANK
+from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
 
@@ -179,6 +180,43 @@ Source = tuple[int, int, int, int, int, int, int, int]
 """A letter's mappings, as kernels.letter_rows wants them."""
 
 
+class RowWriter:
+    """Writes the rows of letters into the buffer of a run and into its row store. `compared`, `stored`: LetterColumns;
+    `settings`: see kernels/sequence/letter_rows.py."""
+
+    def __init__(self, compared: NDArray[np.int32], stored: NDArray[np.int32], tables: SequenceTables) -> None:
+        self.settings = np.zeros(lr.SETTINGS, np.int64)
+        self._columns = Pointers(lr.LetterColumns(compared, stored, self.settings))
+        self.buffer = RowBuffer(tables)
+
+    def write(
+        self, sources: list[Source], times: NDArray[np.int64], rows: RowStore, columns: Sequence[NDArray[np.int64]] = ()
+    ) -> None:
+        """Fill the buffer and the row store; `settings` up to EPOCH but for FIRST_ROW and STORE_AT are the caller's.
+        `times`: by instant of the batch; `columns`: those from CLOCKS_AT on, by instant, of partitions if there are
+        some."""
+        columns = [np.ascontiguousarray(column) for column in columns]
+        for place, column in enumerate(columns, lr.CLOCKS_AT):
+            self.settings[place] = address_of(column)
+        count = len(columns[0] if columns else times)
+        most = sum([source[lr.HIGH] - source[lr.LOW] for source in sources])
+        self.buffer.reserve(max(most, count) if self.settings[lr.EVERY] else most)
+        first = self.settings[lr.FIRST_ROW] = rows.end
+        self.settings[lr.STORE_AT] = rows.reserve(most)
+        times = np.ascontiguousarray(times)
+        self.buffer.instants = call(
+            lr.write_rows,
+            self._columns,
+            self.buffer.pointers,
+            rows.pointers,
+            np.array(sources, np.int64).reshape(-1, lr.NEXT + 1),
+            address_of(times),
+            len(times),
+            count,
+        )
+        rows.end = first + int(self.buffer.arrays.first[self.buffer.instants])  # some may be in no partition
+
+
 class LetterRows:
     """Makes the rows of a query's letters."""
 
@@ -195,15 +233,12 @@ class LetterRows:
             for columns, gpm in zip(compared, self._plain, strict=True)
         ]
         self._kept: list[object] = []
-        self.settings = np.zeros(lr.SETTINGS, np.int64)
-        self._columns = Pointers(
-            lr.LetterColumns(
-                _places(compared, self._variables),
-                _places([stored if letter.positive else () for letter in plan.letters], self._variables),
-                self.settings,
-            )
+        self._writer = RowWriter(
+            _places(compared, self._variables),
+            _places([stored if letter.positive else () for letter in plan.letters], self._variables),
+            plan.runner.sequence,
         )
-        self.buffer = RowBuffer(plan.runner.sequence)
+        self.settings, self.buffer, self.write = self._writer.settings, self._writer.buffer, self._writer.write
         self._beyond: dict[int, MappingsError] = {}
 
     def take_beyond(self) -> dict[int, MappingsError]:
@@ -262,33 +297,6 @@ class LetterRows:
         at, table = np.ascontiguousarray(frame.where), frame.table(self._variables[number])
         self._kept += [at, table]
         return number, address_of(at), address_of(table), table.shape[1], 0, 0, len(frame), 0
-
-    def write(
-        self, sources: list[Source], times: NDArray[np.int64], rows: RowStore, columns: Sequence[NDArray[np.int64]] = ()
-    ) -> None:
-        """Fill the buffer and the row store; `settings` up to EPOCH but for FIRST_ROW and STORE_AT are the caller's.
-        `times`: by instant of the batch; `columns`: those from CLOCKS_AT on, by instant, of partitions if there are
-        some."""
-        columns = [np.ascontiguousarray(column) for column in columns]
-        for place, column in enumerate(columns, lr.CLOCKS_AT):
-            self.settings[place] = address_of(column)
-        count = len(columns[0] if columns else times)
-        most = sum([source[lr.HIGH] - source[lr.LOW] for source in sources])
-        self.buffer.reserve(max(most, count) if self.settings[lr.EVERY] else most)
-        first = self.settings[lr.FIRST_ROW] = rows.end
-        self.settings[lr.STORE_AT] = rows.reserve(most)
-        times = np.ascontiguousarray(times)
-        self.buffer.instants = call(
-            lr.write_rows,
-            self._columns,
-            self.buffer.pointers,
-            rows.pointers,
-            np.array(sources, np.int64).reshape(-1, lr.NEXT + 1),
-            address_of(times),
-            len(times),
-            count,
-        )
-        rows.end = first + int(self.buffer.arrays.first[self.buffer.instants])  # some may be in no partition
 
 
 def _brought(letter: LetterPlan, plan: QueryPlan) -> tuple[Variable, ...]:

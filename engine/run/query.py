@@ -18,9 +18,10 @@ from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, raised
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.run.finder import Finder, Part, of_all
+from oxiseq.engine.run.finder import Finder, Findings, Part, of_all
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.teller import Teller
@@ -128,24 +129,26 @@ class QueryRun(Run):
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
         self._forget()
-        table = self.finder.partitions
-        partitions = {} if table is None else {"partitions": table.table.live}
-        return {**self.finder.sequence.live, "rows": self.finder.rows.held, **partitions}
+        finder = self._state()
+        partitions = {} if finder.partitions is None else {"partitions": finder.partitions.table.live}
+        return {**finder.sequence.live, "rows": finder.rows.held, **partitions}
 
     @property
     def waiting(self) -> tuple[int, ...]:
         """Of each edge of the automaton, how many groups of partial matches wait there; some may be dead by now."""
-        return self.finder.sequence.waiting
+        return self._state().sequence.waiting
 
     @property
     def records(self) -> int:
         """How many records its state has; some may be dead by now (`collect`)."""
-        return self.finder.records + self.teller.records
+        found_by = self.finder.away or self.finder
+        return found_by.records + self.teller.records
 
     @property
     def bytes(self) -> int:
         """How large its arrays are, or its part of them. They do not become smaller, but by `forget`."""
-        return -(-self.finder.bytes // max(1, self.finder.users))
+        found_by = self.finder.away or self.finder
+        return -(-found_by.bytes // max(1, self.finder.users))
 
     def reserve(self) -> None:
         """Have the memory that the first row needs."""
@@ -154,10 +157,12 @@ class QueryRun(Run):
     def collect(self) -> None:
         """Frees dead memory, so that `records` counts what lives."""
         self._forget()
-        self.finder.collect()
+        (self.finder.away or self.finder).collect()
 
     def _forget(self) -> None:
         """Drop rows that no later match can hold."""
+        if self.finder.away is not None:
+            return  # they are dropped there
         self.finder.forget_due()
         if self.instants:
             self.finder.forget(self.clock.completed, self.instants - 1)
@@ -169,6 +174,7 @@ class QueryRun(Run):
         It continues as if it had been registered now, and sees the events that wait for their instant. Counters, the
         beginning of tumbling windows and the KB's answers stay; windows of n EVENTS begin again in each partition.
         """
+        self.come_home()
         self.origin = None
         self.resets = self.resets.another(at, self.clock.completed, self.records)
         if self.others:
@@ -188,6 +194,15 @@ class QueryRun(Run):
         """With how many others it finds its matches now."""
         return self.finder.users - 1
 
+    def come_home(self) -> None:
+        """Have the state of its matches in its finder, if it has joined others."""
+        if self.finder.away is not None:
+            self.finder.away.come_home()
+
+    def _state(self) -> Finder:
+        """A finder in its state, to be read."""
+        return self.finder if self.finder.away is None else self.finder.away.copied()
+
     def share(self, finder: Finder, teller: Teller) -> None:
         """Finds and emits what others do, in the same state."""
         self.finder.users -= 1
@@ -203,6 +218,11 @@ class QueryRun(Run):
             self.share(finder, Teller(of_all(finder, self._plan), self._terms))
 
     @property
+    def shift(self) -> int:
+        """How many instants its clock had completed before its own first one."""
+        return self._joined.instants
+
+    @property
     def lineage(self) -> Hashable | None:
         """The same in runs of equal queries, with one clock, that are known to be in the same state: those that have
         not seen an instant, or continue from one snapshot. None: there may be no such run."""
@@ -210,6 +230,7 @@ class QueryRun(Run):
 
     def leave(self) -> None:
         """Continue by itself."""
+        self.come_home()
         family = self.finder.plan.runner.family
         if self.others or family is not None:
             self._forget()
@@ -233,11 +254,12 @@ class QueryRun(Run):
         (semantics.md 2.2).
         """
         self._forget()
+        finder = self._state()
         return {
             **super().save(terms),
             "joined": list(self._joined),
-            **self.finder.save_for(terms, self.plan),
-            **self.teller.save_with(self.finder.rows, terms),
+            **finder.save_for(terms, self.plan),
+            **self.teller.save_with(finder.rows, terms),
             "kept": self.finder.answers.save(terms),
         }
 
@@ -254,6 +276,7 @@ class QueryRun(Run):
 
     def work(self, instants: Instants) -> list[MatchBatch]:
         """Work through complete instants, in the order of the clock; the matches found."""
+        self.come_home()
         found: list[MatchBatch] = []
         total = len(instants.time)
         low = 0
@@ -277,7 +300,15 @@ class QueryRun(Run):
         `found`: per stream a list of each request's rows (None: it matches by itself after all); `last`: the rest of
         the instants is nothing. Not for a query with `own_answers`.
         """
+        self.come_home()
         return self._work(part, found, last, None)
+
+    def tell(self, instants: Instants, findings: Findings, rows: RowStore) -> list[MatchBatch]:
+        """The answers for what it has found together with others, whose matches name these rows."""
+        self.origin = None
+        if self.omitted.over:
+            return []
+        return self._told(Part(instants, instants.first - self._joined.instants, last=True), findings, rows)
 
     def _work(
         self, instants: Instants, found: Sequence[list[Rows]] | None, last: bool, answers: dict[str, KbAnswer] | None
@@ -287,7 +318,10 @@ class QueryRun(Run):
             return []
         part = Part(instants, instants.first - self._joined.instants, last)
         findings = self.finder.of(self.finder.find(part, found, answers), self.plan)
-        told, omitted = self.teller.tell(part, findings, self.finder)
+        return self._told(part, findings, self.finder.rows)
+
+    def _told(self, part: Part, findings: Findings, rows: RowStore) -> list[MatchBatch]:
+        told, omitted = self.teller.tell(part, findings, rows, self.finder.joint)
         batches, omitted = [*told], [*findings.omitted, *omitted]
         if omitted:
             batches = self._note_omitted(sorted(omitted, key=lambda error: error.instant), batches)

@@ -25,7 +25,7 @@ from oxiseq.engine.output.window_ranks import WindowRanks
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.counted_part import JointRows
-from oxiseq.engine.run.finder import Finder, Findings, Part
+from oxiseq.engine.run.finder import Findings, Part
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, Stateful, part
 from oxiseq.engine.window import end_of
@@ -76,12 +76,12 @@ class Teller(Stateful):
         yield from self._writer.held_ids()
         yield from super().held_ids()
 
-    def tell(self, part: Part, findings: Findings, finder: Finder) -> Told:
-        """The answers that a part of the instants gives; the same for every caller. Raises its error to everyone,
-        too."""
+    def tell(self, part: Part, findings: Findings, rows: RowStore, joint: JointRows) -> Told:
+        """The answers that a part of the instants gives, whose matches name these rows; the same for every caller.
+        Raises its error to everyone, too."""
         if self._told is None or self._told[0] is not findings:
             try:
-                batches = self._answers(part, findings, finder)
+                batches = self._answers(part, findings, rows, joint)
                 self._streak.note((time for batch in batches for time in batch.at.tolist()), self._left_out())
                 self._told = findings, Told(batches, self._streak.take())
             except Exception as error:
@@ -109,15 +109,15 @@ class Teller(Stateful):
         """All callers have their answers."""
         self._told = None
 
-    def _answers(self, part: Part, findings: Findings, finder: Finder) -> list[MatchBatch]:
+    def _answers(self, part: Part, findings: Findings, rows: RowStore, joint: JointRows) -> list[MatchBatch]:
         found = findings.found
         batches = []
         if found is not None and len(found):
-            batches = self._writer.write(found, finder.rows, findings.start, findings.drawn_from)
+            batches = self._writer.write(found, rows, findings.start, findings.drawn_from)
         if self._ranks is not None:
             return self._closed(self._ranks, part, findings)
         if self._summaries is not None:
-            return self._summarised(self._summaries, batches, part, findings, finder.joint)
+            return self._summarised(self._summaries, batches, part, findings, joint)
         return batches
 
     def _closed(self, ranks: WindowRanks, part: Part, findings: Findings) -> list[MatchBatch]:

@@ -148,17 +148,19 @@ class SequenceRun(MatchRunner[k.Memory]):
         until: int,
         positions: Positions | None = None,
         passed: int | None = None,
-        origin: int = 0,
+        origin: int | None = 0,
     ) -> Found:
         """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
         still come; `passed` is the same in µs, if that is another unit; `origin`: the first clock of the first tumbling
-        window. A strategy compares `positions`. Matches of
+        window, None: as its memory says. A strategy compares `positions`. Matches of
         an instant where they are past a limit are as if they were none: see `take_omitted`."""
         tables, scalars = self._compiled.tables, self._memory.scalars
         # the number of an event's graph means another event in each batch
         forget_answers(self._memory, changed=self._ask is not None or self._generation != self._terms.generation)
         self._generation = self._terms.generation
-        scalars[k.INSTANT], self._memory.origins[0] = 0, origin
+        scalars[k.INSTANT] = 0
+        if origin is not None:
+            self._memory.origins[0] = origin
         if rows is None:
             rows = self._no_rows
         self._first_row = int(rows.arrays.base[0])
@@ -274,11 +276,30 @@ class SequenceRun(MatchRunner[k.Memory]):
         other.oldest_row = self.oldest_row
         return other
 
-    def save(self, terms: SavedTerms) -> State:
-        """Its state between batches, without what is dead."""
+    @property
+    def compiled(self) -> SequenceTables:
+        """Its tables."""
+        return self._compiled
+
+    def clean(self) -> None:
+        """Free all that is dead, killed groups too."""
         if self._allocated is not None:
             call(remove_killed, self._tables.of(self._compiled.tables), self._tables.of(self._allocated))
         self.collect()
+
+    def give_away(self) -> k.Memory | None:
+        """Its memory, if it has some, without what is dead; it has none from now on."""
+        self.clean()
+        memory, self._allocated, self.oldest_row = self._allocated, None, 0
+        return memory
+
+    def take_back(self, memory: k.Memory) -> None:
+        """Have this memory; rows have been numbered anew."""
+        self._memory, self.oldest_row = memory, 0
+
+    def save(self, terms: SavedTerms) -> State:
+        """Its state between batches, without what is dead."""
+        self.clean()
         memory = None if self._allocated is None else save_memory(self._allocated, self._compiled, terms)
         return {**super().save(terms), "memory": memory}
 

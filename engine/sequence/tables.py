@@ -106,6 +106,7 @@ class SequenceTables:
     measure_count: int
     """Most measures of a letter's rows."""
     clauses: Clauses
+    scopes: Mapping[Letter, LetterScope] = field(repr=False)
     members: int
     """How many queries the family has whose matches it finds, and whose rows have ranks; 0: it is none."""
 
@@ -145,6 +146,7 @@ def build_tables(
         builder.depth,
         builder.measure_count,
         clauses,
+        scopes,
         members,
     )
 
@@ -668,9 +670,7 @@ def _shared(scopes: Mapping[Letter, LetterScope], a: Letter, b: Letter) -> list[
     return sorted(scopes[a].variables & scopes[b].variables, key=str)
 
 
-def _arm_columns(
-    arm: Arm, leaving: Mapping[int, list[int]], keys: Sequence[tuple[Value, ...]]
-) -> Iterable[Variable]:
+def _arm_columns(arm: Arm, leaving: Mapping[int, list[int]], keys: Sequence[tuple[Value, ...]]) -> Iterable[Variable]:
     yield from _check_columns(arm.check)
     fill = dict(arm.fill)
     for following in leaving.get(arm.target, ()):

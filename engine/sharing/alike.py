@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
+from oxiseq.engine.plan.common import why_own_run
 from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import chains, family_of, member_of, strictness, thresholds, without_thresholds
@@ -108,7 +109,8 @@ def share(runs: Sequence[QueryRun], bounds: Mapping[QueryRun, Hashable], terms: 
     for run in runs:
         if why_alone(run.plan) is None:
             equal = (bounds.get(run), told_by(run.plan)) if run in bounds or run.lineage else None
-            found = found_by(run.plan, narrowed=equal is None)
+            joins = why_own_run(run.plan) is None and not thresholds(run.plan)
+            found = found_by(run.plan, narrowed=equal is None and not joins)
             alike.setdefault((id(run.clock), found, run.lineage, equal), []).append(run)
     for first, *others in alike.values():
         if not first.lineage and others:

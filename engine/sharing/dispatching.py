@@ -110,6 +110,10 @@ class Dispatcher(ABC, Generic[R]):
         """Whether time alone cannot have it find anything, nor can the events that it has not got yet."""
         return False
 
+    def tells_steps(self, run: R) -> bool:
+        """Whether `stepped` tells of each step of it."""
+        return True
+
     def stepped(self) -> set[R]:
         """Those whose state may be another than at the last call, but for those that share it."""
         stepped, self._stepped = self._stepped, set()

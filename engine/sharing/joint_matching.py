@@ -44,7 +44,12 @@ class JointMatching:
     """Of queries of the same streams. `runs`: by what finds their matches; `dozes`: those that may fall asleep."""
 
     def __init__(
-        self, runs: Sequence[QueryRun], terms: TermDictionary, bounded: Collection[QueryRun], asleep: Iterable[Finder]
+        self,
+        runs: Sequence[QueryRun],
+        streams: int,
+        terms: TermDictionary,
+        bounded: Collection[QueryRun],
+        asleep: Iterable[Finder],
     ) -> None:
         self.runs: dict[Finder, list[QueryRun]] = {}
         for run in runs:
@@ -58,7 +63,7 @@ class JointMatching:
         self._asleep = np.zeros(len(self._finders), np.bool_)
         for finder in asleep:
             self.mark(finder, asleep=True)
-        self._streams = [self._stream(number, ends, terms) for number in range(len(runs[0].plan.streams))]
+        self._streams = [self._stream(number, ends, terms) for number in range(streams)]
         self._marked = True
         """Whether one has fallen asleep, or is awake again, since the kernels know what is wanted."""
 

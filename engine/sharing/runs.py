@@ -94,9 +94,8 @@ class Runs(Dispatcher[Run]):
         return [outcome for each in runs if each in self._of for outcome in self._of[each].catch_up(each)]
 
     def tells_steps(self, run: Run) -> bool:
-        """Whether `stepped` tells of each step of it: not of those over windows, of which now and then one stands for
-        all that share a state."""
-        return self._of[run] is not self._together
+        """As there."""
+        return self._of[run].tells_steps(run)
 
     def sleeps(self, run: Run) -> bool:
         return self._of[run].sleeps(run)

@@ -6,7 +6,8 @@ Queries with the same streams, lateness and start are of one *kind*. A kind's qu
 their clocks are in the same state; one that was registered later, or has settled by itself, has a clock of its own
 until both are in the same state again. So a query's matches are exactly those that it finds alone: it sees the same
 instants, matched by the same kernel. Tables are rebuilt, between batches, when a query has come or gone. Those that
-are alike and have seen the same find their matches together (alike.py).
+are alike and have seen the same find their matches together (alike.py), and the edges of many are in one automaton
+(engine/automaton).
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import field
 from itertools import chain
-from typing import ParamSpec
+from typing import Final, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.automaton.automaton import Automaton
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.plan.common import why_own_run
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.sharing.alike import narrow, share
@@ -33,6 +36,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
 
 P = ParamSpec("P")
+_GROWN: Final = 1 << 10
+"""Records more in an automaton, besides a quarter, after which its queries' budgets are looked at."""
 Kind = tuple[tuple[str, ...], int, int | None]
 """Streams, lateness, start."""
 
@@ -49,6 +54,16 @@ class _Group:
     keeping: set[QueryRun]
     """Those that may have answers of their own, of the KB of an earlier moment."""
     asleep: Asleep = field(default_factory=Asleep)
+    automaton: Automaton | None = None
+    joined: dict[Finder, list[QueryRun]] = field(default_factory=dict)
+    """Those that find their matches in it."""
+    told: int = 0
+    """Records of the automaton when all these were last said to have been stepped."""
+
+    @property
+    def in_automaton(self) -> int:
+        """How many are."""
+        return sum(map(len, self.joined.values()))
 
     @property
     def apart(self) -> list[QueryRun]:
@@ -111,6 +126,10 @@ class SharedRuns(Dispatcher[QueryRun]):
         self._bounds.pop(run, None)
         if self._forgotten is not None and self._forgotten[1] is run:
             self._forgotten = None
+
+    def tells_steps(self, run: QueryRun) -> bool:
+        """Whether `stepped` tells of each step of it: in an automaton nobody asks who has been touched."""
+        return run.finder.away is None
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         outcomes: list[Outcome] = []
@@ -182,6 +201,8 @@ class SharedRuns(Dispatcher[QueryRun]):
 
     def _leave(self, group: _Group, run: QueryRun) -> None:
         group.runs = [r for r in group.runs if r is not run]
+        if group.automaton is not None and all(r.finder is not run.finder for r in group.runs):
+            group.automaton.drop(run.finder)
         group.watchful.discard(run)
         group.keeping.discard(run)
         if not group.runs:
@@ -193,6 +214,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         if len(group.runs) == 1:
             return group
         self._rouse(group, run.finder)
+        run.come_home()
         self._leave(group, run)
         self._passes.pop(group.kind, None)
         run.follow(group.clock.copy())
@@ -222,6 +244,9 @@ class SharedRuns(Dispatcher[QueryRun]):
                 continue
             for finder in group.asleep:
                 self._rouse(group, finder)
+            if group.automaton is not None:
+                group.automaton.dissolve()
+            self._passes.pop(kind, None)
             for run in group.runs:
                 run.follow(other.clock)
             other.runs = sorted([*other.runs, *group.runs], key=self._number.__getitem__)
@@ -294,8 +319,36 @@ class SharedRuns(Dispatcher[QueryRun]):
         runs = [run for group in self._groups[kind] for run in group.runs]
         may_share = [run for run in runs if run.lineage is not None and run not in self._by_themselves]
         share(may_share, self._bounds, self._terms)
+        for group in self._groups[kind]:
+            self._join(group)
+        apart = [run for group in self._groups[kind] for run in group.runs if run.finder not in group.joined]
         asleep = (finder for group in self._groups[kind] for finder in group.asleep)
-        return JointMatching(runs, self._terms, self._bounds, asleep)
+        return JointMatching(apart, len(kind[0]), self._terms, self._bounds, asleep)
+
+    def _join(self, group: _Group) -> None:
+        """Have the automaton of a group have all that may be in it, if there are several."""
+        joined: dict[Finder, list[QueryRun]] = {}
+        for run in group.runs:
+            if run not in self._by_themselves and run not in group.keeping and why_own_run(run.finder.plan) is None:
+                joined.setdefault(run.finder, []).append(run)
+        automaton = group.automaton
+        if len(joined) < 2:
+            if automaton is not None:
+                automaton.dissolve()
+            group.automaton, group.joined = None, {}
+            return
+        if automaton is None:
+            automaton = group.automaton = Automaton(len(group.kind[0]), self._terms)
+        for finder in automaton.members.keys() - joined.keys():
+            automaton.drop(finder)
+        for finder, runs in joined.items():
+            if finder not in automaton.members:
+                self._rouse(group, finder)
+                automaton.enter(finder, runs[0].shift)
+                for run in runs:
+                    run.origin = None
+                    group.watchful.discard(run)
+        group.joined = joined
 
     def _work_together(
         self,
@@ -307,10 +360,16 @@ class SharedRuns(Dispatcher[QueryRun]):
     ) -> None:
         matching = self._passes[group.kind]
         total = len(instants.time)
-        here = None if len(group.runs) == matching.count and not apart else set(group.runs).difference(apart)
+        here = None
+        if len(group.runs) - group.in_automaton != matching.count or apart:
+            here = set(group.runs).difference(apart)
         for low in range(0, max(total, 1), CHUNK):
             part = instants.slice(low, low + CHUNK)
             last = low + CHUNK >= total
+            if group.automaton is not None:
+                self._step(group.automaton, group, part, last, found, errors)
+            if not matching.count:
+                continue
             matched = matching.rows(part, group.asleep)
             if matched is None:  # one query's limit: each by itself, so that the others do not suffer
                 matching = self._break_up(group, matching)
@@ -335,6 +394,33 @@ class SharedRuns(Dispatcher[QueryRun]):
             self._let_sleep(group, matching, matched)
             for finder in group.asleep.overdue(len(part.time)):
                 self._catch_up(group, finder)
+
+    def _step(
+        self,
+        automaton: Automaton,
+        group: _Group,
+        part: Instants,
+        last: bool,
+        found: dict[QueryRun, list[MatchBatch]],
+        errors: dict[QueryRun, Exception],
+    ) -> None:
+        """Let the automaton of a group work; queries that it cannot help with these instants work by themselves."""
+        told, failed = automaton.step(part)
+        for each in told:
+            for run in group.joined[each.finder]:
+                if run not in errors:
+                    self._worked(run, found, errors, run.tell, part, each.findings, each.rows)
+        for finder, error in failed.items():
+            errors |= dict.fromkeys(group.joined[finder], error)
+        if len(automaton.members) < len(group.joined):
+            for finder in group.joined.keys() - automaton.members.keys():
+                for run in group.joined[finder]:
+                    if run not in errors:
+                        self._worked(run, found, errors, run.step, part, None, last)
+            self._passes.pop(group.kind, None)
+        if automaton.records > group.told + (group.told >> 2) + _GROWN:
+            group.told = automaton.records
+            self._stepped.update(run for runs in group.joined.values() for run in runs)
 
     def _break_up(self, group: _Group, matching: JointMatching) -> JointMatching:
         """The pass without families: of one the most lenient query may be past a limit that is none to the others."""

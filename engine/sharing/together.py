@@ -74,6 +74,10 @@ class Together(Dispatcher[RspRun]):
                     state.remember()
             self._unite(kind)
 
+    def tells_steps(self, run: RspRun) -> bool:
+        """Whether `stepped` tells of each step: now and then one stands for all that share a state."""
+        return False
+
     def remove(self, run: RspRun) -> None:
         """One that shares a state has none then."""
         kind, state = self._of.pop(run)

@@ -6,13 +6,13 @@ Nodes and groups of a query name no other query's, so a part is what its edges h
 from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.records import MatchMemory
+from oxiseq.engine.kernels.matches.records import NODE_TOP, MatchMemory
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.groups import enqueue, remove_group
 from oxiseq.engine.kernels.sequence.hashing import hash_row, put
-from oxiseq.engine.kernels.sequence.records import GROUP_TOP, WAITING, Memory, Tables
+from oxiseq.engine.kernels.sequence.records import AGED_TOP, ENTRY_TOP, GROUP_TOP, WAITING, Memory, Tables
 from oxiseq.engine.kernels.sequence.writing import index_group
 from oxiseq.engine.kernels.terms.columns import Columns
 
@@ -66,3 +66,33 @@ def drop_queries(T: Ptr[Tables], S: Ptr[Memory], gone: Array) -> None:
         edge = i64(v.groups(S)[g].edge)
         if edge >= 0 and gone[v.edges(T)[edge].query]:
             remove_group(T, S, i64(g))
+
+
+@kernel
+def count_records(T: Ptr[Tables], S: Ptr[Memory], owners: Array, counts: Array) -> None:
+    """Count the groups and nodes of each query into `counts`, i64 by query. `owners`: i32[nodes], -1."""
+    nodes = v.nodes(S)
+    for g in range(v.scalars(S)[GROUP_TOP]):
+        edge = i64(v.groups(S)[g].edge)
+        if edge >= 0:
+            query = i64(v.edges(T)[edge].query)
+            counts[query] += 1
+            if v.groups(S)[g].node >= 0:
+                owners[v.groups(S)[g].node] = query
+    for x in range(v.scalars(S)[AGED_TOP]):
+        entry = v.aged(S)[x]
+        if entry.group >= 0 and entry.node >= 0:
+            owners[entry.node] = v.edges(T)[v.groups(S)[entry.group].edge].query
+    for x in range(v.scalars(S)[ENTRY_TOP]):
+        if v.entries(S)[x].edge >= 0:
+            owners[v.entries(S)[x].node] = v.edges(T)[v.entries(S)[x].edge].query
+    for i in range(v.scalars(S)[NODE_TOP] - 1, -1, -1):  # children are older than their parents
+        if owners[i] < 0:
+            continue
+        counts[owners[i]] += 1
+        if nodes[i].left >= 0:
+            owners[nodes[i].left] = owners[i]
+        if nodes[i].right >= 0:
+            owners[nodes[i].right] = owners[i]
+        if nodes[i].leaf >= 0:
+            owners[nodes[i].leaf] = owners[i]

@@ -1,0 +1,492 @@
+"""One run of the edges of many queries: tables are appended as queries come, matches say whose they are.
+
+In the flow: complete instants → rows of common letters → **one pass for all queries** → matches of each query, in its
+own rows. A query that is examined, saved or does something by itself has its part taken out (memory.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters
+from oxiseq.engine.automaton.memory import Span, part_of, rows_named, with_part, with_tables
+from oxiseq.engine.bounds import MATCHES, InstantBound
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kernels.matches.records import (
+    ALLOWED,
+    EMITTED,
+    FINALS,
+    NO_LIMIT,
+    OMITTED,
+    PLACE_BITS,
+    PROGRESS,
+    STACK,
+    UNCOUNTED,
+)
+from oxiseq.engine.kernels.memory.pointers import Pointers, call
+from oxiseq.engine.kernels.sequence import letter_rows as lr
+from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.kernels.sequence.extraction import count_records, drop_queries
+from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
+from oxiseq.engine.matches.found import Found, without_last
+from oxiseq.engine.matches.plan import NO_CLAUSES
+from oxiseq.engine.omissions import Streak
+from oxiseq.engine.order.clock import Instants
+from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.patterns.matcher import StreamMatcher
+from oxiseq.engine.run.finder import Finder, Findings
+from oxiseq.engine.run.letters import RowWriter, Source
+from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.sequence.rows import RowBuffer
+from oxiseq.engine.sequence.run import SequenceRun
+from oxiseq.engine.sequence.states import Edge, StateGraph, Value
+from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables, TableBuilder
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
+
+_UNCOUNTED: Final = 1 << 14
+_PLACES: Final = (1 << PLACE_BITS) - 1
+_FEW_GONE: Final = 16
+"""Queries that have left before it is worth while to make all tables again."""
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """A query, or several that are equal, in an automaton. `span`: its part of the tables; `own`: see MemberLetters;
+    `places`: of its stored variables in common rows; `streak`: see omissions.py."""
+
+    automaton: Automaton
+    finder: Finder
+    span: Span
+    letters: MemberLetters
+    places: NDArray[np.int32]
+    streak: Streak
+    own: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    def come_home(self) -> None:
+        """Has its part in a run of its own from now on."""
+        self.automaton.release(self)
+
+    def copied(self) -> Finder:
+        """Another finder in the same state."""
+        return self.automaton.copy_of(self)
+
+    @property
+    def records(self) -> int:
+        """How many nodes and groups are its; some may be dead by now."""
+        return self.automaton.records_of(self)
+
+    @property
+    def bytes(self) -> int:
+        """Its share of all memory."""
+        return self.automaton.bytes // max(len(self.automaton.members), 1)
+
+    def collect(self) -> None:
+        """Frees dead memory, of all."""
+        self.automaton.collect()
+
+
+class MemberFound(NamedTuple):
+    """What a query has found in some instants, and the rows that these matches name."""
+
+    finder: Finder
+    findings: Findings
+    rows: RowStore
+
+
+class CommonRun(SequenceRun):
+    """The run of an automaton. `left_out`: by query the instants (µs) at which it has more matches than may be listed;
+    `failed`: by query the error of a decision that Python could not make."""
+
+    def __init__(self, compiled: SequenceTables, terms: TermDictionary, capacities: Capacities) -> None:
+        super().__init__(compiled, terms, capacities)
+        self.left_out: dict[int, dict[int, tuple[InstantBound, int | LimitError]]] = {}
+        self.failed: dict[int, Exception] = {}
+        self.filters_of: list[int] = []
+        """By filter the query that it is of."""
+
+    def become(self, compiled: SequenceTables) -> None:
+        """Queries have been added to its tables, or have gone from them."""
+        self.clean()
+        self._memory = with_tables(self._memory, compiled, self._capacities, self._terms)
+        self._compiled, self._no_rows = compiled, RowBuffer.empty(compiled)
+
+    @property
+    def memory(self) -> k.Memory:
+        """Of all queries."""
+        return self._memory
+
+    @memory.setter
+    def memory(self, memory: k.Memory) -> None:
+        self._memory = memory
+
+    def _begin_counting(self) -> None:
+        most = _UNCOUNTED + 64 * len(self._compiled.tables.windows)
+        self._memory.scalars[UNCOUNTED] = min(self.bounds.matches, most)
+
+    def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
+        """Each query for itself: one with too many matches at the instant has none there."""
+        memory = self._memory
+        scalars = memory.scalars
+        finals = memory.finals[: scalars.item(FINALS)].copy()
+        beyond = []
+        for query in np.unique(finals[:, 2]).tolist():
+            given = self._count(finals[finals[:, 2] == query])
+            if given > self.bounds.matches:
+                beyond.append(query)
+                self.left_out.setdefault(query, {})[instant] = MATCHES, given
+        scalars[ALLOWED] = NO_LIMIT
+        if not beyond:
+            return
+        self._drain()
+        self._parts = without_last(self._parts, scalars.item(EMITTED))
+        kept = finals[~np.isin(finals[:, 2], beyond)]
+        memory.finals[: len(kept)] = kept
+        scalars[FINALS] = len(kept)
+        scalars[[PROGRESS, EMITTED, STACK]] = 0
+        if not len(kept):
+            self._pass_by()
+
+    def _answer(self, asked: CompiledFilter | CompiledFold, vector: NDArray[np.int64]) -> int:
+        try:
+            return super()._answer(asked, vector)
+        except Exception as error:  # it is one query's: the others go on
+            self.failed.setdefault(self.filters_of[self._compiled.filters.index(asked)], error)
+            return 0
+
+
+class Automaton:
+    """The queries of one clock that are in one run."""
+
+    def __init__(self, streams: int, terms: TermDictionary) -> None:
+        self.members: dict[Finder, Member] = {}
+        self._streams, self._terms = streams, terms
+        self._begin()
+        terms.register(self)
+
+    def _begin(self) -> None:
+        """There are no queries."""
+        self._letters, self._builder = CommonLetters(self._streams), TableBuilder(self._terms)
+        self._keys: list[tuple[Value, ...]] = []
+        self._edges: list[Edge] = []
+        self._filters_of: list[int] = []
+        self._by_query: dict[int, Member] = {}
+        self._entering: list[Member] = []
+        self._gone: set[int] = set()
+        self._beginning: list[Member] = []
+        """Those whose tumbling windows begin with the first instant."""
+        self._stale = False
+        self._clean = True
+        self._known: int = -1
+        self._run: CommonRun | None = None
+        self._matchers: list[StreamMatcher | None] = []
+        self.rows, self._kept_rows, self._unsorted = RowStore(1), 0, 0
+        self._longest: int | None = None
+        self._counts: NDArray[np.int64] | None = None
+
+    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+        """The terms of all that is waited for (see `TermDictionary`)."""
+        if self._run is not None:
+            yield from self._run.memory.held_ids()
+        yield from self.rows.held_ids()
+
+    # --- queries come and go ------------------------------------------------------------------------
+
+    def enter(self, finder: Finder, shift: int) -> None:
+        """A query comes, which may have seen events: `shift` is how many instants the clock had completed before its
+        own first one."""
+        plan, builder = finder.plan, self._builder
+        letters = self._letters.add(plan)
+        sequence = plan.runner.sequence
+        first, leads, filters = len(builder.edges), len(builder.leads), len(builder.filters)
+        query = len(builder.windows)
+        builder.add(sequence.graph, sequence.keys, sequence.scopes, plan.window, letters)
+        self._keys += sequence.keys
+        self._edges += sequence.graph.edges
+        self._filters_of += [query] * (len(builder.filters) - filters)
+        span = Span(query, first, len(builder.edges) - first, leads, len(builder.leads) - leads, shift)
+        streak = Streak(self._terms.bounds)
+        member = Member(self, finder, span, letters, letters.places(plan.runner.stored), streak)
+        self._by_query[query] = self.members[finder] = member
+        self._entering.append(member)
+        self._stale = True
+
+    def release(self, member: Member) -> None:
+        """A query goes, with its part."""
+        self._part(member, member.finder)
+        self.drop(member.finder)
+
+    def drop(self, finder: Finder) -> None:
+        """A query goes, if it is here, and its part is forgotten."""
+        member = self.members.get(finder)
+        if member is None:
+            return
+        if member in self._entering:
+            self._entering.remove(member)
+        member.finder.away = None
+        del self.members[member.finder], self._by_query[member.span.query]
+        self._beginning = [each for each in self._beginning if each is not member]
+        self._gone.add(member.span.query)
+        self._stale = True
+        if len(self._gone) > max(_FEW_GONE, len(self.members)):
+            self.dissolve()
+
+    def dissolve(self) -> None:
+        """All go, each with its part."""
+        for member in tuple(self.members.values()):
+            self._part(member, member.finder)
+            member.finder.away = None
+        self.members.clear()
+        self._begin()
+
+    def copy_of(self, member: Member) -> Finder:
+        """A finder in the state of one that is here, of the same plan."""
+        other = member.finder.another(member.finder.plan)
+        self._part(member, other)
+        return other
+
+    def _part(self, member: Member, finder: Finder) -> None:
+        """Give a finder the part of a query."""
+        if member in self._entering:  # it has never been here
+            if finder is not member.finder:
+                raise AssertionError("one that has not come is at home")
+            return
+        finder.start = member.finder.start
+        run = self._run
+        if run is None or not len(run.memory.groups):
+            return
+        self.collect()
+        sequence = finder.plan.runner.sequence
+        memory, ids = part_of(run.memory, sequence, member.span, finder.capacities, self._terms)
+        memory.scalars[OMITTED] = member.streak.running
+        block = self._own_rows(member, ids)
+        finder.take_back(memory, RowStore.of(block))
+
+    def collect(self) -> None:
+        """Frees all that is dead."""
+        if self._run is not None and not self._clean:
+            self._run.clean()
+            self._clean = True
+
+    def _prepare(self) -> None:
+        """Queries have come, or gone."""
+        if not self._stale:
+            return
+        builder, letters = self._builder, self._letters
+        compiled = SequenceTables(
+            builder.tables(len(letters.all), gone=self._gone),
+            (),
+            tuple(tuple(letter.names) for letter in letters.all),
+            tuple(builder.compiled),
+            StateGraph((), tuple(self._edges)),
+            tuple(self._keys),
+            (),
+            (),
+            builder.vector,
+            builder.depth,
+            builder.measure_count,
+            NO_CLAUSES,
+            {},
+            0,
+        )
+        if self._run is None:
+            self._run = CommonRun(compiled, self._terms, Capacities())
+            self._run.reserve()
+        else:
+            self._run.become(compiled)
+        self._run.filters_of = self._filters_of
+        self._forget_gone(compiled)
+        columns = letters.row_columns(letters.width)
+        self._writer = RowWriter(letters.row_columns(builder.wide), columns, compiled)
+        self.rows = self.rows.widened(max(letters.width, 1))
+        if letters.version != self._known:
+            self._known = letters.version
+            plans = letters.plans()
+            self._matchers = [None if plan is None else StreamMatcher(plan, self._terms) for plan in plans]
+        for member in self._entering:
+            self._take_in(self._run, compiled, member)
+        self._entering, self._stale, self._clean = [], False, False
+        windows = [member.finder.plan.window for member in self.members.values()]
+        sizes = [None if window is None else window.size for window in windows]
+        self._longest = None if None in sizes else max((size for size in sizes if size is not None), default=0)
+
+    def _forget_gone(self, compiled: SequenceTables) -> None:
+        assert self._run is not None
+        gone = np.zeros(len(compiled.tables.windows), np.uint8)
+        gone[[*self._gone]] = 1
+        if self._gone:
+            call(drop_queries, Pointers(compiled.tables), Pointers(self._run.memory), gone)
+
+    def _take_in(self, run: CommonRun, compiled: SequenceTables, member: Member) -> None:
+        """The state of a query that has come."""
+        finder = member.finder
+        memory, rows = finder.give_away()
+        finder.away = member
+        if finder.start is None and finder.plan.window is not None:
+            self._beginning.append(member)
+        run.memory.origins[member.span.query] = finder.window_start
+        if memory is None:
+            return
+        member.streak.running = int(memory.scalars[OMITTED])
+        ids = rows_named(memory)
+        base = self.rows.end
+        if len(ids):
+            self._put_rows(member, rows.take(ids))
+            self._unsorted = self.rows.end
+        run.memory = with_part(run.memory, compiled, memory, member.span, (ids, base), self._terms)
+
+    def _put_rows(self, member: Member, block: RowBlock) -> None:
+        """A query's own rows become common ones."""
+        numbers = np.array([*member.letters.numbers.values()], np.int32)
+        stored = np.zeros((len(block.letter), self.rows.width), np.uint32)
+        for own, places in enumerate(member.places):
+            rows = np.flatnonzero(block.letter == own)
+            for variable, column in enumerate(places.tolist()):
+                if column >= 0:
+                    stored[rows, column] = block.stored[rows, variable]
+        self.rows.append(RowBlock(numbers[block.letter], block.time, block.clock, stored, block.epoch * 0))
+
+    # --- instants → matches -------------------------------------------------------------------------
+
+    def step(self, instants: Instants) -> tuple[list[MemberFound], dict[Finder, Exception]]:
+        """What each query finds in instants that are complete, in order of entering, and the errors of those that
+        cannot go on. Queries of which a pattern is beyond a limit have gone: they are to work by themselves."""
+        self._prepare()
+        count = len(instants.time)
+        if not count or self._run is None:
+            return [], {}
+        clocks = instants.clocks
+        for member in self._beginning:
+            member.finder.start = clocks.item(0)
+            self._run.memory.origins[member.span.query] = member.finder.window_start
+        self._beginning = []
+        sources = self._sources(instants)
+        if self._run is not None:
+            self._forget(self._run, clocks.item(-1))
+        if not sources or self._run is None:
+            return [], {}
+        run, settings = self._run, self._writer.settings
+        settings[lr.FIRST_NUMBER] = instants.first
+        clock = () if instants.clock is None else (instants.clock,)
+        self._writer.write(sources, instants.time, self.rows, clock)
+        self._clean, self._counts = False, None
+        found = run.feed(self._writer.buffer, clocks.item(-1) + 1, self.rows.times, origin=None)
+        failed, run.failed = run.failed, {}
+        told = self._told(run, found) if len(found) or run.left_out else []
+        return told, {self._by_query[query].finder: error for query, error in failed.items()}
+
+    def _sources(self, instants: Instants) -> list[Source]:
+        """The letters that have rows."""
+        hits: list[tuple[int, NDArray[np.int64]]] = []
+        for stream, (matcher, batch) in enumerate(zip(self._matchers, instants.batches, strict=True)):
+            if matcher is None or not len(batch):
+                continue
+            hits.append((stream, matcher.find(batch)))
+            if matcher.beyond:
+                self._beyond({self._letters.number(stream, request) for request in matcher.beyond})
+                return self._sources(instants) if self.members else []
+        sources: list[Source] = []
+        single = len(self._matchers) == 1
+        for stream, numbers in hits:
+            matcher = self._matchers[stream]
+            assert matcher is not None
+            where = instants.where[stream]
+            at = 0 if single else where.ctypes.data
+            for request, rows in matcher.rows_of(numbers.tolist()).items():
+                if rows.low < rows.high:
+                    number = self._letters.number(stream, request)
+                    width = rows.values.shape[1]
+                    sources.append((number, *rows.addresses, width, at, rows.low, rows.high, 0))
+        sources.sort()
+        return sources
+
+    def _beyond(self, letters: set[int]) -> None:
+        """Queries with these letters go, since an event has too many of their rows; all may."""
+        for member in tuple(self.members.values()):
+            if member.finder in self.members and not letters.isdisjoint(member.letters.numbers.values()):
+                self.release(member)
+        self._prepare()
+
+    def _told(self, run: CommonRun, found: Found) -> list[MemberFound]:
+        """The matches, query by query."""
+        left_out, run.left_out = run.left_out, {}
+        queries = found.marks[:, 2]
+        order = np.argsort(queries, kind="stable")
+        numbers, firsts = np.unique(queries[order], return_index=True)
+        bounds = [*firsts.tolist(), len(order)]
+        parts = {query: order[bounds[i] : bounds[i + 1]] for i, query in enumerate(numbers.tolist())}
+        told = []
+        for query in sorted({*parts, *left_out}):
+            member = self._by_query[query]
+            mine, rows = self._own(member, found.take(parts.get(query, order[:0])))
+            findings = Findings(mine, None, (), BEFORE_ALL, member.finder.window_start)
+            beyond = left_out.get(query, {})
+            if beyond or member.streak.running:
+                ends = rows.block.time[(mine.rows[mine.ends[1:] - 1] >> PLACE_BITS)] if len(mine) else ()
+                member.streak.note(map(int, ends), beyond)
+                findings.omitted = member.streak.take()
+            told.append(MemberFound(member.finder, findings, rows))
+        return told
+
+    def _own(self, member: Member, found: Found) -> tuple[Found, RowStore]:
+        """Matches in rows of the query's own, in the order that these fix."""
+        ids = found.rows >> PLACE_BITS
+        known, place = np.unique(ids, return_inverse=True)
+        block = self._own_rows(member, known)
+        order = np.lexsort((block.letter, block.time))
+        if len(order) > 1 and (np.diff(order) < 0).any():
+            rank = np.empty(len(order), np.int64)
+            rank[order] = np.arange(len(order))
+            place, block = rank[place], RowBlock(*[column[order] for column in block])
+        rows = (place << PLACE_BITS) | (found.rows & _PLACES)
+        return Found(rows, found.ends, found.marks).arranged(), RowStore.of(block)
+
+    def _own_rows(self, member: Member, ids: NDArray[np.int64]) -> RowBlock:
+        """Common rows as the query alone has them."""
+        block = self.rows.take(ids)
+        if len(member.own) < len(self._letters.all):
+            member.own = member.letters.own_numbers(len(self._letters.all))
+        letter = member.own[block.letter]
+        places = member.places[letter]
+        stored = np.take_along_axis(block.stored, np.maximum(places, 0), 1)
+        stored[places < 0] = 0
+        return RowBlock(letter, block.time, block.clock, stored, block.epoch)
+
+    def _forget(self, run: CommonRun, clock: int) -> None:
+        """Drop rows that are out of every window; where there is one without an end, those that no node names."""
+        rows = self.rows
+        if self._longest is not None and rows.base >= self._unsorted:
+            rows.forget(clock - self._longest, 0)
+        elif rows.held > 4 * max(self._kept_rows, 1024):
+            self.collect()
+            rows.forget(BEFORE_ALL, run.oldest_row)
+            self._kept_rows = rows.held
+
+    # --- counters -----------------------------------------------------------------------------------
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are."""
+        return (0 if self._run is None else self._run.memory.bytes) + self.rows.bytes
+
+    @property
+    def records(self) -> int:
+        """Of all queries; some may be dead."""
+        return self.rows.held + (0 if self._run is None else self._run.records)
+
+    def records_of(self, member: Member) -> int:
+        """Nodes and groups of one query; some may be dead."""
+        if self._run is None or member in self._entering:
+            return member.finder.records
+        if self._counts is None:
+            self._counts = np.zeros(len(self._run.compiled.tables.windows), np.int64)
+            memory = self._run.memory
+            owners = np.full(len(memory.nodes), -1, np.int32)
+            call(count_records, Pointers(self._run.compiled.tables), Pointers(memory), owners, self._counts)
+        return int(self._counts[member.span.query])

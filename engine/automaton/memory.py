@@ -1,0 +1,350 @@
+"""One query's part of the memory of an automaton, taken out of it and put into one.
+
+Out of it comes the memory of a run of the query's own tables, in the state in which it would be alone. Instants are
+numbered by the automaton's clock, which may have begun before the query: the difference is `shift`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, SPINE
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
+from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.kernels.sequence.entries import chain_entries
+from oxiseq.engine.kernels.sequence.extraction import adopt_groups, nodes_below
+from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
+from oxiseq.engine.kernels.sequence.leads import rebuild_leads
+from oxiseq.engine.sequence.memory import Capacities, allocate
+from oxiseq.engine.sequence.saved import restore_memory
+from oxiseq.engine.sequence.tables import SequenceTables
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import SameTerms, State
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+
+_BY_GROUP: Final = "edge", "node", "next", "prev", "old", "new"
+
+
+class Span(NamedTuple):
+    """What of an automaton's tables is a query's: edges and leading negations. `shift`: see above."""
+
+    query: int
+    edge: int
+    edges: int
+    lead: int
+    leads: int
+    shift: int
+
+
+def with_tables(S: k.Memory, compiled: SequenceTables, capacities: Capacities, terms: TermDictionary) -> k.Memory:
+    """Memory for tables to which queries have been added."""
+    new = allocate(compiled, Capacities.smallest())
+    if _of_one_shape(S, new):
+        return S.grow("edges", len(new.ages)).grow("queries", len(new.origins))
+    state = dict[str, Any](S.save())
+    for name in ("keys", "lead_keys", "entry_keys"):
+        wide = np.zeros((len(state[name]), getattr(new, name).shape[1]), np.int64)
+        wide[:, : state[name].shape[1]] = state[name]
+        state[name] = wide
+    state |= {"ages": S.grow("edges", len(new.ages)).ages, "origins": S.grow("queries", len(new.origins)).origins}
+    return restore_memory(state, compiled, capacities, SameTerms(terms), terms.columns)
+
+
+def _of_one_shape(S: k.Memory, new: k.Memory) -> bool:
+    """Whether records are as wide, and what does not grow as long, as in new memory."""
+    widths = ("keys", "lead_keys", "memo", "asked")
+    lengths = ("vector", "key", "scratch")
+    return (
+        all(getattr(S, name).shape[1] == getattr(new, name).shape[1] for name in widths)
+        and all(len(getattr(S, name)) == len(getattr(new, name)) for name in lengths)
+        and len(S.links) // max(len(S.groups), 1) == len(new.links) // max(len(new.groups), 1)
+        and (len(S.aged) > 0, len(S.memo) > 1) == (len(new.aged) > 0, len(new.memo) > 1)
+    )
+
+
+def part_of(
+    S: k.Memory, own: SequenceTables, span: Span, capacities: Capacities, terms: TermDictionary
+) -> tuple[k.Memory, I64]:
+    """A query's part of an automaton's memory, which has just been collected, and the ids of the rows that it names,
+    each once. `own`: the tables of the query alone; its rows have other ids there: the positions among these."""
+    tables, scalars = own.tables, np.zeros(k.SCALARS, np.int64)
+    groups, picked = _groups_of(S, span)
+    place = np.full(len(S.groups) + 1, -1, np.int32)  # one more: -1 stays -1
+    place[picked] = np.arange(len(picked))
+    state: State = {"groups": groups, "keys": S.keys[picked, : tables.sizes[k.WIDTH]].copy()}
+    queue = np.flatnonzero(tables.edges["waits"][groups["edge"]] == 0)
+    queue = queue[np.lexsort((groups["serial"][queue], groups["queued"][queue]))]
+    groups["next"], groups["prev"] = -1, -1
+    groups["next"][queue[:-1]], groups["prev"][queue[1:]] = queue[1:], queue[:-1]
+    state["aged"], state["ages"] = _aged_of(S, span, groups, place)
+    for name, count in (("closings", k.CLOSINGS), ("lapses", k.LAPSES)):
+        state[name] = _waits_of(S, getattr(S, name)[: S.scalars[count]], place)
+        scalars[count] = len(state[name])
+    state |= _entries_of(S, own, span)
+    leads = S.lead_keys[: S.scalars[k.LEADS]]
+    leads = leads[(leads[:, 0] >= span.lead) & (leads[:, 0] < span.lead + span.leads)].copy()
+    leads[:, 0] -= span.lead
+    width = 2 + int(tables.sizes[k.WIDTH]) + int((tables.leads["equal1"] - tables.leads["equal0"]).max())
+    state["lead_keys"] = np.ascontiguousarray(leads[:, :width])
+    nodes, rows = _nodes_of(S, [groups, state["aged"], state["entries"]])
+    state |= {"nodes": nodes, "weights": np.zeros((0, 0), np.uint64), "origins": S.origins[[span.query]]}
+    scalars[[k.GROUP_TOP, k.GROUP_COUNT]] = len(groups)
+    scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.AGED_FREE, k.ENTRY_FREE]] = -1
+    scalars[[k.QUEUE_FRONT, k.QUEUE_BACK]] = (queue[0], queue[-1]) if len(queue) else (-1, -1)
+    scalars[[k.AGED_TOP, k.AGED_COUNT]] = len(state["aged"])
+    scalars[k.ENTRY_TOP], scalars[k.LEADS], scalars[NODE_TOP] = len(state["entries"]), len(leads), len(nodes)
+    scalars[[k.SERIAL, k.CLOCK, k.WAVE]] = S.scalars[[k.SERIAL, k.CLOCK, k.WAVE]]
+    scalars[[k.FLOOR, k.FORGOTTEN, k.CONSUMED, k.DUE]] = k.BEFORE_ALL
+    scalars[k.WAITING] = tables.edges["waits"][groups["edge"]].sum()
+    state["scalars"] = scalars
+    return restore_memory(state, own, capacities, SameTerms(terms), terms.columns), rows
+
+
+def _groups_of(S: k.Memory, span: Span) -> tuple[Array, I64]:
+    """A query's groups, with its own numbers of edges and instants, and which groups they are."""
+    edges = S.groups["edge"][: S.scalars[k.GROUP_TOP]]
+    picked = np.flatnonzero((edges >= span.edge) & (edges < span.edge + span.edges))
+    groups = S.groups[picked].copy()
+    groups["edge"] -= span.edge
+    groups["inserted"] -= span.shift
+    groups["fired"], groups["reach"] = 0, 0
+    return groups, picked
+
+
+def _aged_of(S: k.Memory, span: Span, groups: Array, place: I32) -> tuple[Array, Array]:
+    """A query's runs in age segments, and by edge the ends of their chains."""
+    top = int(S.scalars[k.AGED_TOP])
+    owners = S.aged["group"][:top]
+    picked = np.flatnonzero((owners >= 0) & (place[owners] >= 0))
+    moved = np.full(len(S.aged) + 1, -1, np.int32)
+    moved[picked] = np.arange(len(picked))
+    aged, ages = S.aged[picked].copy(), S.ages[span.edge : span.edge + span.edges].copy()
+    aged["group"] = place[aged["group"]]
+    for name in ("next", "before", "after"):
+        aged[name] = moved[aged[name]]
+    for name in ("old", "new"):
+        groups[name] = moved[groups[name]]
+    for name in ("oldest", "newest"):
+        ages[name] = moved[ages[name]]
+    return aged, ages
+
+
+def _waits_of(S: k.Memory, heap: Array, place: I32) -> Array:
+    """Those of a heap of closings whose groups are a query's, in order of time, hence a heap."""
+    mine = heap[(place[heap["group"]] >= 0) & (S.groups["serial"][heap["group"]] == heap["serial"])].copy()
+    mine["group"] = place[mine["group"]]
+    return mine[np.lexsort((mine["serial"], mine["close"]))]
+
+
+def _entries_of(S: k.Memory, own: SequenceTables, span: Span) -> State:
+    """A query's `,` waits, in the order in which they were made."""
+    picked, at = [], int(S.waits["first"][0])
+    while at >= 0:
+        entry = S.entries[at]
+        if span.edge <= entry["edge"] < span.edge + span.edges:
+            picked.append(at)
+        at = int(entry["sister"])
+    entries, waits = S.entries[picked].copy(), S.waits[:1].copy()
+    entries["edge"] -= span.edge
+    entries["sister"] = np.arange(1, len(picked) + 1)
+    entries["chain"] = -1
+    if picked:
+        entries["sister"][-1] = -1
+    waits["first"], waits["last"] = (0, len(picked) - 1) if picked else (-1, -1)
+    waits["instant"] -= span.shift
+    keys = S.entry_keys[picked, : own.tables.sizes[k.WIDTH]].copy()
+    return {"entries": entries, "entry_keys": keys.reshape(len(picked), -1), "waits": waits}
+
+
+def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64]:
+    """The nodes that groups, runs in age segments and `,` waits hold, which get their new numbers, and the rows that
+    they name."""
+    names = [(each, name) for each in holders for name in ("node", "union") if name in (each.dtype.names or ())]
+    roots = np.ascontiguousarray(np.concatenate([each[name] for each, name in names]))
+    top = int(S.scalars[NODE_TOP])
+    marks, found = np.full(top + 1, -1, np.int32), np.empty(top, np.int32)
+    count = int(call(nodes_below, Pointers(S), roots, marks, found))
+    found = np.sort(found[:count])
+    marks[found] = np.arange(count)
+    for each, name in names:
+        each[name] = marks[each[name]]
+    nodes = S.nodes[found].copy()
+    for name in ("left", "right", "leaf"):
+        nodes[name] = marks[nodes[name]]
+    outputs = nodes["leaf"] < 0
+    rows, place = np.unique(nodes["pos"][outputs] >> PLACE_BITS, return_inverse=True)
+    nodes["pos"][outputs] = (place << PLACE_BITS) | (nodes["pos"][outputs] & ((1 << PLACE_BITS) - 1))
+    return nodes, rows
+
+
+def rows_named(M: k.Memory) -> I64:
+    """The ids of the rows that a collected memory's nodes name, each once."""
+    nodes = M.nodes[: M.scalars[NODE_TOP]]
+    rows: I64 = np.unique(nodes["pos"][nodes["leaf"] < 0] >> PLACE_BITS)
+    return rows
+
+
+def with_part(
+    S: k.Memory, compiled: SequenceTables, M: k.Memory, span: Span, rows: tuple[I64, int], terms: TermDictionary
+) -> k.Memory:
+    """An automaton's memory with that of a query's own run, just collected, whose rows of these ids have in the
+    automaton the ids from a number on."""
+    order = _order_of_groups(M)
+    first, nodes, aged = (S.scalars.item(at) for at in (k.GROUP_TOP, NODE_TOP, k.AGED_TOP))
+    S = _with_room(S, M, len(order))
+    place = np.full(len(M.groups) + 1, -1, np.int32)
+    place[order] = first + np.arange(len(order))
+    _put_nodes(S, M, nodes, rows)
+    groups = M.groups[order].copy()
+    serials = np.argsort(np.argsort(groups["serial"])) + 1 + S.scalars[k.SERIAL]
+    heaps = [(k.CLOSINGS, "closings"), (k.LAPSES, "lapses")]
+    for count, name in heaps:
+        _put_waits(S, M, count, name, place, serials, first)
+    groups["serial"] = serials
+    groups["edge"] += span.edge
+    groups["inserted"] += span.shift
+    groups["fired"], groups["reach"] = 0, 0
+    groups["node"][groups["node"] >= 0] += nodes
+    for name in ("old", "new"):
+        groups[name][groups[name] >= 0] += aged
+    S.groups[first : first + len(order)] = groups
+    S.keys[first : first + len(order)] = 0
+    S.keys[first : first + len(order), : M.keys.shape[1]] = M.keys[order]
+    S.scalars[[k.GROUP_TOP, k.GROUP_COUNT, k.SERIAL]] += len(order)
+    _put_aged(S, M, span, place, nodes, aged)
+    _put_entries(S, M, span, nodes)
+    S.scalars[k.CLOCK] = max(S.scalars[k.CLOCK], M.scalars[k.CLOCK])
+    S.origins[span.query] = M.origins[0]
+    tables, memory = Pointers(compiled.tables), Pointers(S)
+    call(adopt_groups, tables, memory, Pointers(terms.columns), first, first + len(order))
+    if compiled.tables.sizes[k.STRICTS]:
+        call(chain_entries, tables, memory)
+    return _with_leads(S, compiled, M, span)
+
+
+def _order_of_groups(M: k.Memory) -> I64:
+    """Groups in the order in which they expire."""
+    there = np.flatnonzero(M.groups["edge"][: M.scalars[k.GROUP_TOP]] >= 0)
+    order: I64 = there[np.lexsort((M.groups["serial"][there], M.groups["queued"][there]))]
+    return order
+
+
+def _with_room(S: k.Memory, M: k.Memory, groups: int) -> k.Memory:
+    """Room for what is to come, in whatever order."""
+    top, probes = int(S.scalars[k.GROUP_TOP]) + groups, len(S.links) // max(len(S.groups), 1)
+    if top > len(S.groups):
+        S = S.grow("groups", 2 * top)
+        rehash_groups(S.table, S.groups, S.scalars[k.GROUP_TOP])
+    if (buckets := int(S.scalars[k.BUCKET_COUNT]) + groups * probes) > len(S.buckets):
+        S = S.grow("buckets", 2 * buckets)
+        rehash_buckets(S.bucket_table, S.buckets, S.scalars[k.BUCKET_TOP])
+    for name, count in (("aged", k.AGED_TOP), ("closings", k.CLOSINGS), ("lapses", k.LAPSES), ("entries", k.ENTRY_TOP)):
+        needed = int(S.scalars[count] + M.scalars[count])
+        if needed > len(getattr(S, name)):
+            S = S.grow(name, 2 * needed)
+    needed = int(S.scalars[NODE_TOP] + M.scalars[NODE_TOP]) + SPINE
+    return S.grow("nodes", 2 * needed) if needed > len(S.nodes) else S
+
+
+def _put_nodes(S: k.Memory, M: k.Memory, first: int, rows: tuple[I64, int]) -> None:
+    nodes, (ids, base) = M.nodes[: M.scalars[NODE_TOP]].copy(), rows
+    for name in ("left", "right", "leaf"):
+        nodes[name][nodes[name] >= 0] += first
+    outputs = nodes["leaf"] < 0
+    pos = nodes["pos"][outputs]
+    nodes["pos"][outputs] = ((base + np.searchsorted(ids, pos >> PLACE_BITS)) << PLACE_BITS) | (
+        pos & ((1 << PLACE_BITS) - 1)
+    )
+    S.nodes[first : first + len(nodes)] = nodes
+    S.scalars[NODE_TOP] += len(nodes)
+
+
+def _put_waits(S: k.Memory, M: k.Memory, count: int, name: str, place: I32, serials: I64, first: int) -> None:
+    """The closings of a heap, which is sorted then; those of groups that have gone are left behind."""
+    heap = getattr(M, name)[: M.scalars[count]]
+    mine = heap[(place[heap["group"]] >= 0) & (M.groups["serial"][heap["group"]] == heap["serial"])].copy()
+    if not len(mine):
+        return
+    mine["group"] = place[mine["group"]]
+    mine["serial"] = serials[mine["group"] - first]
+    both = np.concatenate([getattr(S, name)[: S.scalars[count]], mine])
+    S.scalars[count] = len(both)
+    getattr(S, name)[: len(both)] = both[np.lexsort((both["serial"], both["close"]))]
+
+
+def _put_aged(S: k.Memory, M: k.Memory, span: Span, place: I32, nodes: int, first: int) -> None:
+    """Runs in age segments keep their chains."""
+    aged, ages = M.aged[: M.scalars[k.AGED_TOP]].copy(), M.ages[: span.edges].copy()
+    for name in ("next", "before", "after"):
+        aged[name][aged[name] >= 0] += first
+    for name in ("node", "union"):
+        aged[name][aged[name] >= 0] += nodes
+    there = aged["group"] >= 0
+    aged["group"][there] = place[aged["group"][there]]
+    for name in ("oldest", "newest"):
+        ages[name][ages[name] >= 0] += first
+    S.aged[first : first + len(aged)] = aged
+    S.ages[span.edge : span.edge + span.edges] = ages
+    S.scalars[k.AGED_TOP] += len(aged)
+    S.scalars[k.AGED_COUNT] += int(there.sum())
+    if len(aged):
+        S.scalars[k.DUE] = k.BEFORE_ALL
+        for at in np.flatnonzero(~there).tolist():
+            S.aged["next"][first + at] = S.scalars[k.AGED_FREE]
+            S.scalars[k.AGED_FREE] = first + at
+
+
+def _put_entries(S: k.Memory, M: k.Memory, span: Span, nodes: int) -> None:
+    """What waits for the very next instant, as far as that is the same for both: the others have waited in vain."""
+    mine, own = M.waits[0], S.waits[0]
+    instant = int(mine["instant"]) + span.shift
+    if mine["first"] < 0 or (own["first"] >= 0 and own["instant"] > instant):
+        return
+    if own["instant"] < instant:
+        _free_entries(S, own)
+    own["instant"], own["time"] = instant, mine["time"]
+    at, last, top = int(mine["first"]), int(own["last"]), int(S.scalars[k.ENTRY_TOP])
+    while at >= 0:
+        S.entries[top] = M.entries[at]
+        entry = S.entries[top]
+        entry["edge"] += span.edge
+        entry["node"] += nodes
+        entry["sister"] = -1
+        S.entry_keys[top] = 0
+        S.entry_keys[top, : M.entry_keys.shape[1]] = M.entry_keys[at]
+        if last < 0:
+            own["first"] = top
+        else:
+            S.entries["sister"][last] = top
+        own["last"] = last = top
+        top, at = top + 1, int(M.entries["sister"][at])
+    S.scalars[k.ENTRY_TOP] = top
+
+
+def _free_entries(S: k.Memory, wait: Any) -> None:
+    at = int(wait["first"])
+    while at >= 0:
+        following = int(S.entries["sister"][at])
+        S.entries["edge"][at], S.entries["next"][at] = -1, S.scalars[k.ENTRY_FREE]
+        S.scalars[k.ENTRY_FREE], at = at, following
+    wait["first"] = wait["last"] = -1
+
+
+def _with_leads(S: k.Memory, compiled: SequenceTables, M: k.Memory, span: Span) -> k.Memory:
+    mine = M.lead_keys[: M.scalars[k.LEADS]].copy()
+    if not len(mine):
+        return S
+    mine[:, 0] += span.lead
+    old = S.lead_keys[: S.scalars[k.LEADS]]
+    both = np.zeros((len(old) + len(mine), S.lead_keys.shape[1]), np.int64)
+    both[: len(old)] = old
+    both[len(old) :, : mine.shape[1]] = mine
+    if len(both) > len(S.lead_keys):
+        S = S.grow("leads", 2 * len(both))
+    call(rebuild_leads, Pointers(compiled.tables), Pointers(S), both, len(both), k.BEFORE_ALL)
+    return S

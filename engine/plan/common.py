@@ -1,0 +1,31 @@
+"""Which queries may be in one automaton with others (engine/automaton): their events cost what these touch, whatever
+the number of queries."""
+
+from __future__ import annotations
+
+from oxiseq.engine.matches.plan import NO_CLAUSES
+from oxiseq.engine.plan.query import QueryPlan
+
+
+def why_own_run(plan: QueryPlan) -> str | None:
+    """Why a query has a run of its own; None: its edges may be among those of others."""
+    runner, graph = plan.runner, plan.runner.sequence.graph
+    if plan.clauses != NO_CLAUSES or runner.limit is not None:
+        return "clauses choose among the matches of an instant"
+    if plan.query.partition is not None or (plan.window is not None and plan.window.events):
+        return "its instants are those of partitions, or its windows count them"
+    if plan.summary is not None or plan.ranking is not None or runner.sieved or runner.deferred:
+        return "its matches are counted, ranked or held"
+    if any(edge.waits for edge in graph.edges):
+        return "time decides its matches"
+    if runner.family is not None:
+        return "it finds the matches of a family"
+    if any(each is not None and not each.all_native for each in runner.requests):
+        return "its patterns are more than basic graph patterns"
+    for letter in plan.letters:
+        gpm = runner.gpms[letter.letter[0]]
+        if len(letter.letter) > 1 or letter.filters or gpm.timed:
+            return "its events are joined, or know their time"
+        if gpm.kb is not None or gpm.asks_again or gpm.parts.in_place:
+            return "it asks the knowledge base, or its event's graph again"
+    return None
