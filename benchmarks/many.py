@@ -149,7 +149,7 @@ def cell(language: str, kind: str, queries: int) -> dict[str, float]:
         return {**found, **_pushes(store, [event(number) for number in range(1000)], SECOND, statistics.median)}
     graphs = [rules_event(kind, dice) for _ in range(1000)]
     pushes = _pushes(store, graphs, SECOND // 10, statistics.mean)
-    matches = sum(query.found for query in registered) / (SINGLE + BATCHES * len(graphs))
+    matches = sum(query._found.last for query in registered) / (SINGLE + BATCHES * len(graphs))
     return {**found, **pushes, "matches": matches}
 
 

@@ -366,9 +366,8 @@ class Automaton:
             member.finder.start = clocks.item(0)
             self._run.memory.origins[member.span.query] = member.finder.window_start
         self._beginning = []
+        self._forget(self._run)
         sources = self._sources(instants)
-        if self._run is not None:
-            self._forget(self._run, clocks.item(-1))
         if not sources or self._run is None:
             return [], {}
         run, settings = self._run, self._writer.settings
@@ -458,11 +457,11 @@ class Automaton:
         stored[places < 0] = 0
         return RowBlock(letter, block.time, block.clock, stored, block.epoch)
 
-    def _forget(self, run: CommonRun, clock: int) -> None:
+    def _forget(self, run: CommonRun) -> None:
         """Drop rows that are out of every window; where there is one without an end, those that no node names."""
         rows = self.rows
         if self._longest is not None and rows.base >= self._unsorted:
-            rows.forget(clock - self._longest, 0)
+            rows.forget(int(run.memory.scalars[k.CLOCK]) - self._longest, 0)
         elif rows.held > 4 * max(self._kept_rows, 1024):
             self.collect()
             rows.forget(BEFORE_ALL, run.oldest_row)

@@ -158,7 +158,7 @@ def _entries_of(S: k.Memory, own: SequenceTables, span: Span) -> State:
     waits["first"], waits["last"] = (0, len(picked) - 1) if picked else (-1, -1)
     waits["instant"] -= span.shift
     keys = S.entry_keys[picked, : own.tables.sizes[k.WIDTH]].copy()
-    return {"entries": entries, "entry_keys": keys.reshape(len(picked), -1), "waits": waits}
+    return {"entries": entries, "entry_keys": keys.reshape(len(picked), int(own.tables.sizes[k.WIDTH])), "waits": waits}
 
 
 def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64]:

@@ -329,7 +329,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         """Have the automaton of a group have all that may be in it, if there are several."""
         joined: dict[Finder, list[QueryRun]] = {}
         for run in group.runs:
-            if run not in self._by_themselves and run not in group.keeping and why_own_run(run.finder.plan) is None:
+            if run not in self._by_themselves and not run.own_answers and why_own_run(run.finder.plan) is None:
                 joined.setdefault(run.finder, []).append(run)
         automaton = group.automaton
         if len(joined) < 2:
