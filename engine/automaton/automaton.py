@@ -39,7 +39,7 @@ from oxiseq.engine.matches.plan import NO_CLAUSES
 from oxiseq.engine.omissions import Streak
 from oxiseq.engine.order.clock import Instants
 from oxiseq.engine.output.rows import RowStore
-from oxiseq.engine.patterns.matcher import StreamMatcher
+from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
 from oxiseq.engine.run.finder import Finder, Findings
 from oxiseq.engine.run.letters import RowWriter, Source
 from oxiseq.engine.sequence.memory import Capacities
@@ -189,6 +189,8 @@ class Automaton:
         self.rows, self._kept_rows, self._unsorted = RowStore(1), 0, 0
         self._longest: int | None = None
         self._counts: NDArray[np.int64] | None = None
+        self._rows_of: list[Rows] = []
+        """Those whose addresses the kernel gets."""
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of all that is waited for (see `TermDictionary`)."""
@@ -309,12 +311,19 @@ class Automaton:
             self._known = letters.version
             plans = letters.plans()
             self._matchers = [None if plan is None else StreamMatcher(plan, self._terms) for plan in plans]
+        for matcher, wanted in zip(self._matchers, letters.wanted(self._letters_of), strict=True):
+            if matcher is not None:
+                matcher.want(wanted)
         for member in self._entering:
             self._take_in(self._run, compiled, member)
         self._entering, self._stale, self._clean = [], False, False
         windows = [member.finder.plan.window for member in self.members.values()]
         sizes = [None if window is None else window.size for window in windows]
         self._longest = None if None in sizes else max((size for size in sizes if size is not None), default=0)
+
+    @property
+    def _letters_of(self) -> Iterator[MemberLetters]:
+        return (member.letters for member in self.members.values())
 
     def _forget_gone(self, compiled: SequenceTables) -> None:
         assert self._run is not None
@@ -391,6 +400,7 @@ class Automaton:
                 self._beyond({self._letters.number(stream, request) for request in matcher.beyond})
                 return self._sources(instants) if self.members else []
         sources: list[Source] = []
+        self._rows_of.clear()
         single = len(self._matchers) == 1
         for stream, numbers in hits:
             matcher = self._matchers[stream]
@@ -401,6 +411,7 @@ class Automaton:
                 if rows.low < rows.high:
                     number = self._letters.number(stream, request)
                     width = rows.values.shape[1]
+                    self._rows_of.append(rows)
                     sources.append((number, *rows.addresses, width, at, rows.low, rows.high, 0))
         sources.sort()
         return sources

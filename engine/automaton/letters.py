@@ -7,7 +7,7 @@ shows; each query knows by what columns it has its variables.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, TypeAlias
 
@@ -135,6 +135,13 @@ class CommonLetters:
         leaves = tuple((letter.name, len(letter.columns)) for letter in letters)
         return StreamPlan((), tuple(kernel), (), (), tuple(memo), tuple(native), leaves)
 
+    def wanted(self, members: Iterable[MemberLetters]) -> list[NDArray[np.bool_]]:
+        """Per stream which of its letters one of these queries has."""
+        has = np.zeros(len(self.all), np.bool_)
+        for each in members:
+            has[[*each.numbers.values()]] = True
+        return [has[numbers] for numbers in self._of_stream]
+
     def number(self, stream: int, request: int) -> int:
         """Of the letter that this request of a stream is."""
         return self._of_stream[stream][request]
@@ -161,6 +168,8 @@ def _key(stream: int, kernel: KernelGpm, native: NativeGpm) -> _Key:
         each if table < 0 else each.with_memo(_NO_TABLE)
         for each, table in zip(native.filters, kernel.memo, strict=True)
     )
+    if not all(each.pure for each in kernel.conditions):
+        return (object(),)  # each draws for itself
     named = any(each.late for each in native.filters)  # Python decides by the names of variables
     names = (kernel.conditions, tuple(zip(kernel.columns, native.columns, strict=True))) if named else ()
     return stream, native.instance, filters, kernel.distinct, names

@@ -219,7 +219,6 @@ def with_part(
     _put_aged(S, M, span, place, nodes, aged)
     _put_entries(S, M, span, nodes)
     S.scalars[k.CLOCK] = max(S.scalars[k.CLOCK], M.scalars[k.CLOCK])
-    S.origins[span.query] = M.origins[0]
     tables, memory = Pointers(compiled.tables), Pointers(S)
     call(adopt_groups, tables, memory, Pointers(terms.columns), first, first + len(order))
     if compiled.tables.sizes[k.STRICTS]:

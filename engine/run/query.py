@@ -201,7 +201,12 @@ class QueryRun(Run):
 
     def _state(self) -> Finder:
         """A finder in its state, to be read."""
-        return self.finder if self.finder.away is None else self.finder.away.copied()
+        if self.finder.away is None:
+            return self.finder
+        finder = self.finder.away.copied()
+        if self.instants:
+            finder.forget(self.clock.completed, self.instants - 1)
+        return finder
 
     def share(self, finder: Finder, teller: Teller) -> None:
         """Finds and emits what others do, in the same state."""

@@ -26,7 +26,7 @@ def member_memory(
     """Memory of the tables `alone` with what `S`, just collected, holds for a query of the family."""
     top = int(S.scalars[NODE_TOP])
     M = allocate(alone, replace(sizes, nodes=max(sizes.nodes, top + 2 * SPINE)))
-    M = M.restore({"floors": S.floors, "moments": S.moments, "numbers": S.numbers})
+    M = M.restore({"floors": S.floors, "moments": S.moments, "numbers": S.numbers, "origins": S.origins})
     if S.weights.shape[1] > 1:
         M = with_limbs(M, S.weights.shape[1])
     M.scalars[list(_KEPT)] = S.scalars[list(_KEPT)]

@@ -314,12 +314,13 @@ class SharedRuns(Dispatcher[QueryRun]):
             found.setdefault(run, []).extend(batches)
         return True
 
-    def _pass(self, kind: Kind) -> JointMatching:
-        """For the queries that there are; those whose states are known to be the same may share."""
+    def _pass(self, kind: Kind, *, join: bool = True) -> JointMatching:
+        """For the queries that there are; those whose states are known to be the same may share. `join`: others may
+        come into automata now."""
         runs = [run for group in self._groups[kind] for run in group.runs]
         may_share = [run for run in runs if run.lineage is not None and run not in self._by_themselves]
         share(may_share, self._bounds, self._terms)
-        for group in self._groups[kind]:
+        for group in self._groups[kind] if join else ():
             self._join(group)
         apart = [run for group in self._groups[kind] for run in group.runs if run.finder not in group.joined]
         asleep = (finder for group in self._groups[kind] for finder in group.asleep)
@@ -429,8 +430,8 @@ class SharedRuns(Dispatcher[QueryRun]):
                 self._rouse(group, finder)
                 for run in runs:
                     run.leave()
-        self._passes[group.kind] = self._pass(group.kind)
-        return self._passes[group.kind]
+        del self._passes[group.kind]  # from the next instants on they may be in an automaton
+        return self._pass(group.kind, join=False)
 
     # --- those that sleep ---------------------------------------------------------------------------
 
