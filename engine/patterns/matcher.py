@@ -56,7 +56,7 @@ class Occurrences:
 
 @dataclass(frozen=True, slots=True)
 class MatchLimits:
-    """Bounds on one GPM's work on one event, past which LimitError is raised; and sizes that tests make tiny."""
+    """Bounds on one GPM's work on one event, past which it has no rows there; and sizes that tests make tiny."""
 
     rows: int = 1_000_000
     visits: int = 200_000_000
@@ -153,6 +153,9 @@ class StreamMatcher:
             Rows.of(np.zeros(0, np.int64), np.zeros((0, max(width, 1)), np.uint32)) for width in plan.widths
         ]
         """Per request, then per leaf, rows that are none."""
+        self.beyond: dict[int, dict[int, MappingsError]] = {}
+        """By number the kernel's GPMs that were beyond a limit on events of the last batch that `find` got, of those
+        that are wanted; by event the error, which is the same whatever other GPMs there are."""
 
     def match(self, batch: EventBatch) -> list[Occurrences]:
         """The occurrences of each request on the batch. Raises LimitError when a GPM has more rows on one event than
@@ -173,7 +176,11 @@ class StreamMatcher:
 
         `found`: what `native` or another matcher has found for the kernel's GPMs.
         """
-        found = list(self.native(batch) if found is None else found)
+        return self._completed(batch, self.native(batch) if found is None else found)
+
+    def _completed(self, batch: EventBatch, found: Sequence[Rows]) -> list[Rows]:
+        """The rows of the kernel's GPMs, then of all others. Raises LimitError."""
+        found = list(found)
         for request, conditions in self.plan.everywhere:
             n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0
             found[request] = Rows.of(np.arange(n, dtype=np.int64), np.zeros((n, 1), np.uint32))
@@ -193,21 +200,32 @@ class StreamMatcher:
         self, batch: EventBatch, found: list[Rows] | None = None
     ) -> tuple[list[Rows], dict[int, MappingsError]]:
         """As `rows`, where an event on which a GPM is beyond a limit has no mappings at all; and such events, by
-        number."""
+        number, each with the error of its first GPM."""
         beyond: dict[int, MappingsError] = {}
+        if found is None:
+            found = self._found(batch)
+            beyond |= self._first_beyond()
         while True:
+            kept = [_without(each, beyond) for each in found] if beyond else found
             try:
-                rows = self.rows(batch.without([*beyond]), found)
+                rows = self._completed(batch.without([*beyond]), kept)
             except MappingsError as error:
                 if error.event in beyond:  # of the knowledge base alone
                     raise
-                beyond[error.event], found = error, None
+                beyond[error.event] = error
             else:
                 return [_without(each, beyond) for each in rows] if beyond else rows, beyond
 
     def native(self, batch: EventBatch) -> list[Rows]:
-        """The rows of the kernel's GPMs, for `rows`; `nothing` itself where there are none."""
-        numbers = self.find(batch) if self.plan.kernel and len(batch) else _NONE
+        """The rows of the kernel's GPMs, for `rows`; `nothing` itself where there are none. Raises LimitError."""
+        found = self._found(batch)
+        for _, error in sorted(self._first_beyond().items()):
+            raise error
+        return found
+
+    def _found(self, batch: EventBatch) -> list[Rows]:
+        """The same, where events on which a GPM is beyond a limit have those of the others."""
+        numbers = self.find(batch)
         if not len(numbers):
             return self.nothing
         found = list(self.nothing)
@@ -237,16 +255,18 @@ class StreamMatcher:
     # --- the kernel ---------------------------------------------------------------------------------
 
     def find(self, batch: EventBatch) -> NDArray[np.int64]:
-        """The numbers of the kernel's GPMs that may have rows on a batch, of whose events there are some: `rows_of`
-        says which. Raises LimitError as `match` does."""
+        """The numbers of the kernel's GPMs that may have rows on a batch: `rows_of` says which. A GPM has none on an
+        event on which it is beyond a limit, which `beyond` says."""
+        self.beyond = {}
+        if not len(batch) or not self.plan.kernel:
+            return _NONE
         if self._kernel is None:
             self._kernel = _Kernel(build_tables(self._native, self._terms), self._limits)
             self._kernel.want(self._wanted_native)
         kernel = self._kernel
         rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
-        if rows < 0:
-            number = int(np.flatnonzero(self._place == kernel.state[k.GPM])[0])
-            self._raise_limit(rows, batch, int(kernel.state[k.FIRST]), self.plan.kernel[number])
+        if len(kernel.limits):
+            self.beyond = self._named_beyond(kernel, batch)
         if rows == 0:
             return _NONE
         row0 = kernel.memory.row0
@@ -271,11 +291,32 @@ class StreamMatcher:
                 found[gpm.request] = Rows(memory.event, memory.row_values, low, high, addresses)
         return found
 
-    def _raise_limit(self, status: int, batch: EventBatch, event: int, gpm: KernelGpm) -> None:
-        where = f"GPM {self.plan.name(gpm.request)} on the event at {to_text(int(batch.time[event]))}"
-        if status == match.TOO_MANY_ROWS:
-            raise MappingsError(self._limits.rows + 1, self._limits.rows, f"mappings of {where}", event)
-        raise MappingsError(self._limits.visits + 1, self._limits.visits, f"steps of the join of {where}", event)
+    def _named_beyond(self, kernel: _Kernel, batch: EventBatch) -> dict[int, dict[int, MappingsError]]:
+        limits = kernel.limits.tolist()
+        found: dict[int, dict[int, MappingsError]] = {}
+        alike: dict[tuple[int, str], dict[int, MappingsError]] = {}
+        for place in {place for _, place, _ in limits}:
+            for number in np.flatnonzero((self._place == place) & self._wanted).tolist():
+                name = self.plan.name(self.plan.kernel[number].request)
+                if (place, name) not in alike:
+                    alike[place, name] = {
+                        event: self._error(reason, name, batch, event) for event, at, reason in limits if at == place
+                    }
+                found[number] = alike[place, name]
+        return found
+
+    def _first_beyond(self) -> dict[int, MappingsError]:
+        """By event the error of the first GPM that is beyond a limit there."""
+        first: dict[int, MappingsError] = {}
+        for _, errors in sorted(self.beyond.items(), reverse=True):
+            first |= errors
+        return first
+
+    def _error(self, reason: int, name: str, batch: EventBatch, event: int) -> MappingsError:
+        where = f"GPM {name} on the event at {to_text(int(batch.time[event]))}"
+        if reason == match.TOO_MANY_ROWS:
+            return MappingsError(self._limits.rows + 1, self._limits.rows, f"mappings of {where}", event)
+        return MappingsError(self._limits.visits + 1, self._limits.visits, f"steps of the join of {where}", event)
 
     def _decided(self, gpm: KernelGpm, memory: k.MatchMemory, low: int, high: int) -> Rows:
         """The rows of a GPM without those that exact arithmetic refuses, and without repetitions."""
@@ -330,7 +371,7 @@ class _Kernel:
         self._columns = PointerTables()
 
     def run(self, batch: EventBatch, columns: TermColumns, memo: NDArray[np.uint8]) -> int:
-        """Fill the rows; their number, TOO_MANY_ROWS or TOO_MANY_VISITS."""
+        """Fill the rows; their number."""
         offset = _writable(batch.offset, _I64)
         subject, predicate = _writable(batch.subject, _U32), _writable(batch.predicate, _U32)
         object_ = _writable(batch.object, _U32)
@@ -346,10 +387,19 @@ class _Kernel:
                 self.memory = self.memory.grow("out")
                 self._point()
                 resumed = True
+            elif status == match.NEED_LIMITS:
+                self.memory = self.memory.grow("limits")
+                self._point()
+                resumed = True
             elif status == match.NEED_ROOM:
                 self._make_room(int(self.state[k.NEEDED]))
             else:
                 return status
+
+    @property
+    def limits(self) -> NDArray[np.int64]:
+        """See `MatchMemory.limits`: those of the last batch."""
+        return self.memory.limits[: self.state[k.LIMITS]]
 
     def want(self, wanted: NDArray[np.bool_]) -> None:
         """See `StreamMatcher.want`."""
@@ -384,7 +434,7 @@ def _memory(tables: MatchTables, limits: MatchLimits, state: NDArray[np.int64]) 
         instances=len(tables.instance0),
         variables=variables,
         patterns=patterns,
-        gpms=gpms,
+        limits=2 * gpms,
         depth=depth,
         out=limits.buffer,
         width=max(int(np.diff(tables.column0).max(initial=0)), 1),

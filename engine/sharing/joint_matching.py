@@ -96,10 +96,12 @@ class JointMatching:
                 if stream.matcher is not None:
                     stream.matcher.want(stream.ends | ~self._asleep[stream.finder])
             self._marked = False
-        return [
-            _NONE if stream.matcher is None or not len(batch) else stream.matcher.find(batch)
-            for stream, batch in zip(self._streams, part.batches, strict=True)
-        ]
+        hits: list[NDArray[np.int64]] = []
+        for stream, batch in zip(self._streams, part.batches, strict=True):
+            hits.append(_NONE if stream.matcher is None else stream.matcher.find(batch))
+            for errors in () if stream.matcher is None else stream.matcher.beyond.values():
+                raise next(iter(errors.values()))
+        return hits
 
     def _roused(self, hits: Sequence[NDArray[np.int64]], asleep: Container[Finder]) -> Matched:
         """Who has rows at which a match may end, without the rows; those who slept are awake."""

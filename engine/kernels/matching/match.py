@@ -7,6 +7,10 @@ fast; in parts it took 2 to 17 % longer.
 
 Complexity: O(triples + hits) per event, and the visited hits of the joins; a bound subject or object in a slot of
 `hash_from` hits and more is looked up by a hash chain. Comparisons of one variable with many numbers are one search.
+
+Limits: a GPM that is beyond one on an event has no rows there, and is noted; other GPMs and events are not touched. The
+GPMs of an instance are joined together. If they are beyond a limit together, the join starts over for each alone, so no
+GPM has fewer rows, and none of the instance needs more memory, than the limit of one allows.
 """
 
 from __future__ import annotations
@@ -29,10 +33,13 @@ from oxiseq.engine.kernels.terms.columns import Columns
 
 FULL: Final = -1
 """No room for a row: the event is undone; enlarge the output and resume."""
-TOO_MANY_ROWS: Final = -2
-TOO_MANY_VISITS: Final = -3
-NEED_ROOM: Final = -4
+NEED_ROOM: Final = -2
 """An event has more triples than the scratch arrays hold: enlarge them and call again."""
+NEED_LIMITS: Final = -3
+"""No room to note what is beyond a limit at the next event: enlarge `MatchMemory.limits` and resume."""
+TOO_MANY_ROWS: Final = 1
+TOO_MANY_VISITS: Final = 2
+"""Why a GPM has no rows on an event: see `MatchMemory.limits`."""
 
 _INTEGER: Final = kinds.INTEGER
 _DECIMAL: Final = kinds.DECIMAL
@@ -112,27 +119,32 @@ def match_events(
     state, views, touched = r.state(M), r.views(M), r.touched(M)
     hit, chain, head = r.hits(M), r.chain(M), r.head(M)
     built, candidates, vals = r.built(M), r.candidates(M), r.values(M)
-    depths, written, wanted = r.depths(M), r.written(M), r.wanted(M)
+    depths, limits, wanted = r.depths(M), r.limits(M), r.wanted(M)
     numbers, entries, memo = r.numbers(M), r.entries(M), r.memo(M)
     # the rows of a single GPM are written where they will stay
-    out, out_values = r.out(M), r.out_values(M) if written.shape[0] > 1 else r.row_values(M)
+    gpms = r.row0(M).shape[0] - 1
+    out, out_values = r.out(M), r.out_values(M) if gpms > 1 else r.row_values(M)
 
     n_events, n_predicates = offset.shape[0] - 1, predicate_number.shape[0]
     any0, any1 = i64(slot0[1]), i64(slot0[2])
     hash_from, most_rows, most_visits = state[r.HASH_FROM], state[r.MOST_ROWS], state[r.MOST_VISITS]
     heads, room = head.shape[0], out.shape[0]
     if not resumed:
-        state[r.FIRST] = state[r.ROWS] = state[r.DOUBTFUL] = 0
+        state[r.FIRST] = state[r.ROWS] = state[r.DOUBTFUL] = state[r.LIMITS] = 0
     most = i64(0)
     for event in range(state[r.FIRST], n_events):
         most = max(most, offset[event + 1] - offset[event])
     if most * widths[3] >= hit.shape[0] or (state[r.GROW_HEADS] != 0 and heads < most):
         state[r.NEEDED] = most * widths[3] + 1
         return NEED_ROOM
-    rows, doubtful_rows, stamp = state[r.ROWS], state[r.DOUBTFUL], state[r.STAMP]
+    rows, doubtful_rows, noted, stamp = state[r.ROWS], state[r.DOUBTFUL], state[r.LIMITS], state[r.STAMP]
 
     for event in range(state[r.FIRST], n_events):
-        rows_before, doubtful_before = rows, doubtful_rows
+        rows_before, doubtful_before, noted_before = rows, doubtful_rows, noted
+        if noted + gpms > limits.shape[0]:
+            state[r.FIRST], state[r.ROWS], state[r.DOUBTFUL] = event, rows, doubtful_rows
+            state[r.LIMITS], state[r.STAMP] = noted, stamp
+            return NEED_LIMITS
         stamp += 1
         n_touched, hits = 0, 0
         for t in range(offset[event], offset[event + 1]):
@@ -241,160 +253,173 @@ def match_events(
                 if views[pattern_slot[j], 3] < views[pattern_slot[smallest], 3]:
                     smallest = j
             step0 = i64(order0[smallest])
-            first_gpm, n_gpms = i64(gpm0[b]), i64(gpm0[b + 1] - gpm0[b])
-            for q in range(first_gpm, first_gpm + n_gpms):
-                written[gpm[q]] = 0
-            visits = 0
-            d = 0
-            depths[0, 0] = views[steps[step0, 0], 1]
-            depths[0, 1] = -1
-            depths[0, 2] = wanted[b]
-            depths[0, 3] = 0
-            while d >= 0:
-                step = step0 + d
-                slot, bits = i64(steps[step, 0]), steps[step, 4]
-                v_s, v_p, v_o = i64(steps[step, 1]), i64(steps[step, 2]), i64(steps[step, 3])
-                i, by = depths[d, 0], depths[d, 1]
-                while i >= 0:
-                    if by >= 0 and hit[i, 0] != slot:  # a hit of another slot
-                        i = chain[i, by]
-                        continue
-                    visits += 1
-                    if not (
-                        (bits & 1 and hit[i, 1] != vals[v_s])
-                        or (bits & 4 and hit[i, 3] != vals[v_o])
-                        or (bits & 2 and hit[i, 2] != vals[v_p])
-                    ):
-                        break
-                    i = hit[i, 4] if by < 0 else chain[i, by]
-                if visits > most_visits:
-                    state[r.FIRST], state[r.GPM], state[r.STAMP] = event, gpm[first_gpm], stamp
-                    return TOO_MANY_VISITS
-                if i < 0:
-                    d -= 1
-                    while d >= 0 and depths[d, 0] < 0:  # nothing left there: no need to look
-                        d -= 1
-                    continue
-                depths[d, 0] = hit[i, 4] if by < 0 else chain[i, by]
-                if v_s >= 0:
-                    vals[v_s] = hit[i, 1]
-                if v_p >= 0:
-                    vals[v_p] = hit[i, 2]
-                if v_o >= 0:
-                    vals[v_o] = hit[i, 3]
-                mask, doubt = depths[d, 2], depths[d, 3]
-                f, f_end = i64(steps[step, 5]), i64(steps[step, 6])
-                while f < f_end:
-                    ladder = i64(filters[f, 4])
-                    if ladder >= 0:  # the filters up to the ladder's end compare one variable with numbers
-                        if ladders[ladder, 1] & mask == 0:
-                            f = ladders[ladder, 4]
+            first_gpm = i64(gpm0[b])
+            left, apart = wanted[b], False
+            while left != 0:
+                joined = left & -left if apart else left
+                left ^= joined
+                rows_joined, doubtful_joined, beyond = rows, doubtful_rows, 0
+                visits = 0
+                d = 0
+                depths[0, 0] = views[steps[step0, 0], 1]
+                depths[0, 1] = -1
+                depths[0, 2] = joined
+                depths[0, 3] = 0
+                while d >= 0:
+                    step = step0 + d
+                    slot, bits = i64(steps[step, 0]), steps[step, 4]
+                    v_s, v_p, v_o = i64(steps[step, 1]), i64(steps[step, 2]), i64(steps[step, 3])
+                    i, by = depths[d, 0], depths[d, 1]
+                    while i >= 0:
+                        if by >= 0 and hit[i, 0] != slot:  # a hit of another slot
+                            i = chain[i, by]
                             continue
-                        x = vals[ladders[ladder, 0]]
-                        kx, fx = kind[x], number[x]
-                        if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[x] & _ROUNDED and fx == fx:
-                            low, size = ladders[ladder, 2], ladders[ladder, 3]
-                            while size > 0:  # the first rung that is not below the value
-                                half = size >> 1
-                                if rung[low + half] < fx:
-                                    low += half + 1
-                                    size -= half + 1
-                                else:
-                                    size = half
-                            if rung[low] != fx:
-                                mask &= ~rung_fails[low]
-                                if mask == 0:
-                                    break
+                        visits += 1
+                        if not (
+                            (bits & 1 and hit[i, 1] != vals[v_s])
+                            or (bits & 4 and hit[i, 3] != vals[v_o])
+                            or (bits & 2 and hit[i, 2] != vals[v_p])
+                        ):
+                            break
+                        i = hit[i, 4] if by < 0 else chain[i, by]
+                    if visits > most_visits:
+                        beyond = TOO_MANY_VISITS
+                        break
+                    if i < 0:
+                        d -= 1
+                        while d >= 0 and depths[d, 0] < 0:  # nothing left there: no need to look
+                            d -= 1
+                        continue
+                    depths[d, 0] = hit[i, 4] if by < 0 else chain[i, by]
+                    if v_s >= 0:
+                        vals[v_s] = hit[i, 1]
+                    if v_p >= 0:
+                        vals[v_p] = hit[i, 2]
+                    if v_o >= 0:
+                        vals[v_o] = hit[i, 3]
+                    mask, doubt = depths[d, 2], depths[d, 3]
+                    f, f_end = i64(steps[step, 5]), i64(steps[step, 6])
+                    while f < f_end:
+                        ladder = i64(filters[f, 4])
+                        if ladder >= 0:  # the filters up to the ladder's end compare one variable with numbers
+                            if ladders[ladder, 1] & mask == 0:
                                 f = ladders[ladder, 4]
                                 continue
-                    concerned = filter_mask[f] & mask
-                    if concerned != 0:
-                        outcome = UNDECIDED
-                        if filters[f, 1] >= 0:
-                            x = vals[filters[f, 1]]
-                            kx = kind[x]
-                            if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[x] & _ROUNDED:
-                                if number[x] < filter_number[f]:
-                                    outcome = i64(filters[f, 2])
-                                elif number[x] > filter_number[f]:
-                                    outcome = i64(filters[f, 3])
-                        if outcome == UNDECIDED:
-                            program = filters[f, 0]
-                            outcome = truth(
-                                code,
-                                program0[program],
-                                program0[program + 1],
-                                vals,
-                                kind,
-                                number,
-                                exact,
-                                quality,
-                                memo,
-                                numbers,
-                                entries,
-                            )
-                        if outcome == UNDECIDED:
-                            doubt |= concerned
-                        elif outcome != TRUE:
-                            mask &= ~concerned
-                            if mask == 0:
-                                break
-                    f += 1
-                if mask == 0:
+                            x = vals[ladders[ladder, 0]]
+                            kx, fx = kind[x], number[x]
+                            if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[x] & _ROUNDED and fx == fx:
+                                low, size = ladders[ladder, 2], ladders[ladder, 3]
+                                while size > 0:  # the first rung that is not below the value
+                                    half = size >> 1
+                                    if rung[low + half] < fx:
+                                        low += half + 1
+                                        size -= half + 1
+                                    else:
+                                        size = half
+                                if rung[low] != fx:
+                                    mask &= ~rung_fails[low]
+                                    if mask == 0:
+                                        break
+                                    f = ladders[ladder, 4]
+                                    continue
+                        concerned = filter_mask[f] & mask
+                        if concerned != 0:
+                            outcome = UNDECIDED
+                            if filters[f, 1] >= 0:
+                                x = vals[filters[f, 1]]
+                                kx = kind[x]
+                                if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[x] & _ROUNDED:
+                                    if number[x] < filter_number[f]:
+                                        outcome = i64(filters[f, 2])
+                                    elif number[x] > filter_number[f]:
+                                        outcome = i64(filters[f, 3])
+                            if outcome == UNDECIDED:
+                                program = filters[f, 0]
+                                outcome = truth(
+                                    code,
+                                    program0[program],
+                                    program0[program + 1],
+                                    vals,
+                                    kind,
+                                    number,
+                                    exact,
+                                    quality,
+                                    memo,
+                                    numbers,
+                                    entries,
+                                )
+                            if outcome == UNDECIDED:
+                                doubt |= concerned
+                            elif outcome != TRUE:
+                                mask &= ~concerned
+                                if mask == 0:
+                                    break
+                        f += 1
+                    if mask == 0:
+                        while d >= 0 and depths[d, 0] < 0:
+                            d -= 1
+                        continue
+                    if d + 1 < n_steps:
+                        d += 1
+                        step += 1
+                        slot, bits = i64(steps[step, 0]), steps[step, 4]
+                        depths[d, 0] = views[slot, 1]
+                        depths[d, 1] = -1
+                        depths[d, 2] = mask
+                        depths[d, 3] = doubt
+                        if bits & 5 and views[slot, 3] >= hash_from:
+                            by = i64(0) if bits & 1 else i64(1)
+                            field = i64(1) if by == 0 else i64(3)
+                            if built[slot, by] != stamp:
+                                built[slot, by] = stamp
+                                j = views[slot, 1]
+                                while j >= 0:
+                                    h = _mix(hit[j, field], 0, 0) & (heads - 1)
+                                    if head[h, 3 + by] != stamp:
+                                        head[h, 3 + by] = stamp
+                                        head[h, by] = -1
+                                    chain[j, by] = head[h, by]
+                                    head[h, by] = j
+                                    j = hit[j, 4]
+                            key = vals[steps[step, 1]] if by == 0 else vals[steps[step, 3]]
+                            h = _mix(key, 0, 0) & (heads - 1)
+                            depths[d, 1] = by
+                            depths[d, 0] = head[h, by] if head[h, 3 + by] == stamp else -1
+                        continue
+                    while mask != 0:
+                        q = first_gpm + lowest(mask)
+                        bit = mask & -mask
+                        mask ^= bit
+                        g = i64(gpm[q])
+                        if rows - rows_joined == most_rows:
+                            beyond = TOO_MANY_ROWS
+                            break
+                        if rows == room:
+                            state[r.FIRST], state[r.ROWS], state[r.DOUBTFUL] = event, rows_before, doubtful_before
+                            state[r.LIMITS], state[r.STAMP] = noted_before, stamp
+                            return FULL
+                        out[rows, 0], out[rows, 1], out[rows, 2] = event, g, 0
+                        if doubt & bit:
+                            out[rows, 2] = 1
+                            doubtful_rows += 1
+                        first_column = column0[g]
+                        for j in range(first_column, column0[g + 1]):
+                            out_values[rows, j - first_column] = vals[column[j]]
+                        rows += 1
+                    if beyond != 0:
+                        break
                     while d >= 0 and depths[d, 0] < 0:
                         d -= 1
-                    continue
-                if d + 1 < n_steps:
-                    d += 1
-                    step += 1
-                    slot, bits = i64(steps[step, 0]), steps[step, 4]
-                    depths[d, 0] = views[slot, 1]
-                    depths[d, 1] = -1
-                    depths[d, 2] = mask
-                    depths[d, 3] = doubt
-                    if bits & 5 and views[slot, 3] >= hash_from:
-                        by = i64(0) if bits & 1 else i64(1)
-                        field = i64(1) if by == 0 else i64(3)
-                        if built[slot, by] != stamp:
-                            built[slot, by] = stamp
-                            j = views[slot, 1]
-                            while j >= 0:
-                                h = _mix(hit[j, field], 0, 0) & (heads - 1)
-                                if head[h, 3 + by] != stamp:
-                                    head[h, 3 + by] = stamp
-                                    head[h, by] = -1
-                                chain[j, by] = head[h, by]
-                                head[h, by] = j
-                                j = hit[j, 4]
-                        key = vals[steps[step, 1]] if by == 0 else vals[steps[step, 3]]
-                        h = _mix(key, 0, 0) & (heads - 1)
-                        depths[d, 1] = by
-                        depths[d, 0] = head[h, by] if head[h, 3 + by] == stamp else -1
-                    continue
-                while mask != 0:
-                    q = first_gpm + lowest(mask)
-                    bit = mask & -mask
-                    mask ^= bit
-                    g = i64(gpm[q])
-                    if rows == room:
-                        state[r.FIRST], state[r.ROWS], state[r.DOUBTFUL] = event, rows_before, doubtful_before
-                        state[r.STAMP] = stamp
-                        return FULL
-                    written[g] += 1
-                    if written[g] > most_rows:
-                        state[r.FIRST], state[r.GPM], state[r.STAMP] = event, g, stamp
-                        return TOO_MANY_ROWS
-                    out[rows, 0], out[rows, 1], out[rows, 2] = event, g, 0
-                    if doubt & bit:
-                        out[rows, 2] = 1
-                        doubtful_rows += 1
-                    first_column = column0[g]
-                    for j in range(first_column, column0[g + 1]):
-                        out_values[rows, j - first_column] = vals[column[j]]
-                    rows += 1
-                while d >= 0 and depths[d, 0] < 0:
-                    d -= 1
+                if beyond != 0:
+                    rows, doubtful_rows = rows_joined, doubtful_joined
+                    if joined & (joined - 1):
+                        left, apart = joined, True
+                    else:
+                        limits[noted, 0], limits[noted, 1] = event, gpm[first_gpm + lowest(joined)]
+                        limits[noted, 2] = beyond
+                        noted += 1
     state[r.FIRST], state[r.ROWS], state[r.DOUBTFUL], state[r.STAMP] = n_events, rows, doubtful_rows, stamp
+    state[r.LIMITS] = noted
     if rows > 0:
         _sort_rows(M, T, rows)
     return rows

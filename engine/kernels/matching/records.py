@@ -64,12 +64,12 @@ HAS_SUBJECT, HAS_OBJECT = 8, 16
 
 # places in MatchMemory.state
 FIRST: Final = 0
-"""The event to begin with; on return the one to go on with, or in question."""
+"""The event to begin with; on return the one to go on with."""
 ROWS: Final = 1
 DOUBTFUL: Final = 2
 """Rows with a flag."""
-GPM: Final = 3
-"""On TOO_MANY_*: the GPM in question."""
+LIMITS: Final = 3
+"""How many pairs of an event and a GPM are beyond a limit."""
 STAMP: Final = 4
 NEEDED: Final = 5
 """On NEED_ROOM: hits that one event may have."""
@@ -100,7 +100,8 @@ candidates = array(MatchMemory, "candidates", np.int64, rows="instances")
 values = array(MatchMemory, "values", np.int64, rows="variables")  # the variables' term ids
 depths = array(MatchMemory, "depths", np.int64, 2, rows="patterns", columns=4, known=True)
 """[depth, 4]: next hit, chain (−1: the slot's own), GPMs alive, GPMs with an undecided filter."""
-written = array(MatchMemory, "written", np.int64, rows="gpms")  # rows of each GPM on the present event
+limits = array(MatchMemory, "limits", np.int64, 2, rows="limits", columns=3, known=True)
+"""[n, 3]: an event, a GPM that is beyond a limit there, TOO_MANY_ROWS or TOO_MANY_VISITS; events ascend."""
 numbers = array(MatchMemory, "numbers", np.float64, 2, rows="depth", columns=2)
 entries = array(MatchMemory, "entries", np.int64, 2, rows="depth", columns=4)  # the stack machine's
 memo = array(MatchMemory, "memo", np.uint8, 2, rows=1, columns=1)  # [table, term]
