@@ -33,14 +33,17 @@ from engine_runs import E, query
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 from profiles import drawn
+from store_worlds import Given, World
 from strategies import SMALL, Dice, graph, knowledge, n_triples_term, situation
 from test_ranking_differential import ranked
 from test_shared_runs import KEYED, WINDOWS, alike, of_endings, of_thresholds, of_windows, random_query
 from test_summaries_differential import summarised
 
+from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.grammar.checks import load
 from oxiseq.grammar.errors import QueryError
 
+ONE_BOUND = pytest.mark.xfail(reason="queries that differ in a window or a threshold have one bound of matches")
 WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]  # `reduced` does it, and better
 STREAMS = (E + "s1", E + "s1", E + "s1", E + "s2", E + "s3")
 
@@ -78,7 +81,7 @@ def exploding(dice: Random) -> list[str]:
 def groups(dice: Random) -> list[str]:
     """Some that belong together, or one."""
     ways: list[Callable[[Random], list[str]]] = [alike, of_windows, of_thresholds, anything, anything, anything]
-    ways += [lambda dice: [random_query(dice)], lambda dice: [of_endings(dice)], exploding]
+    ways += [lambda dice: [random_query(dice)], lambda dice: [of_endings(dice)], exploding, exploding]
     return dice.choice(ways)(dice)
 
 
@@ -124,10 +127,10 @@ def _other_window(dice: Random, text: str) -> str:
 
 
 class Drawing:
-    """Steps, one after the other."""
+    """Steps, one after the other. tight: the bounds of an instant are soon passed."""
 
-    def __init__(self, seed: int) -> None:
-        self.dice = Random(seed)
+    def __init__(self, seed: int, *, tight: bool) -> None:
+        self.dice, self.tight = Random(seed), tight
         self.steps = list[Step]()
         self.texts: dict[str, str] = {}
         """By name those that are registered."""
@@ -145,12 +148,11 @@ class Drawing:
             self.register(most)
         for _ in range(dice.choice([10, 20, 30])):
             self.step(most)
+        steps, kb = tuple(self.steps), knowledge(Dice(dice.randrange(2**62)))
+        if not self.tight:
+            return Situation(steps, kb)
         return Situation(
-            tuple(self.steps),
-            knowledge(Dice(dice.randrange(2**62))),
-            matches=dice.choice([500, 500, 500, 60, 8]),
-            made=dice.choice([1 << 14, 1 << 14, 50]),
-            rows=dice.choice([10_000, 10_000, 60, 12]),
+            steps, kb, dice.choice([100, 30, 8]), dice.choice([1 << 14, 50]), rows=dice.choice([10_000, 60, 12, 5])
         )
 
     def step(self, most: int) -> None:
@@ -222,19 +224,90 @@ def fail_small(found: Situation) -> None:
         pytest.fail(str(difference(small)))
 
 
-@drawn(50, phases=WITHOUT_SHRINKING)
+@drawn(25, phases=WITHOUT_SHRINKING)
 @given(st.integers(0, 2**62))
 @pytest.mark.slow
 def test_each_query_finds_what_it_finds_alone(seed: int) -> None:
-    fail_small(Drawing(seed).situation())
+    fail_small(Drawing(seed, tight=False).situation())
+
+
+@drawn(25, phases=WITHOUT_SHRINKING)
+@given(st.integers(0, 2**62))
+@pytest.mark.slow
+@ONE_BOUND
+def test_a_bound_is_each_query_s_own(seed: int) -> None:
+    fail_small(Drawing(seed, tight=True).situation())
 
 
 def test_situations_have_something_to_compare() -> None:
     """Matches, late events, errors and states that become too large; or the test above would say nothing."""
     seen = []
-    for seed in range(8):
-        player = Player(Drawing(seed).situation())
+    for seed in (25, 50):
+        player = Player(Drawing(seed, tight=True).situation())
         assert player.play() is None
         seen.append(player.seen)
-    assert sum(each.matches for each in seen) > 200
+    assert sum(each.matches for each in seen) > 100
     assert all(sum(getattr(each, what) for each in seen) for what in ("late", "errors", "forgotten"))
+
+
+def readings(kinds: str, begin: int) -> Push:
+    """Of these kinds, a microsecond apart."""
+    lines = (("kind", "<{E}{kind}>"), ("k", n_triples_term("1")), ("v", n_triples_term("2")))
+    return Push(
+        E + "s1",
+        tuple(
+            (time, "".join(f"<{E}{kind}{time}> <{E}{p}> {o.format(E=E, kind=kind)} .\n" for p, o in lines))
+            for time, kind in enumerate(kinds, begin)
+        ),
+    )
+
+
+EXPLODES = query("A : B:+ : C", "WITHIN PT0.00003S SLIDING")
+QUIET = [
+    query("A; B", "WITHIN PT0.00001S SLIDING", A=KEYED, B=KEYED),
+    query("A; C", "WITHIN PT0.00003S"),
+    query("A; C", "WITHIN PT0.00003S", A="FILTER(?av > 1)"),
+    query("A : B:+ : C", "WITHIN PT0.000003S SLIDING"),
+    query("A : B:+ : C", "WITHIN PT0.00003S SLIDING", "SELECT (COUNT(*) AS ?n)"),
+    query("N!; A: B", "WITHIN 5 EVENTS SLIDING"),
+]
+
+
+@ONE_BOUND
+@pytest.mark.parametrize("place", [0, 3, len(QUIET)])
+def test_a_query_that_explodes_harms_no_other(place: int) -> None:
+    """2^14 matches would end at an event, 500 are allowed; after three such instants the query is stopped."""
+    texts = [*QUIET[:place], EXPLODES, *QUIET[place:]]
+    register = tuple(Register(f"q{number}", text) for number, text in enumerate(texts))
+    runs = tuple(readings("a" + "b" * 14 + "c" + "ab", 40 * number) for number in range(5))
+    player = Player(Situation((*register, *runs, readings("z", 300)), matches=500))
+    assert player.play() is None
+    assert player.seen.errors == 3 and player.seen.matches > 100
+
+
+def test_a_failure_is_made_small() -> None:
+    """And is a script that can be pasted."""
+    texts = [query("A; B"), query("A; C", "WITHIN PT0.00003S SLIDING"), query("A & B")]
+    steps = [Register(f"q{number}", text, lateness=number) for number, text in enumerate(texts)]
+    whole = Situation((*steps, readings("abcabc", 0), Look(), Restart(1), readings("aabb", 9), Settle("q1")))
+    with pytest.MonkeyPatch.context() as patch:
+        usual = World.given
+
+        def loses(world: World, outcomes: list[Outcome]) -> Given:
+            """Among others every second row of a query with a window."""
+            given = usual(world, outcomes)
+            names = [text for text in world.texts if "WITHIN" in text]
+            return [
+                (number, rows[1:] if len(world.texts) > 1 and world.texts[number] in names else rows, *rest)
+                for number, rows, *rest in given
+            ]
+
+        patch.setattr(World, "given", loses)
+        small = reduced(whole)
+        assert difference(small) is not None
+        shown: dict[str, object] = {}
+        exec(small.script().replace("print(", "found = (", 1), shown)
+        assert shown["found"] == difference(small)
+    assert sum(isinstance(step, Register) for step in small.steps) == 2
+    assert sum(len(step.events) for step in small.steps if isinstance(step, Push)) <= 3
+    assert difference(small) is None
