@@ -24,7 +24,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "snapshot"))
 from saved_runs import crowded
 
 from oxiseq.engine.bounds import InstantBounds
+from oxiseq.engine.matches import choice
 from oxiseq.engine.order.watermarks import BEFORE_ALL, REMEMBERED, Passed
+from oxiseq.engine.output import deferred
 from oxiseq.engine.patterns.matcher import MatchLimits, StreamMatcher
 from oxiseq.engine.terms import dictionary
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -113,17 +115,18 @@ Step: TypeAlias = Register | Push | Punctuate | Settle | Forget | Close | Remove
 @dataclass(frozen=True)
 class Situation:
     """Steps in a store with a knowledge base (N-Quads); most of what a query may do within an instant: `matches` that
-    end there, rows that an operator has `made`, `rows` of a graph pattern on an event."""
+    end there, rows that an operator has `made`, `rows` of a graph pattern on an event, positions `compared` for MAX."""
 
     steps: tuple[Step, ...]
     kb: str = ""
     matches: int = 500
     made: int = 1 << 14
     rows: int = 10_000
+    compared: int = 1 << 25
 
     def script(self) -> str:
         """It, to be pasted."""
-        bounds = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("kb", "matches", "made", "rows"))
+        bounds = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("kb", "matches", "made", "rows", "compared"))
         lines = "\n".join(f"    {_written(step)}," for step in self.steps)
         return (
             "# PYTHONPATH=tests:tests/engine python - <<'EOF'\n"
@@ -337,6 +340,8 @@ def _bounded(situation: Situation) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dictionary, "BOUNDS", InstantBounds(matches=situation.matches, made=situation.made))
         patch.setattr(StreamMatcher.__init__, "__defaults__", (None, limits, None))
+        patch.setattr(choice, "MOST_STEPS", situation.compared)
+        patch.setattr(deferred, "MOST_COMPARED", situation.compared)
         patch.setattr(TermDictionary, "collect_if_due", TermDictionary.collect)
         yield
 
@@ -455,7 +460,11 @@ def _fewer_options(found: Situation, fails: _Fails) -> Situation:
                 if each != found and fails(each):
                     found, step = each, plainer
     usual = Situation(found.steps)
-    for plain in (replace(found, matches=usual.matches), replace(found, made=usual.made, rows=usual.rows)):
+    for plain in (
+        replace(found, matches=usual.matches),
+        replace(found, made=usual.made, rows=usual.rows),
+        replace(found, compared=usual.compared),
+    ):
         found = plain if plain != found and fails(plain) else found
     return found
 

@@ -152,7 +152,12 @@ class Drawing:
         if not self.tight:
             return Situation(steps, kb)
         return Situation(
-            steps, kb, dice.choice([100, 30, 8]), dice.choice([1 << 14, 50]), rows=dice.choice([10_000, 60, 12, 5])
+            steps,
+            kb,
+            matches=dice.choice([100, 30, 8]),
+            made=dice.choice([1 << 14, 50]),
+            rows=dice.choice([10_000, 60, 12, 5]),
+            compared=dice.choice([1 << 25, 60]),
         )
 
     def step(self, most: int) -> None:
