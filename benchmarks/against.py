@@ -2,9 +2,12 @@
 
     python -m benchmarks.against 666c5b34 counted --rounds 5 -- --only best
     python -m benchmarks.against 666c5b34 core --at-most 1.1
+    python -m benchmarks.against 666c5b34 alone --ours --rounds 5 --at-most 1.1
 
 Each commit has an environment of its own (kept in the user's cache folder and used again), and runs its own benchmark
-code, so that options and functions may have other names; rows are matched by what they say. Runs take turns. A figure
+code, so that options and functions may have other names; rows are matched by what they say. `--ours`: the other commit
+runs this one's code, of benchmarks that it does not have or that measure something else there. `alone` is several
+benchmarks, those of one SPAseq query or of CORE's, each small. Runs take turns. A figure
 is the median of the rounds; its ratio says how many times as much this commit takes: above 1 it is slower, or larger.
 What only one of the two prints is listed behind the table. `--at-most` ends with status 1 where a ratio is above it.
 """
@@ -27,6 +30,18 @@ from benchmarks.machine import machine
 
 ROOT: Final = Path(__file__).parents[1]
 UNITS: Final = {"ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+ALONE: Final = (
+    ("benchmarks", "--quick", "--only", "push"),
+    ("benchmarks", "--quick", "--only", "sequences"),
+    ("benchmarks", "--quick", "--only", "kleene"),
+    ("benchmarks.core", "--quick", "--memory", "0"),
+    ("benchmarks.ranked", "--loops", "16", "30"),
+    ("benchmarks.counted", "--events", "5000", "--rounds", "3"),
+    ("benchmarks.partitions",),
+    ("benchmarks.negated",),
+    ("benchmarks.strategies",),
+)
+"""Modules with their options."""
 _NUMBER: Final = r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?"
 _WITH_UNIT: Final = re.compile(rf"({_NUMBER})\s?()(\w+/s|ns|µs|us|ms|s|kB|MB|GB)\b")
 _UNIT: Final = re.compile(r"(?<![\w/'])(ns|µs|us|ms|s|seconds|kB|MB|GB)(?!\w)|\w+/s|per (?:CPU )?second")
@@ -42,19 +57,26 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options().parse_args(own)
     old, new = (_commit(name) for name in (options.commit, options.this))
     pythons = {commit: _environment(commit, options.cache) for commit in dict.fromkeys((old, new))}
-    command = ["-m", "benchmarks" if options.name == "benchmarks" else f"benchmarks.{options.name}", *theirs]
+    commands = ALONE if options.name == "alone" else [(_module(options.name), *theirs)]
     seen: dict[str, dict[str, list[float]]] = {old: defaultdict(list), new: defaultdict(list)}
     for number in range(options.rounds):
         for commit in (old, new) if number % 2 == 0 else (new, old):
             print(f"round {number + 1}, {commit[:8]}...", file=sys.stderr, flush=True)
-            for what, value in figures(_run(pythons[commit], options.cache / commit, command)).items():
-                seen[commit][what].append(value)
+            checkout = options.cache / (new if options.ours else commit)
+            for command in commands:
+                of = f"{command[0].rpartition('.')[2]} {command[-1]}: " if len(commands) > 1 else ""
+                for what, value in figures(_run(pythons[commit], checkout, ["-m", *command])).items():
+                    seen[commit][of + what].append(value)
     medians = [{what: statistics.median(values) for what, values in seen[commit].items()} for commit in (old, new)]
     print(f"{machine()}; load {os.getloadavg()[0]:.1f}; medians of {options.rounds} rounds in turns\n")
     print("\n".join(table(*medians, (old[:8], new[:8]))))
     worst = max(_ratios(*medians).values(), default=0.0)
     print(f"\nlargest ratio: {worst:.2f}")
     return 1 if options.at_most is not None and worst > options.at_most else 0
+
+
+def _module(name: str) -> str:
+    return "benchmarks" if name == "benchmarks" else f"benchmarks.{name}"
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -66,8 +88,9 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commit", help="the other commit")
-    parser.add_argument("name", help="the benchmark, as `counted`; `benchmarks` is the whole")
+    parser.add_argument("name", help="the benchmark, as `counted`; `benchmarks` is the whole, `alone` several")
     parser.add_argument("--this", default="HEAD", help="the commit to compare with it (default: HEAD, as committed)")
+    parser.add_argument("--ours", action="store_true", help="run this commit's benchmark code in both")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--at-most", type=float, help="end with status 1 where a ratio is above this")
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))

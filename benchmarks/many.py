@@ -1,7 +1,9 @@
 """Many registered queries: what a push costs beside them, and registering them.
 
     python -m benchmarks.many [--queries 1 10 100 1000] [--languages spaseq ceql rspql epsparql sparql]
-    python -m benchmarks.many --languages spaseq --kinds types thresholds chosen starts lengths
+    python -m benchmarks.many --languages spaseq --kinds types thresholds chosen starts lengths --queries 1 1000 10000
+    python -m benchmarks.against 666c5b34 many --ours --rounds 5 --at-most 1.1 -- --languages spaseq \
+        --kinds starts lengths --queries 1000
 
 Three kinds of queries have nothing to do with what comes: `predicates`: over the same stream, of other predicates or
 types; `streams`: over other streams; `rows`: each has rows, or its first part is met, and never completes. The others,
@@ -10,7 +12,8 @@ pattern in all; `thresholds`: A has a threshold of its own; `chosen`: A and B ha
 has one of them; `starts`: each event begins all, few complete; `lengths`: only the lengths of windows differ. CPU time
 of single pushes (median; of sets of rules the mean, since few events concern a query) and of batches of 1,000 (mean of
 all events, catching up included), and the matches of an event. Every cell is a process of its own, so that memory is
-its own, too. `times`: a push and an event of a batch beside those of the first number of queries.
+its own, too: what registering takes, and all of the process in the end. `times`: a push and an event of a batch beside
+those of the first number of queries. Single pushes and batches end early after `--seconds` of CPU time each.
 """
 
 from __future__ import annotations
@@ -49,7 +52,11 @@ PRICES: Final = 1000
 SINGLE: Final = 400
 """Single pushes; the first quarter is to warm up."""
 BATCHES: Final = 60
+LEAST: Final = 4
+"""Of single pushes, and of batches, also where each takes longer than there is time for all."""
 SECOND: Final = 1_000_000
+COUNT: Final = "match_count" if hasattr(oxiseq.ContinuousQuery, "match_count") else "found"
+"""How a query's number of matches is called; it was `found` up to 666c5b34."""
 Text = Callable[[str, str, str], str]
 """Stream, first and second name → query."""
 
@@ -128,7 +135,7 @@ def resident() -> float:
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
 
 
-def cell(language: str, kind: str, queries: int) -> dict[str, float]:
+def cell(language: str, kind: str, queries: int, seconds: float) -> dict[str, float]:
     """Figures of one way; in a process that has not registered anything before."""
     store = oxiseq.Store()
     more: dict[str, Any] = {"language": language}
@@ -139,24 +146,29 @@ def cell(language: str, kind: str, queries: int) -> dict[str, float]:
     gc.collect()
     before, begun = resident(), process_time()
     registered = [store.register(text, **more) for text in texts]
-    seconds = process_time() - begun
+    taken = process_time() - begun
     gc.collect()
-    found = {"register_s": seconds, "register_MB": resident() - before}
+    found = {"register_s": taken, "register_MB": resident() - before, "MB": resident()}
     if language == "sparql":
         return found
     dice = Random(5)
     if kind not in RULES:
-        return {**found, **_pushes(store, [event(number) for number in range(1000)], SECOND, statistics.median)}
+        graphs = [event(number) for number in range(1000)]
+        return {**found, **_pushes(store, graphs, SECOND, statistics.median, seconds), "MB": resident()}
     graphs = [rules_event(kind, dice) for _ in range(1000)]
-    pushes = _pushes(store, graphs, SECOND // 10, statistics.mean)
-    matches = sum(query._found.last for query in registered) / (SINGLE + BATCHES * len(graphs))
-    return {**found, **pushes, "matches": matches}
+    pushes = _pushes(store, graphs, SECOND // 10, statistics.mean, seconds)
+    matches = sum(getattr(query, COUNT) for query in registered) / pushes.pop("events")
+    return {**found, **pushes, "matches": matches, "MB": resident()}
 
 
 def _pushes(
-    store: oxiseq.Store, graphs: list[list[Triple]], gap: int, average: Callable[[list[int]], float]
+    store: oxiseq.Store,
+    graphs: list[list[Triple]],
+    gap: int,
+    average: Callable[[list[int]], float],
+    seconds: float,
 ) -> dict[str, float]:
-    """`gap`: from event to event, in µs; `average` of single pushes."""
+    """`gap`: from event to event, in µs; `average` of single pushes, which end after `seconds`, as batches do."""
     push, many = store.stream(STREAM).push, store.stream(STREAM).extend
     taken: list[int] = []
     now = 0
@@ -165,6 +177,8 @@ def _pushes(
         begun = process_time_ns()
         push(graphs[number % len(graphs)], now)
         taken.append(process_time_ns() - begun)
+        if sum(taken) > seconds * 1e9 and len(taken) >= LEAST:
+            break
     batched: list[int] = []
     for _ in range(BATCHES):
         events = [(now + gap * (i + 1), graph) for i, graph in enumerate(graphs)]
@@ -172,9 +186,12 @@ def _pushes(
         begun = process_time_ns()
         many(events)
         batched.append(process_time_ns() - begun)
+        if sum(batched) > seconds * 1e9 and len(batched) >= LEAST:
+            break
     return {
-        "push_us": average(taken[SINGLE // 4 :]) / 1e3,
-        "batch_us": statistics.mean(batched[BATCHES // 4 :]) / 1e3 / len(graphs),
+        "push_us": average(taken[len(taken) // 4 :]) / 1e3,
+        "batch_us": statistics.mean(batched[len(batched) // 4 :]) / 1e3 / len(graphs),
+        "events": len(taken) + len(batched) * len(graphs),
     }
 
 
@@ -184,20 +201,24 @@ def main() -> None:
     options.add_argument("--queries", type=int, nargs="+", default=[1, 10, 100, 1000])
     options.add_argument("--languages", nargs="+", default=[*TEXTS, "sparql"], choices=[*TEXTS, "sparql"])
     options.add_argument("--kinds", nargs="+", default=[*KINDS], choices=[*KINDS, *RULES])
+    options.add_argument(
+        "--seconds", type=float, default=20.0, help="CPU time of single pushes, and of batches, a cell"
+    )
     options.add_argument("--cell", nargs=3, help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.cell:
         language, kind, queries = chosen.cell
-        print(json.dumps(cell(language, kind, int(queries))))
+        print(json.dumps(cell(language, kind, int(queries), chosen.seconds)))
         return
-    columns = "language | kind | queries | µs per push | µs per event of a batch | times | matches | s to register | MB"
-    print(f"{machine()}\n\n| {columns} |\n|---|---|---:|---:|---:|---:|---:|---:|---:|")
+    columns = "language | kind | queries | µs per push | µs per event of a batch | times | matches | s to register"
+    print(f"{machine()}\n\n| {columns} | MB for them | MB in all |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for language in chosen.languages:
         kinds = [kind for kind in chosen.kinds if language == "spaseq" or kind in KINDS]
         for kind in kinds if language != "sparql" else ["over the store"]:
             first: dict[str, float] = {}
             for queries in chosen.queries:
                 asked = [sys.executable, "-m", "benchmarks.many", "--cell", language, kind, str(queries)]
+                asked += ["--seconds", str(chosen.seconds)]
                 found = json.loads(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
                 first = first or found
                 pushes = "- | - | -"
@@ -207,7 +228,7 @@ def main() -> None:
                 matches = f"{found['matches']:.2f}" if "matches" in found else "-"
                 print(
                     f"| {language} | {kind} | {queries:,} | {pushes} | {matches} | {found['register_s']:.2f} | "
-                    f"{found['register_MB']:.0f} |",
+                    f"{found['register_MB']:.0f} | {found['MB']:.0f} |",
                     flush=True,
                 )
 

@@ -26,11 +26,11 @@ WAYS = (
 def query(sequence: str, window: str) -> str:
     """Each GPM is of the same company."""
     kinds = {"A": "Open", "B": "Trade", "C": "Close"}
-    gpms = [f"  DEFINE GPM {g} ON S {{ ?{g.lower()} :kind :{kind} ; :company ?c }}" for g, kind in kinds.items()]
+    gpms = [f"  DEFINE GPM {g} ON S {{ ?{g.lower()} :kind :{kind} ; :company ?of }}" for g, kind in kinds.items()]
     if "D" in sequence.split():
-        gpms.append("  DEFINE GPM D ON S { ?d :company ?c ; :price ?p . FILTER(?p > 60) }")
+        gpms.append("  DEFINE GPM D ON S { ?d :company ?of ; :price ?p . FILTER(?p > 60) }")
     return f"""PREFIX : <{NS}>
-SELECT ?c {window}
+SELECT ?of {window}
 FROM STREAM S <{STREAM}>
 WHERE {{
   SEQ({sequence})

@@ -14,113 +14,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loaded import load
-from moved_runs import moved
-from pyoxigraph import BlankNode, NamedNode, Quad, Store
+from pyoxigraph import BlankNode, NamedNode, Quad
 from saved_runs import crowded
+from store_worlds import Given, World
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine"))
 from engine_runs import STREAM, E, query
 from test_shared_runs import KEYED, OTHER, TAGGED, WINDOWS, random_query
-
-from oxiseq.engine.cea.plan import CeaPlan, DeterminisedSets, compile_ceql
-from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.plan.query import QueryPlan, compile_query
-from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.run.run import Run
-from oxiseq.engine.run.tuples import TupleRun
-from oxiseq.engine.sharing.dispatching import Outcome
-from oxiseq.engine.sharing.runs import Runs
-from oxiseq.engine.terms.dictionary import TermDictionary
-
-Given = list[tuple[object, ...]]
-"""What a step did: the query's number, its matches, late events."""
-
-
-class World:
-    """A store's queries, dictionary and KB."""
-
-    def __init__(self) -> None:
-        self.terms, self.store = TermDictionary(), Store()
-        self.kb = StoreKb(self.store)
-        self.runs = Runs(self.terms)
-        self.texts: list[str] = []
-
-    def plan(self, text: str) -> QueryPlan | CeaPlan:
-        return compile_ceql(load(text, "ceql")) if text.startswith("VOCAB") else compile_query(load(text), self.terms)
-
-    def register(self, text: str, lateness: int, start: int | None) -> Given:
-        plan = self.plan(text)
-        run: Run
-        if isinstance(plan.runner, DeterminisedSets):
-            run = TupleRun(plan, self.terms, start, lateness)
-        else:
-            run = QueryRun(plan, self.terms, self.kb, start, lateness)
-        self.runs.add(run, start)
-        self.texts.append(text)
-        return []
-
-    def move(self, terms: TermDictionary) -> None:
-        """Go on as another process would, over the same KB."""
-        store = Store()
-        store.extend(self.store)
-        old, self.terms, self.store, self.kb = self.terms, terms, store, StoreKb(store)
-        self.runs = moved(self.runs, [self.plan(text) for text in self.texts], old, terms, self.kb)
-
-    def push(self, stream: str, events: list[tuple[int, str]]) -> Given:
-        return self.given([*self.runs.push(stream, encode_events(events, self.terms)), *self.runs.catch_up()])
-
-    def punctuate(self, stream: str, time: int) -> Given:
-        return self.given([*self.runs.punctuate(stream, time), *self.runs.catch_up()])
-
-    def settle(self, number: int) -> Given:
-        return self.given(self.runs.settle(self.runs.registered[number]))
-
-    def close(self, number: int) -> Given:
-        run = self.runs.registered[number]
-        found = self.given(self.runs.close(run))
-        self.runs.remove(run)
-        del self.texts[number]
-        return found
-
-    def change_kb(self, quad: Quad) -> Given:
-        for run in self.runs.registered:
-            self.runs.keep_answers(run)
-        self.store.add(quad)
-        self.kb.touch()
-        return []
-
-    def given(self, outcomes: list[Outcome]) -> Given:
-        """Blank nodes of events by order of appearance in what a query finds, those of the KB by their labels."""
-        number, found = {run: i for i, run in enumerate(self.runs.registered)}, []
-        of_kb = {term: f"_:of the KB {label}" for label, term in self.terms.kb_blanks.items()}
-        for outcome in sorted(outcomes, key=lambda outcome: number[outcome.run]):
-            assert outcome.error is None
-            matches: list[object] = []
-            blanks: dict[int, str] = {}
-            for batch in outcome.matches:
-                if isinstance(batch, MatchBatch):
-                    columns = [[self.text(i, of_kb, blanks) for i in row] for row in batch.values.tolist()]
-                    matches += zip(batch.time.tolist(), columns, strict=True)
-                    matches += [batch.ends.tolist(), batch.event_letter.tolist(), batch.event_time.tolist()]
-                else:
-                    matches += [batch.start.tolist(), batch.end.tolist(), batch.positions.tolist()]
-            late = None if outcome.late is None else outcome.late.time.tolist()
-            found.append((number[outcome.run], matches, late))
-        return found
-
-    def text(self, term: int, of_kb: dict[int, str], blanks: dict[int, str]) -> str:
-        text = self.terms.text(term) if term else ""
-        if not text.startswith("_:"):
-            return text
-        return of_kb.get(term) or blanks.setdefault(term, f"_:{len(blanks)}")
-
-    @property
-    def counters(self) -> list[tuple[object, ...]]:
-        return [(run.events, run.late, run.matches, run.open, run.lateness) for run in self.runs.registered]
-
 
 CEQL = [
     "SELECT * FROM S1 WHERE A; B",
@@ -166,6 +66,7 @@ class Drill:
     def both(self, step: Callable[[World], Given]) -> None:
         still, moving = (step(world) for world in self.worlds)
         assert moving == still
+        assert all(error is None for *_, error in still)
         assert self.worlds[1].counters == self.worlds[0].counters
 
     def event(self) -> tuple[int, str]:
