@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters
-from oxiseq.engine.automaton.memory import Span, part_of, rows_named, with_part, with_tables
+from oxiseq.engine.automaton.memory import Span, part_of, with_part, with_tables
 from oxiseq.engine.bounds import MATCHES, InstantBound
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches.records import (
@@ -42,7 +42,7 @@ from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
 from oxiseq.engine.run.finder import Finder, Findings
 from oxiseq.engine.run.letters import RowWriter, Source
-from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import Edge, StateGraph, Value
@@ -52,6 +52,8 @@ from oxiseq.grammar.records import dataclass
 
 _UNCOUNTED: Final = 1 << 14
 _PLACES: Final = (1 << PLACE_BITS) - 1
+_PER_RECORD: Final = 3
+"""A node may name a row of its own, and a group may have buckets of its own."""
 _FEW_GONE: Final = 16
 """Queries that have left before it is worth while to make all tables again."""
 
@@ -68,6 +70,8 @@ class Member:
     places: NDArray[np.int32]
     streak: Streak
     own: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    exact: int | None = None
+    """How many records it has, if somebody has asked since the last step."""
 
     def come_home(self) -> None:
         """Has its part in a run of its own from now on."""
@@ -79,7 +83,7 @@ class Member:
 
     @property
     def records(self) -> int:
-        """How many nodes and groups are its; some may be dead by now."""
+        """How many records are its; some may be dead by now, unless `collect` has been called since the last step."""
         return self.automaton.records_of(self)
 
     @property
@@ -87,9 +91,11 @@ class Member:
         """Its share of all memory."""
         return self.automaton.bytes // max(len(self.automaton.members), 1)
 
-    def collect(self) -> None:
-        """Frees dead memory, of all."""
-        self.automaton.collect()
+    def collect(self, clock: int) -> None:
+        """Frees what is dead at a clock, of all."""
+        self.automaton.collect(clock)
+        self.exact = self.copied().records
+        self.automaton.note_exact(self)
 
 
 class MemberFound(NamedTuple):
@@ -189,6 +195,8 @@ class Automaton:
         self.rows, self._kept_rows, self._unsorted = RowStore(1), 0, 0
         self._longest: int | None = None
         self._counts: NDArray[np.int64] | None = None
+        self._asked: list[Member] = []
+        """Those whose records have been counted exactly."""
         self._rows_of: list[Rows] = []
         """Those whose addresses the kernel gets."""
 
@@ -270,11 +278,17 @@ class Automaton:
         block = self._own_rows(member, ids)
         finder.take_back(memory, RowStore.of(block))
 
-    def collect(self) -> None:
-        """Frees all that is dead."""
+    def note_exact(self, member: Member) -> None:
+        """Somebody has counted its records: that holds until the next step."""
+        self._asked.append(member)
+
+    def collect(self, clock: int = BEFORE_ALL) -> None:
+        """Frees all that is dead, at a clock behind the last instant if one is given."""
+        if self._run is not None and self._run.pass_to(clock):
+            self._clean = False
         if self._run is not None and not self._clean:
             self._run.clean()
-            self._clean = True
+            self._clean, self._counts = True, None
 
     def _prepare(self) -> None:
         """Queries have come, or gone."""
@@ -316,7 +330,7 @@ class Automaton:
                 matcher.want(wanted)
         for member in self._entering:
             self._take_in(self._run, compiled, member)
-        self._entering, self._stale, self._clean = [], False, False
+        self._entering, self._stale, self._clean, self._counts = [], False, False, None
         windows = [member.finder.plan.window for member in self.members.values()]
         sizes = [None if window is None else window.size for window in windows]
         self._longest = None if None in sizes else max((size for size in sizes if size is not None), default=0)
@@ -384,6 +398,9 @@ class Automaton:
         clock = () if instants.clock is None else (instants.clock,)
         self._writer.write(sources, instants.time, self.rows, clock)
         self._clean, self._counts = False, None
+        for member in self._asked:
+            member.exact = None
+        self._asked.clear()
         found = run.feed(self._writer.buffer, clocks.item(-1) + 1, self.rows.times, origin=None)
         failed, run.failed = run.failed, {}
         told = self._told(run, found) if len(found) or run.left_out else []
@@ -491,12 +508,14 @@ class Automaton:
         return self.rows.held + (0 if self._run is None else self._run.records)
 
     def records_of(self, member: Member) -> int:
-        """Nodes and groups of one query; some may be dead."""
+        """Of one query: at least as many as it has, or exactly, if that was counted since the last step."""
         if self._run is None or member in self._entering:
             return member.finder.records
+        if member.exact is not None:
+            return member.exact
         if self._counts is None:
             self._counts = np.zeros(len(self._run.compiled.tables.windows), np.int64)
             memory = self._run.memory
             owners = np.full(len(memory.nodes), -1, np.int32)
             call(count_records, Pointers(self._run.compiled.tables), Pointers(memory), owners, self._counts)
-        return int(self._counts[member.span.query])
+        return _PER_RECORD * int(self._counts[member.span.query])

@@ -182,13 +182,6 @@ def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64]:
     return nodes, rows
 
 
-def rows_named(M: k.Memory) -> I64:
-    """The ids of the rows that a collected memory's nodes name, each once."""
-    nodes = M.nodes[: M.scalars[NODE_TOP]]
-    rows: I64 = np.unique(nodes["pos"][nodes["leaf"] < 0] >> PLACE_BITS)
-    return rows
-
-
 def with_part(
     S: k.Memory, compiled: SequenceTables, M: k.Memory, span: Span, rows: tuple[I64, int], terms: TermDictionary
 ) -> k.Memory:

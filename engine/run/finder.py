@@ -35,6 +35,7 @@ from oxiseq.engine.output.deferred import Decided, DeferredMatches
 from oxiseq.engine.output.due import DueReports
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows
+from oxiseq.engine.plan.common import why_own_run
 from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import member_of
@@ -80,7 +81,7 @@ class Away(Protocol):
     def bytes(self) -> int:
         """Its share of the common memory."""
 
-    def collect(self) -> None:
+    def collect(self, clock: int) -> None:
         """As of a finder."""
 
 
@@ -146,7 +147,10 @@ class Finder(Stateful):
         self._letters = LetterRows(plan, terms, self.answers.exists)
         self._ranks = None if plan.runner.family is None else Ranks(plan, plan.runner.family, terms)
         requests = [request for request in plan.runner.requests if request is not None]
+        self._joins = why_own_run(plan) is None
         self._arranges = finds_for_others(plan)
+        self._named: int | None = None
+        """How many rows partial matches name, if nothing has come since that was counted."""
         self._partly_native = not all(request.all_native for request in requests)
         self.asks_every_event = any(request.asks_every_event for request in requests)
         self._part: Part | None = None
@@ -382,6 +386,7 @@ class Finder(Stateful):
         return self._members[id(plan)][1]
 
     def _work(self, part: Part, found: Sequence[list[Rows]] | None, answers: dict[str, KbAnswer] | None) -> Findings:
+        self._named = None
         if answers is None:
             answers, _ = self.answers.at(part.instants, 0)
         rows, beyond = self.rows_of(part.instants, found)
@@ -646,11 +651,18 @@ class Finder(Stateful):
         """How many records its state has; some may be dead by now (`collect`)."""
         partitions = 0 if self.partitions is None else self.partitions.table.live
         held = 0 if self._deferred is None else self._deferred.held
-        return self.sequence.records + self.rows.held + partitions + held
+        rows = self.rows.held if self._named is None else self._named
+        return self.sequence.records + rows + partitions + held
 
-    def collect(self) -> None:
-        """Frees dead memory, so that `records` counts what lives."""
-        self.sequence.collect()
+    def collect(self, clock: int = BEFORE_ALL) -> None:
+        """Frees what is dead, at a clock behind the last instant if one is given, so that `records` counts what lives:
+        of rows those that partial matches name, where others could find these, too (plan/common.py)."""
+        if self._joins and isinstance(self.sequence, SequenceRun):
+            self.sequence.pass_to(clock)
+            self.sequence.clean()
+            self._named = self.sequence.rows_named
+        else:
+            self.sequence.collect()
         if self.endless:
             self._forget_unnamed()
 

@@ -157,7 +157,7 @@ class QueryRun(Run):
     def collect(self) -> None:
         """Frees dead memory, so that `records` counts what lives."""
         self._forget()
-        (self.finder.away or self.finder).collect()
+        (self.finder.away or self.finder).collect(self.clock.completed)
 
     def _forget(self) -> None:
         """Drop rows that no later match can hold."""

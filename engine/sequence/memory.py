@@ -157,6 +157,13 @@ def make_nodes(
     return with_room_for_nodes(S, again, least), oldest
 
 
+def rows_named(M: k.Memory) -> NDArray[np.int64]:
+    """The ids of the rows that a collected memory's nodes name, each once."""
+    nodes = M.nodes[: M.scalars[matches.NODE_TOP]]
+    rows: NDArray[np.int64] = np.unique(nodes["pos"][nodes["leaf"] < 0] >> matches.PLACE_BITS)
+    return rows
+
+
 def begin_partitions(S: k.Memory, fresh: NDArray[np.int64], count: int) -> k.Memory:
     """Memory for so many partitions, of which those `fresh` have not seen anything."""
     if count > len(S.floors):

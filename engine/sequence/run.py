@@ -33,6 +33,7 @@ from oxiseq.engine.sequence.memory import (
     keep_answers,
     make_nodes,
     partitions_in_use,
+    rows_named,
 )
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.saved import restore_memory, save_memory
@@ -280,6 +281,19 @@ class SequenceRun(MatchRunner[k.Memory]):
     def compiled(self) -> SequenceTables:
         """Its tables."""
         return self._compiled
+
+    @property
+    def rows_named(self) -> int:
+        """How many rows nodes name; they have just been collected."""
+        return 0 if self._allocated is None else len(rows_named(self._allocated))
+
+    def pass_to(self, clock: int) -> bool:
+        """Nothing before a clock comes any more, in the window's unit; whether that is news. What is dead then goes
+        with the next collection."""
+        if self._allocated is None or self._compiled.tables.sizes[k.NUMBERED] or clock <= self._scalars[k.CLOCK]:
+            return False
+        self._scalars[k.CLOCK] = clock
+        return True
 
     def clean(self) -> None:
         """Free all that is dead, killed groups too."""
