@@ -6,8 +6,8 @@ own rows. A query that is examined, saved or does something by itself has its pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import field
+from collections.abc import Hashable, Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -36,7 +36,7 @@ from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.plan import NO_CLAUSES
-from oxiseq.engine.omissions import Streak
+from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.order.clock import Instants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
@@ -59,19 +59,31 @@ _FEW_GONE: Final = 16
 
 
 @dataclass(slots=True, eq=False)
+class Shape:
+    """Queries whose matches are written by one writer at once. `places`: of their stored variables in common rows;
+    `written`: what is equal in their writers, None for those that write by themselves."""
+
+    places: NDArray[np.int32]
+    written: Hashable | None
+
+
+@dataclass(slots=True, eq=False)
 class Member:
-    """A query, or several that are equal, in an automaton. `span`: its part of the tables; `own`: see MemberLetters;
-    `places`: of its stored variables in common rows; `streak`: see omissions.py."""
+    """A query, or several that are equal, in an automaton. `span`: its part of the tables."""
 
     automaton: Automaton
     finder: Finder
     span: Span
     letters: MemberLetters
-    places: NDArray[np.int32]
+    shape: Shape
     streak: Streak
-    own: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     exact: int | None = None
     """How many records it has, if somebody has asked since the last step."""
+
+    @property
+    def places(self) -> NDArray[np.int32]:
+        """i32[own letter, stored variable]: its columns in common rows."""
+        return self.shape.places
 
     def come_home(self) -> None:
         """Has its part in a run of its own from now on."""
@@ -98,12 +110,22 @@ class Member:
         self.automaton.note_exact(self)
 
 
-class MemberFound(NamedTuple):
-    """What a query has found in some instants, and the rows that these matches name."""
+class ShapeFound(NamedTuple):
+    """What queries of one shape have found in some instants: of member i the matches `bounds[i] : bounds[i + 1]`, which
+    name these rows. `omitted`: the instants that are left out."""
 
-    finder: Finder
-    findings: Findings
+    shape: Shape
+    members: list[Member]
+    bounds: list[int]
+    found: Found
     rows: RowStore
+    omitted: dict[Member, list[InstantError]]
+
+    def findings(self, number: int) -> Findings:
+        """What a member has found, by its number."""
+        member, matches = self.members[number], np.arange(*self.bounds[number : number + 2])
+        omitted = self.omitted.get(member, ())
+        return Findings(self.found.take(matches), None, (), BEFORE_ALL, member.finder.window_start, omitted)
 
 
 class CommonRun(SequenceRun):
@@ -183,6 +205,13 @@ class Automaton:
         self._edges: list[Edge] = []
         self._filters_of: list[int] = []
         self._by_query: dict[int, Member] = {}
+        self._shapes: dict[Hashable, Shape] = {}
+        self._in_order: list[Member] = []
+        """Shape by shape."""
+        self._ranks = np.zeros(0, np.int64)
+        """By query its place among these."""
+        self._letter_keys = self._own_numbers = np.zeros(0, np.int64)
+        """query << 32 | common letter, ascending, and the query's own number of it."""
         self._entering: list[Member] = []
         self._gone: set[int] = set()
         self._beginning: list[Member] = []
@@ -208,9 +237,9 @@ class Automaton:
 
     # --- queries come and go ------------------------------------------------------------------------
 
-    def enter(self, finder: Finder, shift: int) -> None:
+    def enter(self, finder: Finder, shift: int, written: Hashable | None = None) -> None:
         """A query comes, which may have seen events: `shift` is how many instants the clock had completed before its
-        own first one."""
+        own first one; `written`: as of `Shape`."""
         plan, builder = finder.plan, self._builder
         letters = self._letters.add(plan)
         sequence = plan.runner.sequence
@@ -222,7 +251,9 @@ class Automaton:
         self._filters_of += [query] * (len(builder.filters) - filters)
         span = Span(query, first, len(builder.edges) - first, leads, len(builder.leads) - leads, shift)
         streak = Streak(self._terms.bounds)
-        member = Member(self, finder, span, letters, letters.places(plan.runner.stored), streak)
+        places = letters.places(plan.runner.stored)
+        shape = self._shapes.setdefault((written, places.shape, places.tobytes()), Shape(places, written))
+        member = Member(self, finder, span, letters, shape, streak)
         self._by_query[query] = self.members[finder] = member
         self._entering.append(member)
         self._stale = True
@@ -331,6 +362,7 @@ class Automaton:
         for member in self._entering:
             self._take_in(self._run, compiled, member)
         self._entering, self._stale, self._clean, self._counts = [], False, False, None
+        self._number()
         windows = [member.finder.plan.window for member in self.members.values()]
         sizes = [None if window is None else window.size for window in windows]
         self._longest = None if None in sizes else max((size for size in sizes if size is not None), default=0)
@@ -338,6 +370,17 @@ class Automaton:
     @property
     def _letters_of(self) -> Iterator[MemberLetters]:
         return (member.letters for member in self.members.values())
+
+    def _number(self) -> None:
+        """Which query is written with which, and what its letters are."""
+        shapes = {shape: number for number, shape in enumerate(self._shapes.values())}
+        self._in_order = sorted(self.members.values(), key=lambda each: (shapes[each.shape], each.span.query))
+        self._ranks = np.zeros(len(self._builder.windows), np.int64)
+        self._ranks[[each.span.query for each in self._in_order]] = np.arange(len(self._in_order))
+        keys = [each.span.query << 32 | n for each in self._in_order for n in each.letters.numbers.values()]
+        own = [n for each in self._in_order for n in range(len(each.letters.numbers))]
+        order = np.argsort(keys)
+        self._letter_keys, self._own_numbers = np.array(keys, np.int64)[order], np.array(own, np.int32)[order]
 
     def _forget_gone(self, compiled: SequenceTables) -> None:
         assert self._run is not None
@@ -377,8 +420,8 @@ class Automaton:
 
     # --- instants → matches -------------------------------------------------------------------------
 
-    def step(self, instants: Instants) -> tuple[list[MemberFound], dict[Finder, Exception]]:
-        """What each query finds in instants that are complete, in order of entering, and the errors of those that
+    def step(self, instants: Instants) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
+        """What queries find in instants that are complete, and the errors of those that
         cannot go on. Queries of which a pattern is beyond a limit have gone: they are to work by themselves."""
         self._prepare()
         count = len(instants.time)
@@ -440,50 +483,73 @@ class Automaton:
                 self.release(member)
         self._prepare()
 
-    def _told(self, run: CommonRun, found: Found) -> list[MemberFound]:
-        """The matches, query by query."""
+    def _told(self, run: CommonRun, found: Found) -> list[ShapeFound]:
+        """The matches, shape by shape, and in each query by query."""
         left_out, run.left_out = run.left_out, {}
-        queries = found.marks[:, 2]
-        order = np.argsort(queries, kind="stable")
-        numbers, firsts = np.unique(queries[order], return_index=True)
-        bounds = [*firsts.tolist(), len(order)]
-        parts = {query: order[bounds[i] : bounds[i + 1]] for i, query in enumerate(numbers.tolist())}
-        told = []
-        for query in sorted({*parts, *left_out}):
-            member = self._by_query[query]
-            mine, rows = self._own(member, found.take(parts.get(query, order[:0])))
-            findings = Findings(mine, None, (), BEFORE_ALL, member.finder.window_start)
-            beyond = left_out.get(query, {})
-            if beyond or member.streak.running:
-                ends = rows.block.time[(mine.rows[mine.ends[1:] - 1] >> PLACE_BITS)] if len(mine) else ()
-                member.streak.note(map(int, ends), beyond)
-                findings.omitted = member.streak.take()
-            told.append(MemberFound(member.finder, findings, rows))
+        told = self._by_shape(found) if len(found) else []
+        for query in left_out.keys() - {each.span.query for shape in told for each in shape.members}:
+            told.append(self._nothing_of(self._by_query[query]))
+        for each in told:
+            for number, member in enumerate(each.members):
+                beyond = left_out.get(member.span.query, {})
+                if beyond or member.streak.running:
+                    low, high = each.bounds[number : number + 2]
+                    last = each.found.rows[each.found.ends[low + 1 : high + 1] - 1] >> PLACE_BITS
+                    member.streak.note(each.rows.block.time[last].tolist(), beyond)
+                    each.omitted[member] = member.streak.take()
         return told
 
-    def _own(self, member: Member, found: Found) -> tuple[Found, RowStore]:
-        """Matches in rows of the query's own, in the order that these fix."""
-        ids = found.rows >> PLACE_BITS
-        known, place = np.unique(ids, return_inverse=True)
-        block = self._own_rows(member, known)
-        order = np.lexsort((block.letter, block.time))
-        if len(order) > 1 and (np.diff(order) < 0).any():
-            rank = np.empty(len(order), np.int64)
-            rank[order] = np.arange(len(order))
-            place, block = rank[place], RowBlock(*[column[order] for column in block])
-        rows = (place << PLACE_BITS) | (found.rows & _PLACES)
-        return Found(rows, found.ends, found.marks).arranged(), RowStore.of(block)
+    def _by_shape(self, found: Found) -> list[ShapeFound]:
+        """The matches in rows of the queries' own, which are numbered shape by shape, then query by query, and in the
+        order that these fix. All is done for all queries at once."""
+        of_match = self._ranks[found.marks[:, 2]]
+        ranks, of_match = np.unique(of_match, return_inverse=True)
+        of_row = np.repeat(of_match, np.diff(found.ends))
+        ids, base = found.rows >> PLACE_BITS, self.rows.base
+        pairs, place = np.unique(of_row * (self.rows.end - base) + (ids - base), return_inverse=True)
+        owner, ids = np.divmod(pairs, self.rows.end - base)
+        block = self.rows.take(ids + base)
+        members = [self._in_order[rank] for rank in ranks.tolist()]
+        queries = np.array([member.span.query for member in members], np.int64)
+        letter = self._own_numbers[np.searchsorted(self._letter_keys, queries[owner] << 32 | block.letter)]
+        order = np.lexsort((letter, block.time, owner))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        block = RowBlock(letter[order], *(column[order] for column in block[1:]))
+        mine = np.argsort(of_match, kind="stable")
+        whole = Found((rank[place] << PLACE_BITS) | (found.rows & _PLACES), found.ends, found.marks)
+        whole = whole.take(mine).arranged()
+        matches, rows = _starts(of_match, len(members)), _starts(owner, len(members))
+        shapes = [member.shape for member in members]
+        firsts = [n for n in range(len(shapes)) if n == 0 or shapes[n] is not shapes[n - 1]]
+        return [
+            self._of_shape(whole, block, members[low:high], matches[low : high + 1], rows[low], rows[high])
+            for low, high in pairwise([*firsts, len(members)])
+        ]
+
+    @staticmethod
+    def _of_shape(
+        found: Found, block: RowBlock, members: list[Member], bounds: list[int], first: int, last: int
+    ) -> ShapeFound:
+        low, high = bounds[0], bounds[-1]
+        begin, end = int(found.ends[low]), int(found.ends[high])
+        rows = found.rows[begin:end] - (first << PLACE_BITS)
+        part = Found(rows, found.ends[low : high + 1] - begin, found.marks[low:high])
+        mine = RowBlock(*(column[first:last] for column in block))
+        shape = members[0].shape
+        store = RowStore.of(mine._replace(stored=_own_stored(mine, mine.letter, shape.places)))
+        return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {})
+
+    @staticmethod
+    def _nothing_of(member: Member) -> ShapeFound:
+        """Of a query whose matches are too many."""
+        return ShapeFound(member.shape, [member], [0, 0], Found.of(()), RowStore(member.shape.places.shape[1]), {})
 
     def _own_rows(self, member: Member, ids: NDArray[np.int64]) -> RowBlock:
         """Common rows as the query alone has them."""
         block = self.rows.take(ids)
-        if len(member.own) < len(self._letters.all):
-            member.own = member.letters.own_numbers(len(self._letters.all))
-        letter = member.own[block.letter]
-        places = member.places[letter]
-        stored = np.take_along_axis(block.stored, np.maximum(places, 0), 1)
-        stored[places < 0] = 0
-        return RowBlock(letter, block.time, block.clock, stored, block.epoch)
+        letter = member.letters.own_numbers(len(self._letters.all))[block.letter]
+        return RowBlock(letter, block.time, block.clock, _own_stored(block, letter, member.places), block.epoch)
 
     def _forget(self, run: CommonRun) -> None:
         """Drop rows that are out of every window; where there is one without an end, those that no node names."""
@@ -519,3 +585,18 @@ class Automaton:
             owners = np.full(len(memory.nodes), -1, np.int32)
             call(count_records, Pointers(self._run.compiled.tables), Pointers(memory), owners, self._counts)
         return _PER_RECORD * int(self._counts[member.span.query])
+
+
+def _own_stored(block: RowBlock, letter: NDArray[np.int32], places: NDArray[np.int32]) -> NDArray[np.uint32]:
+    """The terms of common rows that queries with these places store."""
+    if not places.shape[1]:
+        return np.zeros((len(letter), 0), np.uint32)
+    at = places[letter]
+    stored: NDArray[np.uint32] = np.take_along_axis(block.stored, np.maximum(at, 0), 1)
+    stored[at < 0] = 0
+    return stored
+
+
+def _starts(owners: NDArray[np.int64], count: int) -> list[int]:
+    """Where what each owner has begins, if it is put in order of owners, and where all ends."""
+    return [0, *np.cumsum(np.bincount(owners, minlength=count)).tolist()]

@@ -6,7 +6,7 @@ expressions are computed one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,6 +109,18 @@ class AnswerWriter:
         self._expressions.forget()
         self._terms.hold(batch.values)
         return [batch] if len(batch) else []
+
+    @property
+    def written(self) -> Hashable | None:
+        """The same in writers that write the same for the same matches, each by itself; None: in no other."""
+        arrays = self._pointers.arrays
+        return tuple((array.shape, array.tobytes()) for array in arrays[:3]) if self._plain else None
+
+    def write_all(self, found: Found, rows: RowStore) -> MatchBatch:
+        """The answers for matches of several queries whose `written` this has."""
+        batch = self._write_plain(found, rows)
+        self._terms.hold(batch.values)
+        return batch
 
     def passing(self, found: Found, rows: RowStore) -> NDArray[np.int64]:
         """Which matches pass the FILTERs behind SEQ, with some of the mappings that the knowledge base gives them."""

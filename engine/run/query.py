@@ -310,10 +310,24 @@ class QueryRun(Run):
 
     def tell(self, instants: Instants, findings: Findings, rows: RowStore) -> list[MatchBatch]:
         """The answers for what it has found together with others, whose matches name these rows."""
-        self.origin = None
         if self.omitted.over:
             return []
         return self._told(Part(instants, instants.first - self._joined.instants, last=True), findings, rows)
+
+    def take(self, batch: MatchBatch, omitted: Sequence[InstantError]) -> list[MatchBatch]:
+        """The answers, which have been written with those of others, for a query with a `written`."""
+        if self.omitted.over:
+            return []
+        batches = [batch] if len(batch) else []
+        if omitted:
+            batches = self._note_omitted(omitted, batches)
+        self.matches += sum(map(len, batches))
+        return batches
+
+    @property
+    def written(self) -> Hashable | None:
+        """The same in queries whose matches are written alike, each by itself; None: it has to see all of its own."""
+        return self.teller.written
 
     def _work(
         self, instants: Instants, found: Sequence[list[Rows]] | None, last: bool, answers: dict[str, KbAnswer] | None

@@ -5,7 +5,7 @@ In the flow: finder → **answers**. Queries with the same output for the same m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from oxiseq.engine.bounds import InstantBound
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
+from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, LeftOut, Streak
 from oxiseq.engine.output.batch import MatchBatch
@@ -99,6 +100,15 @@ class Teller(Stateful):
         if self._summaries is not None:
             left_out |= self._summaries.due.take_left_out()
         return left_out
+
+    @property
+    def written(self) -> Hashable | None:
+        """The same in tellers that only write, and write the same for the same matches; None: in no other."""
+        return None if self._ranks is not None or self._summaries is not None else self._writer.written
+
+    def write(self, found: Found, rows: RowStore) -> MatchBatch:
+        """Of matches of several queries that are written as its own."""
+        return self._writer.write_all(found, rows)
 
     @property
     def paged(self) -> int:

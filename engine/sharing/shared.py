@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import field
-from itertools import chain
+from itertools import chain, repeat
 from typing import Final, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.automaton.automaton import Automaton
+from oxiseq.engine.automaton.automaton import Automaton, ShapeFound
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import BEFORE_ALL
@@ -345,7 +345,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         for finder, runs in joined.items():
             if finder not in automaton.members:
                 self._rouse(group, finder)
-                automaton.enter(finder, runs[0].shift)
+                automaton.enter(finder, runs[0].shift, runs[0].written)
                 for run in runs:
                     run.origin = None
                     group.watchful.discard(run)
@@ -408,9 +408,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         """Let the automaton of a group work; queries that it cannot help with these instants work by themselves."""
         told, failed = automaton.step(part)
         for each in told:
-            for run in group.joined[each.finder]:
-                if run not in errors:
-                    self._worked(run, found, errors, run.tell, part, each.findings, each.rows)
+            self._tell(each, group, part, found, errors)
         for finder, error in failed.items():
             errors |= dict.fromkeys(group.joined[finder], error)
         if len(automaton.members) < len(group.joined):
@@ -422,6 +420,32 @@ class SharedRuns(Dispatcher[QueryRun]):
         if automaton.records > group.told + (group.told >> 2) + _GROWN:
             group.told = automaton.records
             self._stepped.update(run for runs in group.joined.values() for run in runs)
+
+    def _tell(
+        self,
+        told: ShapeFound,
+        group: _Group,
+        part: Instants,
+        found: dict[QueryRun, list[MatchBatch]],
+        errors: dict[QueryRun, Exception],
+    ) -> None:
+        """What queries of one shape have found becomes answers: for all at once, where each is by itself."""
+        written = told.shape.written
+        if written is not None:
+            batch = group.joined[told.members[0].finder][0].teller.write(told.found, told.rows)
+            batches = batch.cut(told.bounds)
+        else:
+            batches = repeat(None)
+        for number, (member, mine) in enumerate(zip(told.members, batches, strict=False)):
+            omitted = told.omitted.get(member, ())
+            for run in group.joined[member.finder]:
+                if run in errors:
+                    continue
+                if mine is not None and run.written == written:
+                    self._worked(run, found, errors, run.take, mine, omitted)
+                else:
+                    findings = told.findings(number)
+                    self._worked(run, found, errors, run.tell, part, findings, told.rows)
 
     def _break_up(self, group: _Group, matching: JointMatching) -> JointMatching:
         """The pass without families: of one the most lenient query may be past a limit that is none to the others."""
