@@ -43,7 +43,7 @@ RULES: Final = {
     "types": ("?c a :T{number} ; :price ?p", "FILTER(?q > ?p)"),
     "thresholds": ("?c a :T ; :price ?p FILTER(?p > {share})", "FILTER(?q > ?p)"),
     "chosen": ("?c :a{number} ?p", "FILTER(?q > ?p)"),
-    "starts": ("?c :price ?p FILTER(?p > -1 - {share})", "FILTER(?q > ?p + 990)"),
+    "starts": ("?c :price ?p FILTER(?p > {below})", "FILTER(?q > ?p + 990)"),
     "lengths": ("?c a :T ; :price ?p", "FILTER(?q > ?p)"),
 }
 """Of sets of rules: the pattern of A, and the filter of B."""
@@ -95,9 +95,10 @@ def rule(kind: str, number: int, queries: int) -> str:
     length = 10_000 + (number if kind == "lengths" else 0)
     price = f":b{number}" if kind == "chosen" else ":price"
     share = PRICES * number / queries if kind == "thresholds" else number / queries
+    first = a.format(number=number, share=f"{share:.4f}", below=f"{-1 - share:.4f}")
     return (
         f"PREFIX : <{E}> SELECT ?c ?p ?q WITHIN {length} MILLISECONDS SLIDING FROM STREAM S <{STREAM}> WHERE {{ "
-        f"SEQ(A; B) DEFINE GPM A ON S {{ {a.format(number=number, share=f'{share:.4f}')} }} "
+        f"SEQ(A; B) DEFINE GPM A ON S {{ {first} }} "
         f"DEFINE GPM B ON S {{ ?c {price} ?q {b} }} }}"
     )
 

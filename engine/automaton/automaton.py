@@ -210,7 +210,7 @@ class Automaton:
         """Shape by shape."""
         self._ranks = np.zeros(0, np.int64)
         """By query its place among these."""
-        self._letter_keys = self._own_numbers = np.zeros(0, np.int64)
+        self._letter_keys, self._own_numbers = np.zeros(0, np.int64), np.zeros(0, np.int32)
         """query << 32 | common letter, ascending, and the query's own number of it."""
         self._entering: list[Member] = []
         self._gone: set[int] = set()

@@ -138,7 +138,8 @@ def _waits_of(S: k.Memory, heap: Array, place: I32) -> Array:
     """Those of a heap of closings whose groups are a query's, in order of time, hence a heap."""
     mine = heap[(place[heap["group"]] >= 0) & (S.groups["serial"][heap["group"]] == heap["serial"])].copy()
     mine["group"] = place[mine["group"]]
-    return mine[np.lexsort((mine["serial"], mine["close"]))]
+    ordered: Array = mine[np.lexsort((mine["serial"], mine["close"]))]
+    return ordered
 
 
 def _entries_of(S: k.Memory, own: SequenceTables, span: Span) -> State:
@@ -174,8 +175,8 @@ def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64]:
     for each, name in names:
         each[name] = marks[each[name]]
     nodes = S.nodes[found].copy()
-    for name in ("left", "right", "leaf"):
-        nodes[name] = marks[nodes[name]]
+    for link in ("left", "right", "leaf"):
+        nodes[link] = marks[nodes[link]]
     outputs = nodes["leaf"] < 0
     rows, place = np.unique(nodes["pos"][outputs] >> PLACE_BITS, return_inverse=True)
     nodes["pos"][outputs] = (place << PLACE_BITS) | (nodes["pos"][outputs] & ((1 << PLACE_BITS) - 1))

@@ -379,6 +379,29 @@ class Finder(Stateful):
             self._cuts = Cuts(found, self.rows, family=self.plan.runner.family is not None)
         return replace(findings, found=self._cuts.of(*case))
 
+    def number_of(self, plan: QueryPlan) -> int:
+        """That of the query of its family with this plan; 0 if there is no family."""
+        family = self.plan.runner.family
+        return 0 if family is None else self._member(plan, family)
+
+    @property
+    def concerned(self) -> NDArray[np.int64] | None:
+        """The numbers of the queries that have matches in its last result; None: any may be concerned."""
+        findings = self._findings
+        if not isinstance(findings, Findings) or findings.counted is not None or findings.omitted:
+            return None
+        if findings.folded or findings.ends or findings.decided or self._deferred is not None:
+            return None
+        found = findings.found
+        if not found:
+            return np.zeros(0, np.int64)
+        if self.plan.runner.family is None:
+            return None
+        bounds = np.zeros(len(self.plan.runner.family.members) + 1, np.int64)
+        np.add.at(bounds, found.marks[:, 0], 1)
+        np.add.at(bounds, np.minimum(found.marks[:, 1], len(bounds) - 1), -1)
+        return np.flatnonzero(np.cumsum(bounds[:-1]))
+
     def _member(self, plan: QueryPlan, family: Family) -> int:
         """Which query of the family has this plan."""
         if id(plan) not in self._members:

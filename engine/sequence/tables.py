@@ -163,7 +163,7 @@ def _record(dtype: np.dtype[np.void], rows: Sequence[Mapping[str, int]]) -> Arra
     return out
 
 
-def _pairs(rows: list[tuple[int, ...]], width: int) -> Array:
+def _pairs(rows: Sequence[tuple[int, ...]], width: int) -> Array:
     return np.array(rows or [(0,) * width], np.int32).reshape(-1, width)
 
 

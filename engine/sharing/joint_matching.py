@@ -64,6 +64,8 @@ class JointMatching:
         for finder in asleep:
             self.mark(finder, asleep=True)
         self._streams = [self._stream(number, ends, terms) for number in range(streams)]
+        self._listening: dict[Finder, bool] = {}
+        self._of_member: dict[Finder, dict[int, list[QueryRun]]] = {}
         self._marked = True
         """Whether one has fallen asleep, or is awake again, since the kernels know what is wanted."""
 
@@ -77,6 +79,26 @@ class JointMatching:
             tuple(request for _, request in owners),
             np.array(named, np.bool_),
         )
+
+    def listens(self, finder: Finder) -> bool:
+        """Whether all its queries only wait for its matches: an instant without any is nothing to them."""
+        if finder not in self._listening:
+            runs = self.runs[finder]
+            self._listening[finder] = all(run.plan.summary is None and not run.teller.watchful for run in runs)
+            for run in runs:
+                run.origin = None  # those that are not stepped have seen the instants, too
+        return self._listening[finder]
+
+    def of_members(self, finder: Finder, numbers: NDArray[np.int64]) -> list[QueryRun]:
+        """All of its queries but the first that have these numbers in its family."""
+        if not len(numbers):
+            return []
+        if finder not in self._of_member:
+            of_member = self._of_member[finder] = {}
+            for run in self.runs[finder][1:]:
+                of_member.setdefault(finder.number_of(run.plan), []).append(run)
+        known = self._of_member[finder]
+        return [run for number in numbers.tolist() for run in known.get(number, ())]
 
     def mark(self, finder: Finder, *, asleep: bool) -> None:
         """One falls asleep, or is awake again."""

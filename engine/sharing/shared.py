@@ -12,8 +12,9 @@ are alike and have seen the same find their matches together (alike.py), and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import field
+from functools import partial
 from itertools import chain, repeat
 from typing import Final, ParamSpec
 
@@ -25,6 +26,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.common import why_own_run
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import CHUNK, QueryRun
@@ -383,18 +385,51 @@ class SharedRuns(Dispatcher[QueryRun]):
             for run in tuple(group.watchful):
                 if run.finder not in rows and (here is None or run in here):
                     rows[run.finder] = run.finder.nothing
-            for finder, run in [(each, run) for each in rows for run in matching.runs.get(each, ())]:
-                if run in errors or (here is not None and run not in here):
+            for finder in [*rows]:
+                first, *others = matching.runs.get(finder, (None,))
+                if first is None:
                     continue
-                if not self._worked(run, found, errors, run.step, part, rows[finder], last):
-                    continue
-                if run.watchful:
-                    group.watchful.add(run)
-                else:
-                    group.watchful.discard(run)
+                step = partial(self._step_one, group, part, rows[finder], last, here, found, errors)
+                step(first)
+                for run in self._concerned(group, matching, finder, others, here) if others else ():
+                    step(run)
             self._let_sleep(group, matching, matched)
             for finder in group.asleep.overdue(len(part.time)):
                 self._catch_up(group, finder)
+
+    def _step_one(
+        self,
+        group: _Group,
+        part: Instants,
+        rows: list[list[Rows]] | None,
+        last: bool,
+        here: Collection[QueryRun] | None,
+        found: dict[QueryRun, list[MatchBatch]],
+        errors: dict[QueryRun, Exception],
+        run: QueryRun,
+    ) -> None:
+        if run in errors or (here is not None and run not in here):
+            return
+        if self._worked(run, found, errors, run.step, part, rows, last):
+            if run.watchful:
+                group.watchful.add(run)
+            else:
+                group.watchful.discard(run)
+
+    @staticmethod
+    def _concerned(
+        group: _Group,
+        matching: JointMatching,
+        finder: Finder,
+        others: Sequence[QueryRun],
+        here: Collection[QueryRun] | None,
+    ) -> Sequence[QueryRun]:
+        """Those of the others of a finder to which what it has just found is of concern: all whose answers instants
+        may change without matches, and of the queries of a family those that have some."""
+        if here is not None or group.watchful or not matching.listens(finder):
+            return others
+        numbers = finder.concerned
+        return others if numbers is None else matching.of_members(finder, numbers)
 
     def _step(
         self,
@@ -433,7 +468,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         written = told.shape.written
         if written is not None:
             batch = group.joined[told.members[0].finder][0].teller.write(told.found, told.rows)
-            batches = batch.cut(told.bounds)
+            batches: Iterable[MatchBatch | None] = batch.cut(told.bounds)
         else:
             batches = repeat(None)
         for number, (member, mine) in enumerate(zip(told.members, batches, strict=False)):
