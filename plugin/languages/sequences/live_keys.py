@@ -11,6 +11,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.bgp import basic_patterns
 from oxiseq.engine.matching.conditions import Condition
 from oxiseq.engine.patterns.plan import StreamPlan
+from oxiseq.engine.plan.common import why_own_run
 from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.counting import carried
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
@@ -98,6 +99,8 @@ def _sharing(plan: QueryPlan) -> str:
     looks = "the matching of single events, with queries that read the same streams"
     if why is not None:
         return f"{looks}; it finds matches on its own: {why}"
+    if why_own_run(plan) is None and not thresholds(plan):
+        return f"{looks}; its edges are in one automaton with those of others, so that an event costs what it touches"
     if ends := ending(plan):
         looks += f"; beside other queries it may delay events until one of {', '.join(sorted(ends))} comes"
     plan = to_share(plan)
