@@ -441,7 +441,14 @@ class SharedRuns(Dispatcher[QueryRun]):
         errors: dict[QueryRun, Exception],
     ) -> None:
         """Let the automaton of a group work; queries that it cannot help with these instants work by themselves."""
-        told, failed = automaton.step(part)
+        try:
+            told, failed = automaton.step(part)
+        except Exception as error:  # whose fault it is nobody knows; each goes on in a state of its own
+            errors |= dict.fromkeys((run for runs in group.joined.values() for run in runs), error)
+            self._stepped.update(errors)
+            automaton.dissolve()
+            self._passes.pop(group.kind, None)
+            return
         for each in told:
             self._tell(each, group, part, found, errors)
         for finder, error in failed.items():
