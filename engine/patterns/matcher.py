@@ -265,7 +265,7 @@ class StreamMatcher:
             self._kernel.want(self._wanted_native)
         kernel = self._kernel
         rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
-        if len(kernel.limits):
+        if kernel.state[k.LIMITS]:
             if self._learn_conditions(kernel, batch):
                 rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
             self.beyond = self._named_beyond(kernel, batch)
