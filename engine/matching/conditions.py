@@ -82,13 +82,18 @@ class ConditionMemo:
 
     def outcomes(self, table: int, ids: NDArray[np.integer]) -> NDArray[np.uint8]:
         """Condition `table` on many term ids (above 0); queries the store for unknown outcomes."""
+        self.learn(table, ids)
+        outcomes: NDArray[np.uint8] = self.table[table][ids]
+        return outcomes
+
+    def learn(self, table: int, ids: NDArray[np.integer]) -> bool:
+        """Have condition `table` known on term ids (above 0); whether some outcome was not."""
         self.reserve()
         row = self.table[table]
         missing = np.unique(ids[row[ids] == NOT_KNOWN])
         if len(missing):
             row[missing] = self._conditions[table].outcomes(missing[:, None], self._terms)
-        outcomes: NDArray[np.uint8] = row[ids]
-        return outcomes
+        return len(missing) > 0
 
 
 class ConditionFilter:

@@ -265,7 +265,9 @@ class StreamMatcher:
             self._kernel.want(self._wanted_native)
         kernel = self._kernel
         rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
-        if len(kernel.limits):
+        if kernel.state[k.LIMITS]:
+            if self._learn_conditions(kernel, batch):
+                rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
             self.beyond = self._named_beyond(kernel, batch)
         if rows == 0:
             return _NONE
@@ -290,6 +292,19 @@ class StreamMatcher:
             else:
                 found[gpm.request] = Rows(memory.event, memory.row_values, low, high, addresses)
         return found
+
+    def _learn_conditions(self, kernel: _Kernel, batch: EventBatch) -> bool:
+        """Evaluate conditions of GPMs beyond a limit for the terms of the event; whether something was not known. A row
+        counts as long as its conditions are not known: what a GPM has would depend on events before."""
+        learned = False
+        for event, place, _ in kernel.limits.tolist():
+            tables = [table for table in self.plan.kernel[int(np.argmax(self._place == place))].memo if table >= 0]
+            if tables:
+                triples = slice(int(batch.offset[event]), int(batch.offset[event + 1]))
+                ids = np.unique(np.concatenate([column[triples] for column in batch.ids]))
+                for table in tables:
+                    learned |= self._memo.learn(table, ids)
+        return learned
 
     def _named_beyond(self, kernel: _Kernel, batch: EventBatch) -> dict[int, dict[int, MappingsError]]:
         limits = kernel.limits.tolist()

@@ -125,13 +125,10 @@ class Situation:
     compared: int = 1 << 25
 
     def script(self) -> str:
-        """It, to be pasted."""
+        """It, as Python."""
         bounds = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("kb", "matches", "made", "rows", "compared"))
         lines = "\n".join(f"    {_written(step)}," for step in self.steps)
-        return (
-            "# PYTHONPATH=tests:tests/engine python - <<'EOF'\n"
-            f"from among_others import *\nprint(difference(Situation((\n{lines}\n), {bounds})))\n"
-        )
+        return f"from among_others import *\nprint(difference(Situation((\n{lines}\n), {bounds})))\n"
 
 
 def _written(step: Step) -> str:
@@ -347,6 +344,11 @@ def _bounded(situation: Situation) -> Iterator[None]:
         patch.setattr(deferred, "MOST_COMPARED", situation.compared)
         patch.setattr(TermDictionary, "collect_if_due", TermDictionary.collect)
         yield
+
+
+def pasted(situation: Situation) -> str:
+    """A command for a shell, in the folder of the project, that says what differs."""
+    return f"PYTHONPATH=tests:tests/engine python - <<'EOF'\n{situation.script()}EOF"
 
 
 def difference(situation: Situation, only: str | None = None) -> Difference | None:

@@ -29,6 +29,7 @@ from among_others import (
     Step,
     Tag,
     difference,
+    pasted,
     reduced,
 )
 from engine_runs import E, query
@@ -226,7 +227,7 @@ class Drawing:
 def fail_small(found: Situation) -> None:
     if difference(found) is not None:
         small = reduced(found)
-        print(small.script())
+        print(pasted(small))
         pytest.fail(str(difference(small)))
 
 

@@ -15,7 +15,7 @@ from pyoxigraph import NamedNode, RdfFormat, Triple, parse
 from oxiseq.engine.errors import LimitError, MappingsError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.patterns.matcher import MatchLimits, StreamMatcher
-from oxiseq.engine.patterns.plan import StreamPlan, combine, compile_stream
+from oxiseq.engine.patterns.plan import combine, compile_stream
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 EVENT = "<http://e/a> <http://e/p> " + ", ".join(str(i) for i in range(20)) + " ."
@@ -101,7 +101,9 @@ def random_bodies(dice: random.Random) -> list[str]:
         pattern = dice.choice(patterns)
         used = [f"?{v}" for v in "xyzuv" if f"?{v} " in pattern]
         filters = (
-            [random_condition(dice, used, functions=False) for _ in range(dice.choice([0, 0, 1, 2]))] if used else []
+            [random_condition(dice, used, functions=dice.random() < 0.5) for _ in range(dice.choice([0, 0, 1, 2]))]
+            if used
+            else []
         )
         bodies.append(dice.choice([*bodies, pattern + "".join(f" FILTER({each})" for each in filters)]))
     return bodies
@@ -119,25 +121,35 @@ def test_a_limit_is_of_one_pattern_on_one_event(seed: int) -> None:
     )
     wanted = np.array([dice.random() < 0.8 for _ in plans])
 
-    def matcher(*some: StreamPlan, limits: MatchLimits = limits) -> StreamMatcher:
-        """A fresh one: a row counts, too, where a condition is yet to be evaluated, and matchers remember outcomes."""
-        return StreamMatcher(combine(some)[0], terms, limits=limits)
-
-    together = matcher(*plans)
+    matchers = [StreamMatcher(one, terms, limits=limits) for one in plans]
+    together = StreamMatcher(combine(plans)[0], terms, limits=limits)
     together.want(wanted)
-    for number, (one, found) in enumerate(zip(plans, found_by(together, batch), strict=True)):
-        if not wanted[number]:
-            assert found == ([], [], [])
-            continue
-        assert found == found_by(matcher(one), batch)[0]
-        (rows, *_), beyond = matcher(one).rows_within(batch)
-        alone = rows.copied(one.widths[0])
-        assert found == (alone.event.tolist(), alone.values.tolist(), reasons(beyond))
-        events, values, _ = found_by(matcher(one, limits=MatchLimits()), batch)[0]
-        assert found[:2] == tuple(
-            [value for event, value in zip(events, column, strict=True) if event not in beyond]
-            for column in (events, values)
-        )
+    for part in (batch.slice(2, 4), batch, batch):  # conditions are known of the terms of events before, or are not
+        for number, (found, alone) in enumerate(zip(found_by(together, part), matchers, strict=True)):
+            if not wanted[number]:
+                assert found == ([], [], [])
+                continue
+            if dice.random() < 0.5:
+                assert found == found_by(alone, part)[0]
+            (rows,), beyond = alone.match_within(part)
+            assert found == (rows.event.tolist(), rows.values.tolist(), reasons(beyond))
+            events, values, _ = found_by(StreamMatcher(alone.plan, terms), part)[0]
+            assert found[:2] == tuple(
+                [value for event, value in zip(events, column, strict=True) if event not in beyond]
+                for column in (events, values)
+            )
+
+
+def test_rows_that_a_condition_refuses_do_not_count() -> None:
+    """Not even where nobody has evaluated it before."""
+    terms = TermDictionary()
+    triples = [quad.triple for quad in parse(EVENT, RdfFormat.TURTLE)]
+    batch, _ = batch_of([triples], terms)
+    for least, rows in ((2, 200), (3, 0)):
+        body = f"{CROSS} FILTER(STRLEN(STR(?y)) >= {least})"
+        plan = compile_stream([request(parsed(body))], terms)
+        matcher = StreamMatcher(plan, terms, limits=MatchLimits(rows=200))
+        assert [len(matcher.match(batch)[0]) for _ in range(2)] == [rows, rows]
 
 
 @pytest.mark.parametrize(
