@@ -31,17 +31,20 @@ from oxiseq.engine.kernels import archive
 _EVENTS: Final = [(t, f"<urn:a> <urn:v> {t} .") for t in (1, 2, 3)]
 
 
-def _run(text: str, language: str) -> str:
-    streams = {"S" if language == "spaseq" else "urn:S": _EVENTS}
-    return f"import oxiseq; assert list(oxiseq.run({text!r}, {streams!r}, language={language!r}))"
-
-
 _TEXTS: Final = {
     "spaseq": "SELECT * WITHIN 1 MINUTES FROM STREAM S <urn:S> WHERE { SEQ(A; B) "
     "DEFINE GPM A ON S { ?s <urn:v> ?a } DEFINE GPM B ON S { ?s <urn:v> ?b FILTER(?b > ?a) } }",
     "rspql": "SELECT ?a FROM STREAM <urn:S> [RANGE 1 MINUTES SLIDE 1 SECONDS] WHERE { ?s <urn:v> ?a }",
     "epsparql": "SELECT * FROM STREAM <urn:S> WHERE { { ?s <urn:v> ?a } SEQ { ?s <urn:v> ?b } }",
 }
+
+
+def first_match(language: str) -> str:
+    """A program that finds one."""
+    streams = {"S" if language == "spaseq" else "urn:S": _EVENTS}
+    return f"import oxiseq; assert list(oxiseq.run({_TEXTS[language]!r}, {streams!r}, language={language!r}))"
+
+
 PACKAGES: Final = "import numpy, numba, pyarrow.parquet, pyarrow.compute, pyarrow.csv, rdflib, pyoxigraph, lark"
 OF_A_MATCH: Final = "import numpy, numba, pyoxigraph"
 OF_A_SERVER: Final = (
@@ -53,7 +56,7 @@ WAYS: Final = {
     "a match's packages": OF_A_MATCH,
     "a server's packages": OF_A_SERVER,
     "import oxiseq": "import oxiseq",
-    **{f"first match, {name}": _run(text, name) for name, text in _TEXTS.items()},
+    **{f"first match, {name}": first_match(name) for name in _TEXTS},
 }
 _COLUMNS: Final = ("CPU until it is there", "CPU in all", "clock")
 _PATIENCE: Final = 60.0
