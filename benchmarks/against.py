@@ -58,8 +58,9 @@ def main(arguments: list[str] | None = None) -> int:
         wanted = [case for case in cases if number < options.rounds or not case.is_decided(options)]
         for case in wanted:
             print(f"round {number + 1}: {' '.join(case.command)}", file=sys.stderr, flush=True)
-            for commit in (old, new) if number % 2 == 0 else (new, old):
-                case.add(commit == new, figures(_run(pythons[commit], options.cache / commit, case.command)))
+            for is_new in (False, True) if number % 2 == 0 else (True, False):
+                commit = new if is_new else old
+                case.add(is_new, figures(_run(pythons[commit], options.cache / commit, case.command), options.rates))
         if not wanted:
             break
     print(f"{machine()}; load {os.getloadavg()[0]:.1f}; {min(map(len, cases))} to {max(map(len, cases))} rounds\n")
@@ -167,6 +168,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--narrow", type=float, default=0.05, help="half of an interval over its ratio (default 0.05)")
     parser.add_argument("--at-most", type=float, help="end with status 1 where a ratio is surely above this")
     parser.add_argument("--each", nargs="+", default=[""], metavar="CASE", help="run them one by one, as {}")
+    parser.add_argument("--rates", nargs="+", default=[], metavar="COLUMN", help="of tables: amounts done in a time")
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     parser.add_argument("--cache", type=Path, default=cache / "oxiseq-against", help="where environments are kept")
     return parser
@@ -211,10 +213,13 @@ def _run(python: Path, checkout: Path, command: Sequence[str]) -> str:
 # --- reading what was printed -----------------------------------------------------------------------------
 
 
-def figures(text: str) -> Figures:
-    """All figures with a unit, in tables (where the column's head may have the unit) and in plain lines."""
+def figures(text: str, rates: Sequence[str] = ()) -> Figures:
+    """All figures with a unit, in tables (where the column's head may have the unit) and in plain lines; `rates`: heads
+    of columns whose figures, without a unit, say how much is done in a time. A row that has come before has its title
+    in its name."""
     found: Figures = {}
     heads: list[str] = []
+    title = ""
     for line in text.splitlines():
         if line.startswith("|"):
             cells = [cell.strip().strip("*") for cell in line.strip().strip("|").split("|")]
@@ -223,21 +228,24 @@ def figures(text: str) -> Figures:
             if not heads:
                 heads = cells
                 continue
-            found |= _of_row(heads, cells)
+            for what, value in _of_row(heads, cells, rates).items():
+                found[f"{title}, {what}" if what in found else what] = value
         else:
             heads = []
-            found |= _of_line(line)
+            if line.startswith("#"):
+                title = line.strip("# ")
+            found |= {} if "of memory" in line else _of_line(line)  # benchmarks begin with the machine's line
     return found
 
 
-def _of_row(heads: Sequence[str], cells: Sequence[str]) -> Figures:
+def _of_row(heads: Sequence[str], cells: Sequence[str], rates: Sequence[str]) -> Figures:
     """What has no unit says which row it is: names, sizes, and answers, which must be equal. Ratios are left out."""
     named, values = [], {}
     for head, cell in zip(heads, cells, strict=False):
         unit = _UNIT.search(head)
         number = re.match(_NUMBER, cell)
-        if unit and number:
-            values[head] = _smaller(number[0], unit[0])
+        if number and (unit or head in rates):
+            values[head] = _smaller(number[0], unit[0] if unit else "/s")
         elif not _RATIO.search(head):
             found = _of_line(cell)
             values |= {f"{head} {what}": value for what, value in found.items()}

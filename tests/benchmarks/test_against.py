@@ -38,6 +38,13 @@ def test_figures_are_what_has_a_unit() -> None:
     }
 
 
+def test_tables_with_the_same_rows_have_titles_and_rates_may_have_no_unit() -> None:
+    table = "| query | rows | new | again |\n|---|---:|---:|---:|\n| Q1 | 3 | 2,000 | |\n"
+    found = figures(f"## Sliding\n\n{table}\n## Tumbling\n\n{table.replace('2,000', '4,000')}", ["new"])
+    assert found == {"Q1, 3: new": pytest.approx(1 / 2000), "Tumbling, Q1, 3: new": pytest.approx(1 / 4000)}
+    assert figures(table) == {}
+
+
 def test_rows_whose_answers_differ_are_not_compared() -> None:
     case = Case(["counted"])
     case.add(False, figures(PRINTED))
