@@ -127,6 +127,8 @@ _code = array(Views, "code", np.int32)
 
 _scalars = array(Windowing, "scalars", np.int64)
 _listed = array(Windowing, "listed", LISTED)
+_oldest = array(Windowing, "oldest", np.int64)
+"""i64 by source: no row of its patterns has an earlier clock; NEVER: there is none."""
 _notes = array(Windowing, "notes", NOTED)
 _touched = array(Windowing, "touched", np.int32)  # i32: patterns
 _written = array(Windowing, "written", np.int32)  # i32: patterns
@@ -381,7 +383,8 @@ def _note(
     _set_row(S, 0, shape, s, p, o)
     e = row_of_set(shape.kept, row, 0, row_tag(row, 0, 0, shape.width), shape.width)
     if e >= 0:
-        _refresh_row(S, shape, view, e, clock)
+        if v.words(shape.kept)[e, LAST] != clock:
+            _refresh_row(S, shape, view, e, clock)
         if not again:
             return _ACCEPTED
     note = _notes(S)[scalars[NOTES]]
@@ -443,15 +446,22 @@ def _accepts(T: Ptr[Views], S: Ptr[Windowing], C: Columns, filter0: int, filter1
 
 @inner
 def _evict(T: Ptr[Views], S: Ptr[Windowing], B: Ptr[Batch]) -> int:
-    """Each pattern's rows."""
-    scalars, listed, lows = _scalars(S), _listed(S), _low(B)
+    """Each source's rows, pattern by pattern; at most instants none goes."""
+    scalars, listed, lows, oldest = _scalars(S), _listed(S), _low(B), _oldest(S)
     instant = scalars[INSTANT]
-    for view in range(listed.shape[0]):
-        ends = listed[view]
-        low = lows[instant, ends.source]
-        if ends.clock <= low and not _evict_of(T, S, view, low):
-            scalars[WHICH] = view
-            return NEED_OUT
+    for source in range(oldest.shape[0]):
+        low = lows[instant, source]
+        if oldest[source] > low:
+            continue
+        least = NEVER
+        for view in range(listed.shape[0]):
+            ends = listed[view]
+            if ends.source == source:
+                if ends.clock <= low and not _evict_of(T, S, view, low):
+                    scalars[WHICH] = view
+                    return NEED_OUT
+                least = min(least, ends.clock)
+        oldest[source] = least
     return DONE
 
 
@@ -491,7 +501,7 @@ def _insert(T: Ptr[Views], S: Ptr[Windowing]) -> int:
         _set_row(S, 0, shape, note.s, note.p, note.o)
         tag = row_tag(row, 0, 0, shape.width)
         e = row_of_set(A, row, 0, tag, shape.width)
-        if e >= 0:  # the instant holds it more than once
+        if e >= 0:  # the instant holds it more than once; also of the same clock it goes behind what has come since
             if v.words(A)[e, LAST] <= note.last:
                 _refresh_row(S, shape, view, e, note.last)
             scalars[NOTE] += 1
@@ -516,7 +526,9 @@ def _enter(
     A = shape.kept
     e = new_entry(A, rows, i, mask, tick, clock, tag)
     put_slot(v.by_row(A), tag, e)
-    _append(_listed(S)[view], v.words(A), v.links(A), list_place(shape.width), e)
+    ends, oldest = _listed(S)[view], _oldest(S)
+    _append(ends, v.words(A), v.links(A), list_place(shape.width), e)
+    oldest[shape.source] = min(oldest[shape.source], clock)
     _scalars(S)[COUNT] += 1
     _scalars(S)[NOTE] += 1
 
@@ -551,8 +563,6 @@ def list_place(width: int) -> int:
 def _refresh_row(S: Ptr[Windowing], shape: Any, view: int, e: int, clock: int) -> None:
     """An event of this clock, its source's largest so far, holds the row again: it goes to the end of the list."""
     ends, words, links, place = _listed(S)[view], v.words(shape.kept), v.links(shape.kept), list_place(shape.width)
-    if words[e, LAST] == clock:
-        return
     words[e, LAST] = clock
     if ends.last == e:
         if ends.first == e:
