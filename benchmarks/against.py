@@ -11,8 +11,8 @@ machine's speed (calibrated.py); elapsed time is the clock's.
 A ratio says how many times as much this commit takes: above 1 it is slower, or larger. It is the median over the rounds
 of new over old, each of two runs in a row; the interval beside it holds the true median in nine of ten cases, from five
 rounds on. Rounds are added, up to `--most`, until each interval is narrow (`--narrow`), or lies on one side of
-`--at-most`, which ends with status 1 where a whole interval is above it. What only one of the two prints is listed
-behind the table.
+`--at-most`, which ends with status 1 where a whole interval is above it. Interrupted, it tells of the rounds before.
+What only one of the two prints is listed behind the table.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from math import comb
 from pathlib import Path
 from statistics import median
@@ -54,15 +55,19 @@ def main(arguments: list[str] | None = None) -> int:
     pythons = {commit: _environment(commit, options.cache) for commit in dict.fromkeys((old, new))}
     module = "benchmarks" if options.name == "benchmarks" else f"benchmarks.{options.name}"
     cases = [Case([module, *(word.replace("{}", each) for word in theirs)]) for each in options.each]
-    for number in range(options.most):
-        wanted = [case for case in cases if number < options.rounds or not case.is_decided(options)]
-        for case in wanted:
-            print(f"round {number + 1}: {' '.join(case.command)}", file=sys.stderr, flush=True)
-            for is_new in (False, True) if number % 2 == 0 else (True, False):
-                commit = new if is_new else old
-                case.add(is_new, figures(_run(pythons[commit], options.cache / commit, case.command), options.rates))
-        if not wanted:
-            break
+    with suppress(KeyboardInterrupt):  # what has been measured until then is told
+        for number in range(options.most):
+            wanted = [case for case in cases if number < options.rounds or not case.is_decided(options)]
+            for case in wanted:
+                print(f"round {number + 1}: {' '.join(case.command)}", file=sys.stderr, flush=True)
+                pair: dict[bool, Figures] = {}
+                for is_new in (False, True) if number % 2 == 0 else (True, False):
+                    commit = new if is_new else old
+                    printed = _run(pythons[commit], options.cache / commit, case.command)
+                    pair[is_new] = figures(printed, options.rates)
+                case.add(pair[False], pair[True])
+            if not wanted:
+                break
     print(f"{machine()}; load {os.getloadavg()[0]:.1f}; {min(map(len, cases))} to {max(map(len, cases))} rounds\n")
     print("\n".join(table([row for case in cases for row in case.rows()], (old[:8], new[:8]))))
     for name, seen in (
@@ -106,12 +111,13 @@ class Case:
         self._seen: tuple[list[Figures], list[Figures]] = [], []
 
     def __len__(self) -> int:
-        """Rounds of both."""
-        return min(map(len, self._seen))
+        """Rounds."""
+        return len(self._seen[0])
 
-    def add(self, new: bool, found: Figures) -> None:
-        """What a run has printed."""
-        self._seen[new].append(found)
+    def add(self, old: Figures, new: Figures) -> None:
+        """What the runs of a round have printed."""
+        for seen, found in zip(self._seen, (old, new), strict=True):
+            seen.append(found)
 
     def rows(self) -> list[Row]:
         """In the order of the other commit: what both print in each round."""

@@ -47,13 +47,11 @@ def test_tables_with_the_same_rows_have_titles_and_rates_may_have_no_unit() -> N
 
 def test_rows_whose_answers_differ_are_not_compared() -> None:
     case = Case(["counted"])
-    case.add(False, figures(PRINTED))
-    case.add(True, figures(PRINTED.replace("12.50", "25.0").replace("19.80", "9.90")))
+    case.add(figures(PRINTED), figures(PRINTED.replace("12.50", "25.0").replace("19.80", "9.90")))
     rows = list(table(case.rows(), ("old", "new")))[2:]
     assert [row.split(" | ")[3] for row in rows] == ["2.00", "0.50", "1.00", "1.00"]
     other = Case(["counted"])
-    other.add(False, figures(PRINTED))
-    other.add(True, figures(PRINTED.replace("65,535", "65,534")))
+    other.add(figures(PRINTED), figures(PRINTED.replace("65,535", "65,534")))
     assert other.alone(False) == ["list, 16, 65,535: ms"] and other.alone(True) == ["list, 16, 65,534: ms"]
 
 
@@ -82,8 +80,7 @@ def test_an_interval_holds_the_median_in_nine_of_ten(rounds: int) -> None:
 def decided(ratios: list[float], **options: float) -> bool:
     case = Case(["counted"])
     for ratio in ratios:
-        case.add(False, {"x": 1.0})
-        case.add(True, {"x": ratio})
+        case.add({"x": 1.0}, {"x": ratio})
     return case.is_decided(argparse.Namespace(**{"at_most": None, "narrow": 0.05} | options))
 
 
