@@ -92,7 +92,7 @@ def packed(parser: Lark) -> bytes:
     states: list[tuple[int, int]] = []
     actions: list[int] = []
     for at in range(len(table.states)):
-        lexer = parser.parser.lexer.lexers[at]  # type: ignore[union-attr]  # a contextual one
+        lexer = parser.parser.lexer.lexers[at]
         states.append((lexers.setdefault(id(lexer), (len(lexers), lexer))[0], len(actions) // 2))
         for symbol, (action, to) in table.states[at].items():
             number = to if action is Shift else -1 - rules.setdefault(id(to), (len(rules), to))[0]

@@ -181,7 +181,9 @@ class TreeParser:
     def _lexer(self, at: int) -> tuple[re.Pattern[str], dict[str, Callable[[str], re.Match[str] | None]]]:
         number, pattern, unless = self._tables.lexer(at)
         if number not in self._patterns:
-            others = {kind: re.compile(words).fullmatch for kind, words in unless.items()}
+            others: dict[str, Callable[[str], re.Match[str] | None]] = {
+                kind: re.compile(words).fullmatch for kind, words in unless.items()
+            }
             self._patterns[number] = re.compile(pattern), others
         return self._patterns[number]
 

@@ -158,8 +158,8 @@ class CeqlBuilder(ClauseBuilder):
         function, what, *attribute = node.children
         name = str(function).upper()
         if not attribute:
-            return Aggregate(name, None if what == "*" else self.attribute(Lexeme("NAME", what)), span=span)
-        arguments = tuple(self.attribute(Lexeme("NAME", each)) for each in (what, *attribute))
+            return Aggregate(name, None if what == "*" else self.attribute(Lexeme("NAME", str(what))), span=span)
+        arguments = tuple(self.attribute(Lexeme("NAME", str(each))) for each in (what, *attribute))
         return Aggregate(name, Call(OF, arguments, span=span), span=span)
 
     # --- formulas ---------------------------------------------------------------------------------
