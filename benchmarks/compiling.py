@@ -1,8 +1,9 @@
-"""What it takes to compile kernels: `python -m benchmarks.compiling [ROUNDS]`.
+"""What engine/kernels/compiling wins: `python -m benchmarks.compiling [ROUNDS]`.
 
-CPU time of one process for five kernels of different kinds, nothing cached, in turns: as this package has Numba compile
-(engine/kernels/compiling/parts.py and quicker.py), without what quicker.py remembers, and in Numba's own way, as under
-another version. A first run from a clone compiles, and so does who makes an archive for a wheel.
+CPU time of one process, in turns. First five kernels of different kinds, nothing cached: as this package has Numba
+compile (parts.py and quicker.py), without what quicker.py remembers, and in Numba's own way, as under another version.
+A first run from a clone compiles, and so does who makes an archive for a wheel. Then a first match with compiled
+kernels: as functions are made ready here, when they are needed (later.py), and all when their modules are imported.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ from typing import Final
 
 import numba
 
+from benchmarks.start import first_match, seconds
+
 ROUNDS: Final = 3
+MORE: Final = 4
+"""Times as many first matches: they are soon done, and differ by little."""
 KERNELS: Final = (
     "sequence.collect.collect",
     "output.paths.choose",
@@ -27,6 +32,16 @@ KERNELS: Final = (
     "flow.joining.join",
 )
 WAYS: Final = ("as here", "nothing remembered", "Numba's own way")
+AT_ONCE: Final = """
+from oxiseq.engine.kernels.compiling import options
+own = options._widened
+def widened(dispatcher):
+    made = own(dispatcher)
+    made.py_func  # asked for anything it makes all
+    return made
+options._widened = widened
+"""
+MATCHES: Final = {"functions when needed": "", "functions at once": AT_ONCE}
 
 
 def taken(way: str) -> float:
@@ -62,8 +77,11 @@ def main(arguments: list[str]) -> None:
         return
     rounds = int(arguments[0]) if arguments else ROUNDS
     found = [[asked(way) for way in WAYS] for _ in range(rounds)]
-    for way, seconds in zip(WAYS, zip(*found, strict=True), strict=True):
-        print(f"{way:20} {median(seconds):6.2f} s of CPU")
+    for way, each in zip(WAYS, zip(*found, strict=True), strict=True):
+        print(f"five kernels, {way:22} {median(each):6.2f} s of CPU, least {min(each):6.2f}")
+    matches = [[seconds(code + first_match("spaseq"))[0] for code in MATCHES.values()] for _ in range(MORE * rounds)]
+    for way, each in zip(MATCHES, zip(*matches, strict=True), strict=True):
+        print(f"a first match, {way:21} {median(each):6.3f} s of CPU, least {min(each):6.3f}")
 
 
 if __name__ == "__main__":

@@ -1,101 +1,192 @@
-"""How long a new process takes to its first answer: `python -m benchmarks.start [--cold]`.
+"""How long a new process takes to its first answer.
 
-CPU time of processes, kernels and tables in their caches, in turns: what others' packages take to be imported, `import
-oxiseq`, one match of each language. With `--cold` the demo and the warm-up, with nothing in any cache: kernels as the
-package brings them, where it does, and compiled here (OXISEQ_NATIVE), which takes minutes.
+    python -m benchmarks.start [--rounds 7]             kernels and tables in their caches
+    python -m benchmarks.start --cold [--rounds 5]      the demo and the warm-up with nothing in any cache
+    python -m benchmarks.start --cold --native          the same, kernels compiled here (OXISEQ_NATIVE): minutes a round
+
+CPU time of processes, in turns: what others' packages take to be imported, `import oxiseq`, one match of each language,
+`oxiseq --help`; a server until /ready answers, its first query, and its private memory. In a table the least and the
+median of the rounds; what an archive in the package has brought is taken unless `--native`.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
 import subprocess
 import sys
+import time
+from collections.abc import Iterable, Mapping
+from http.client import HTTPConnection
+from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Final
 
+from benchmarks.serving.__main__ import SERVERS, ask, connect, cpu_seconds
 from oxiseq.engine.kernels import archive
 
-ROUNDS: Final = 7
-COLD_ROUNDS: Final = 5
 _EVENTS: Final = [(t, f"<urn:a> <urn:v> {t} .") for t in (1, 2, 3)]
 
 
-def _run(text: str, language: str) -> str:
-    streams = {"S" if language == "spaseq" else "urn:S": _EVENTS}
-    return f"import oxiseq; assert list(oxiseq.run({text!r}, {streams!r}, language={language!r}))"
-
-
 _TEXTS: Final = {
-    "spaseq": "SELECT * FROM STREAM S <urn:S> WHERE { SEQ(A; B) DEFINE GPM A ON S { ?s <urn:v> ?a } "
-    "DEFINE GPM B ON S { ?s <urn:v> ?b FILTER(?b > ?a) } }",
+    "spaseq": "SELECT * WITHIN 1 MINUTES FROM STREAM S <urn:S> WHERE { SEQ(A; B) "
+    "DEFINE GPM A ON S { ?s <urn:v> ?a } DEFINE GPM B ON S { ?s <urn:v> ?b FILTER(?b > ?a) } }",
     "rspql": "SELECT ?a FROM STREAM <urn:S> [RANGE 1 MINUTES SLIDE 1 SECONDS] WHERE { ?s <urn:v> ?a }",
     "epsparql": "SELECT * FROM STREAM <urn:S> WHERE { { ?s <urn:v> ?a } SEQ { ?s <urn:v> ?b } }",
 }
+
+
+def first_match(language: str) -> str:
+    """A program that finds one."""
+    streams = {"S" if language == "spaseq" else "urn:S": _EVENTS}
+    return f"import oxiseq; assert list(oxiseq.run({_TEXTS[language]!r}, {streams!r}, language={language!r}))"
+
+
 PACKAGES: Final = "import numpy, numba, pyarrow.parquet, pyarrow.compute, pyarrow.csv, rdflib, pyoxigraph, lark"
+OF_A_MATCH: Final = "import numpy, numba, pyoxigraph"
+OF_A_SERVER: Final = (
+    f"{OF_A_MATCH}, click, flask, httpx, prometheus_client, uvloop, uvicorn.protocols.http.httptools_impl, "
+    "uvicorn.protocols.websockets.websockets_sansio_impl"
+)
 WAYS: Final = {
-    "their packages alone": PACKAGES,
+    "all packages alone": PACKAGES,
+    "a match's packages": OF_A_MATCH,
+    "a server's packages": OF_A_SERVER,
     "import oxiseq": "import oxiseq",
-    **{f"first match, {name}": _run(text, name) for name, text in _TEXTS.items()},
+    **{f"first match, {name}": first_match(name) for name in _TEXTS},
 }
+_COLUMNS: Final = ("CPU until it is there", "CPU in all", "clock")
+_PATIENCE: Final = 60.0
 
 
-def seconds(code: str) -> tuple[float, float]:
-    """CPU time of a process until it has run the code, and until it has ended."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+def clean_environment(**more: str) -> dict[str, str]:
+    """Of a process as a user has it: Python may keep what it has compiled."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | more
+
+
+def seconds(code: str) -> tuple[float, ...]:
+    """CPU time of a process until it has run the code, and until it has ended; the clock's."""
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
     code += "\nimport time; print(time.process_time())"
-    told = subprocess.run([sys.executable, "-c", code], check=True, env=kept, stdout=subprocess.PIPE).stdout
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return float(told), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    command = [sys.executable, "-c", code]
+    told = subprocess.run(command, check=True, env=clean_environment(), capture_output=True).stdout
+    after, ended = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+    return float(told), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, ended - begun
 
 
-def cold(command: str, **environment: str) -> tuple[float, float]:
-    """CPU time of a command of ours and all its processes, with an empty home and empty caches, and the time that it
-    takes."""
-    with TemporaryDirectory() as home:
-        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        kept |= {"HOME": home, "NUMBA_CACHE_DIR": f"{home}/kernels", **environment}
-        before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
-        subprocess.run([sys.executable, "-m", "oxiseq", command], check=True, env=kept, capture_output=True)
-        after, ended = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+def command(arguments: Iterable[str], **environment: str) -> tuple[float, ...]:
+    """CPU time of a command of ours and all its processes, and the time that it takes."""
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+    whole = [sys.executable, "-m", "oxiseq", *arguments]
+    subprocess.run(whole, check=True, env=clean_environment(**environment), capture_output=True)
+    after, ended = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, ended - begun
 
 
-def compare_cold() -> None:
-    """Print the medians of a first run."""
-    print("an archive is there" if archive.shipped() is not None else "NO ARCHIVE HERE: both are compiled")
-    ways = {
-        (command, name): (command, environment)
-        for command in ("demo", "warmup")
-        for name, environment in (("brought", {}), ("compiled here", {archive.NATIVE: "1"}))
-    }
-    taken: dict[tuple[str, str], list[tuple[float, float]]] = {way: [] for way in ways}
-    for _ in range(COLD_ROUNDS):
-        for way, (command, environment) in ways.items():
-            taken[way].append(cold(command, **environment))
-    for (command, name), each in taken.items():
-        cpu, clock = median(c for c, _ in each), median(t for _, t in each)
-        print(f"{command:8} {name:14} {cpu:6.2f} s of CPU, {clock:6.2f} s")
+def cold(name: str, **environment: str) -> tuple[float, ...]:
+    """The same with an empty home and empty caches."""
+    with TemporaryDirectory() as home:
+        return command([name], HOME=home, NUMBA_CACHE_DIR=f"{home}/kernels", **environment)
+
+
+def served() -> dict[str, tuple[float, ...]]:
+    """A server until it is ready, and its first query: CPU time and the clock's; MB of memory that are its own."""
+    begun = perf_counter()
+    with TemporaryDirectory() as folder:
+        settings = clean_environment(OXISEQ_LOCATION=folder, OXISEQ_BIND="127.0.0.1:0")
+        with subprocess.Popen(SERVERS["own"], env=settings, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stderr is not None
+                line = next(line for line in process.stderr if "istening at" in line)
+                connection = connect(line[line.index("http://") :].split()[0])
+                while ask(connection, "GET", "/ready", b"", "text/plain") != 200:
+                    assert perf_counter() < begun + _PATIENCE
+                    time.sleep(0.002)
+                ready, used = perf_counter(), cpu_seconds(process.pid)
+                _register(connection, "q0")
+                first, after = perf_counter(), cpu_seconds(process.pid)
+                small = _own(process.pid)
+                for number in range(1, 10):
+                    _register(connection, f"q{number}")
+                return {
+                    "a server is ready": (used, ready - begun),
+                    "its first query": (after - used, first - ready),
+                    "MB of its own": (small,),
+                    "MB with ten queries": (_own(process.pid),),
+                }
+            finally:
+                process.terminate()
+                process.wait(30)
+                process.stderr.close()  # type: ignore[union-attr]  # it is a pipe
+
+
+def _register(connection: HTTPConnection, name: str) -> None:
+    text = _TEXTS["spaseq"].replace("?b > ?a", f"?b > ?a + {int(name[1:])}").encode()
+    assert ask(connection, "PUT", f"/queries/{name}", text, "application/spaseq-query") in (200, 201)
+
+
+def _own(pid: int) -> float:
+    """MB of memory that a process has written to and no other one has."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty")) / 1024
+
+
+def show(taken: Mapping[str, list[tuple[float, ...]]], columns: tuple[str, ...]) -> None:
+    """Least and median of each figure of each way."""
+    print(f"{'':22}" + "".join(f"{name:>24}" for name in columns), "    (least, median)")
+    for name, rounds in taken.items():
+        figures = (f"{min(each):10.2f} {median(each):10.2f}   " for each in zip(*rounds, strict=True))
+        print(f"{name:22}" + "".join(figures), flush=True)
+
+
+def compare_warm(rounds: int) -> None:
+    """Print what a new process takes where kernels and tables are in their places."""
+    served()
+    taken: dict[str, list[tuple[float, ...]]] = {name: [] for name in WAYS}
+    commands: dict[str, list[tuple[float, ...]]] = {"oxiseq --help": []}
+    for code in WAYS.values():
+        seconds(code)
+    for _ in range(rounds):
+        for name, code in WAYS.items():
+            taken[name].append(seconds(code))
+        commands["oxiseq --help"].append(command(["--help"]))
+        for name, figures in served().items():
+            commands.setdefault(name, []).append(figures)
+    show(taken, _COLUMNS)
+    memory = {name: commands.pop(name) for name in tuple(commands) if name.startswith("MB")}
+    show(commands, ("CPU", "clock"))
+    show(memory, ("MB",))
+
+
+def compare_cold(rounds: int, native: bool) -> None:
+    """Print what a first run takes, round by round since one may take minutes."""
+    environment = {archive.NATIVE: "1"} if native else {}
+    if archive.shipped() is None:
+        print("NO ARCHIVE HERE: kernels are compiled (python -m oxiseq.warmup.shipping .)")
+    taken: dict[str, list[tuple[float, ...]]] = {"demo": [], "warmup": []}
+    for _ in range(rounds):
+        for name, each in taken.items():
+            each.append(cold(name, **environment))
+            print(f"{name:8} {each[-1][0]:6.2f} s of CPU, {each[-1][1]:6.2f} s", file=sys.stderr, flush=True)
+    show(taken, ("CPU of all processes", "clock"))
 
 
 def main() -> None:
-    """Print the medians, each as seconds and over that of the packages alone, and with the process's end."""
-    if "--cold" in sys.argv:
-        compare_cold()
-        return
-    for code in WAYS.values():
-        seconds(code)
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in WAYS}
-    for _ in range(ROUNDS):
-        for name, code in WAYS.items():
-            taken[name].append(seconds(code))
-    base = median(result for result, _ in taken["their packages alone"])
-    for name, each in taken.items():
-        result, ended = median(r for r, _ in each), median(e for _, e in each)
-        print(f"{name:22} {result:6.2f} s {result / base:6.2f} times; {ended:6.2f} s with its end")
+    """Print a table."""
+    parser = argparse.ArgumentParser("python -m benchmarks.start")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--cold", action="store_true", help="a first run, with nothing in any cache")
+    parser.add_argument("--native", action="store_true", help="with --cold: kernels are compiled here")
+    options = parser.parse_args()
+    if options.native and not options.cold:
+        parser.error("--native goes with --cold")
+    if options.cold:
+        compare_cold(options.rounds or (1 if options.native else 5), options.native)
+    else:
+        compare_warm(options.rounds or 7)
 
 
 if __name__ == "__main__":

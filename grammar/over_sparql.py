@@ -12,9 +12,6 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-from lark import Token
-from lark.exceptions import UnexpectedInput
-
 from oxiseq.grammar.errors import QueryError, span_at
 from oxiseq.grammar.finding_tools import close_name
 from oxiseq.grammar.functions import AGGREGATES, BUILTINS
@@ -23,7 +20,7 @@ from oxiseq.grammar.slips.spaseq import COMMENT
 from oxiseq.grammar.slips.store import STORE_RULES
 from oxiseq.grammar.slips.syntax_errors import explain
 from oxiseq.grammar.terms import TermBuilder, span_of
-from oxiseq.grammar.trees import Tree, tree_parser
+from oxiseq.grammar.trees import Lexeme, Tree, UnreadableError, tree_parser
 
 Kind = Literal["query", "update"]
 _PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
@@ -43,8 +40,8 @@ def refusal(text: str, error: SyntaxError, kind: Kind) -> QueryError:
         return told
     try:
         tree = tree_parser("store").read(text, kind)
-    except UnexpectedInput as unexpected:
-        ours = explain(unexpected, text, STORE_RULES, COMMENT)
+    except UnreadableError as error:
+        ours = explain(error.unexpected, text, STORE_RULES, COMMENT)
         return ours if ours.span.start <= told.span.start else told
     except RecursionError:
         return told
@@ -78,16 +75,16 @@ class _Names(TermBuilder):
     def check(self, tree: Tree) -> None:
         """Raises QueryError."""
         for node in tree.children:
-            if isinstance(node, Token):
+            if isinstance(node, Lexeme):
                 self._check_token(node)
             elif node.data == "prefix_decl":
                 name, iri = node.children
-                assert isinstance(name, Token)
+                assert isinstance(name, Lexeme)
                 self.prefixes[name.partition(":")[0]] = str(iri)[1:-1]
             else:
                 self.check(node)
 
-    def _check_token(self, token: Token) -> None:
+    def _check_token(self, token: Lexeme) -> None:
         if token.type == "PNAME":
             self.iri_text(token)
         elif token.type == "FNAME" and (name := token.upper()) not in BUILTINS.keys() | AGGREGATES | _BEYOND:

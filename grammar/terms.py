@@ -16,7 +16,7 @@ from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.errors import QueryError
 
 if TYPE_CHECKING:
-    from lark import Token
+    from oxiseq.grammar.trees import Lexeme
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -51,9 +51,9 @@ _IRI_PARTS = re.compile(
 )
 
 
-def span_of(token: Token) -> Span:
+def span_of(token: Lexeme) -> Span:
     """A token's place."""
-    return Span(token.start_pos or 0, token.end_pos or 0, token.line or 1, token.column or 1)
+    return Span(token.start_pos, token.end_pos, token.line or 1, token.column or 1)
 
 
 class TermBuilder:
@@ -73,7 +73,7 @@ class TermBuilder:
 
     # IRIs
 
-    def iri_text(self, token: Token) -> str:
+    def iri_text(self, token: Lexeme) -> str:
         """`<...>` or `prefix:name` as an absolute IRI."""
         if token[0] == "<":
             iri = self.unescape(token[1:-1], token)
@@ -94,7 +94,7 @@ class TermBuilder:
         iri = WELL_KNOWN.get(prefix.lower(), "...")
         return f"put PREFIX {prefix}: <{iri}> at the top"
 
-    def iri(self, token: Token) -> NamedNode:
+    def iri(self, token: Lexeme) -> NamedNode:
         text = self.iri_text(token)
         try:
             return NamedNode(text)
@@ -104,12 +104,12 @@ class TermBuilder:
 
     # literals
 
-    def string(self, token: Token) -> str:
+    def string(self, token: Lexeme) -> str:
         """The characters that a quoted string stands for."""
         quotes = 3 if token[:3] in ('"""', "'''") and len(token) >= 6 else 1
         return self.unescape(token[quotes:-quotes], token)
 
-    def unescape(self, text: str, token: Token) -> str:
+    def unescape(self, text: str, token: Lexeme) -> str:
         if "\\" not in text:
             return text
 
@@ -127,7 +127,7 @@ class TermBuilder:
 
         return _ESCAPE.sub(replace, text)
 
-    def tagged(self, text: str, tag: Token) -> Literal:
+    def tagged(self, text: str, tag: Lexeme) -> Literal:
         try:
             return Literal(text, language=tag[1:])
         except ValueError as reason:
@@ -135,13 +135,13 @@ class TermBuilder:
 
     # variables and blank nodes
 
-    def variable(self, token: Token) -> Variable:
+    def variable(self, token: Lexeme) -> Variable:
         try:
             return Variable(token[1:])
         except ValueError as reason:
             raise self.error(f"{token} is not a variable: {reason}", span_of(token)) from None
 
-    def blank(self, token: Token) -> BlankNode:
+    def blank(self, token: Lexeme) -> BlankNode:
         try:
             return BlankNode(token[2:])
         except ValueError as reason:

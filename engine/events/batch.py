@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.records import dataclass
 
+_FEW: Final = 32
+"""Predicates that triples are compared with one by one: an eighth of the time that NumPy's isin takes for six."""
+
 
 @dataclass(slots=True, eq=False)  # frozen would make it three times as slow
 class EventBatch:
@@ -117,7 +120,12 @@ class EventBatch:
 
     def only(self, predicates: NDArray[np.uint32]) -> EventBatch:
         """The same events with those triples that have one of these predicates."""
-        kept = np.isin(self.predicate, predicates)
+        if len(predicates) <= _FEW:
+            kept = np.zeros(len(self.predicate), np.bool_)
+            for each in predicates:
+                kept |= self.predicate == each
+        else:
+            kept = np.isin(self.predicate, predicates)
         if kept.all():
             return self
         before = offsets(kept.astype(np.int64))

@@ -28,6 +28,7 @@ from oxiseq.engine.flow.plan import FlowPlan, GraphPlace, Only, Patterns, Place,
 from oxiseq.engine.flow.times import known_rows
 from oxiseq.engine.flow.views import PatternView, compile_views
 from oxiseq.engine.kernels.flow import windowing as k
+from oxiseq.engine.kernels.flow.arrangement import NEVER
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import WORDS, Pointers, PointerTables, Replaceable, call
@@ -87,7 +88,7 @@ class Leaves(Stateful):
         self._conditions, self._by_memo = compiled.conditions, compiled.by_memo
         self._memo = ConditionMemo(compiled.conditions, terms)
         self._tables = Pointers(compiled.tables)
-        self._memory = Replaceable(_allocated(len(views), len(self._windows), compiled.depth))
+        self._memory = Replaceable(_allocated(compiled.tables.views["source"], len(self._windows), compiled.depth))
         self._pointers = PointerTables()
         self._one = _One(np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), np.zeros((1, 1), np.int64))
         self._counts = np.zeros(len(self._windows), np.int64)
@@ -261,11 +262,15 @@ _I64: Final = np.dtype(np.int64)
 _U32: Final = np.dtype(np.uint32)
 
 
-def _allocated(patterns: int, sources: int, depth: int) -> k.Windowing:
-    """Nothing there. depth: of the stack machine."""
+def _allocated(sources: NDArray[np.int32], windows: int, depth: int) -> k.Windowing:
+    """Nothing there. sources: by pattern the number of its window; depth: of the stack machine."""
+    patterns = len(sources)
+    listed = np.zeros(patterns, k.LISTED)
+    listed["clock"], listed["first"], listed["last"], listed["source"] = NEVER, -1, -1, sources
     return k.Windowing(
         scalars=np.zeros(k.SCALARS, np.int64),
-        listed=np.full((sources, 2), -1, np.int64).view(k.LISTED).reshape(-1),
+        listed=listed,
+        oldest=np.full(windows, NEVER, np.int64),
         notes=np.zeros(max(_NOTES, patterns), k.NOTED),
         touched=np.zeros(patterns, np.int32),
         written=np.zeros(patterns, np.int32),

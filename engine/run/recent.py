@@ -94,13 +94,13 @@ class Recent:
         if not events:
             return
         if self._counted:
-            self._instants = [n + len(_starts(batch)) for n, batch in zip(self._instants, batches, strict=True)]
+            self._instants = [n + _count(batch) for n, batch in zip(self._instants, batches, strict=True)]
         self._new.append(_Part(list(batches), tuple(self._instants)))
         self.bytes += size
         self._last = last
         if len(self._new) >= _FEW or events >= _FEW:
-            whole = self._together(self._new)
-            short = [b if read is None else b.only(read) for b, read in zip(whole, self._read, strict=True)]
+            inside = self._cut(self._together(self._new))
+            short = [_kept(batch, read) for batch, read in zip(inside, self._read, strict=True)]
             self._old.append(_Part(short, tuple(self._instants)))
             self.bytes += sum(batch.bytes for batch in short) - sum(map(_size, self._new))
             self._new = []
@@ -125,26 +125,28 @@ class Recent:
     def whole(self) -> _Batches:
         """The contents of windows, and the last instant, by stream."""
         every = self._together([*self._old, *self._new])
-        if self._last == _NONE:
-            return every
-        first = [len(batch) for batch in every]
+        return every if self._last == _NONE else self._cut(every)
+
+    def _cut(self, batches: _Batches) -> _Batches:
+        """Of events up to the last instant those that are in a window, or of that instant."""
+        first = [len(batch) for batch in batches]
         for window, stream in self._windows:
-            first[stream] = min(first[stream], self._first(window, stream, every[stream]))
-        return [batch.slice(low, len(batch)) if low else batch for low, batch in zip(first, every, strict=True)]
+            first[stream] = min(first[stream], self._first(window, stream, batches[stream]))
+        return [batch.slice(low, len(batch)) if low else batch for low, batch in zip(first, batches, strict=True)]
 
     def _first(self, window: Window, stream: int, batch: EventBatch) -> int:
         """The number of the first event that is in a window, or of the last instant."""
         low = min(self._low(window, stream), self._clock(window, stream) - 1)
         if not window.counted:
             return int(batch.time.searchsorted(low, "right"))
-        starts = _starts(batch)
-        out = max(low - (self._instants[stream] - len(starts)), 0)
-        return int(starts[out]) if len(starts) else 0
+        count = _count(batch)
+        out = max(low - (self._instants[stream] - count), 0)
+        return out if count == len(batch) else int(_starts(batch)[out])
 
     @property
     def before(self) -> list[int]:
         """By stream how many instants it had had before `whole`, if windows count them."""
-        return [n - len(_starts(batch)) for n, batch in zip(self._instants, self.whole, strict=True)]
+        return [n - _count(batch) for n, batch in zip(self._instants, self.whole, strict=True)]
 
     def parts(self, most: int = _CHUNK) -> Iterator[_Batches]:
         """The same, so many instants at a time."""
@@ -196,6 +198,12 @@ class Recent:
         self.bytes = _size(self._old[0])
 
 
+def _kept(batch: EventBatch, read: NDArray[np.uint32] | None) -> EventBatch:
+    """Events with the triples that are read; the arrays that they have come in, many times as long, may go."""
+    short = batch if read is None else batch.only(read)
+    return batch.take(np.arange(len(batch))) if short is batch else short
+
+
 def _size(part: _Part) -> int:
     return sum(batch.bytes for batch in part.batches)
 
@@ -209,6 +217,23 @@ def between(batches: Sequence[EventBatch], first: int, last: int) -> _Batches:
     """By stream the events from a time to another, both included."""
     bounds = ((batch.time.searchsorted(first), batch.time.searchsorted(last, "right")) for batch in batches)
     return [batch.slice(int(low), int(high)) for batch, (low, high) in zip(batches, bounds, strict=True)]
+
+
+def portions(batches: Sequence[EventBatch], most: int) -> Iterator[_Batches]:
+    """Events by stream, cut between instants into portions of about so many of the longest stream's."""
+    longest = max(batches, key=len).time
+    low = [0] * len(batches)
+    for time in [*np.unique(longest[most::most]).tolist(), None]:
+        high = [len(batch) if time is None else int(batch.time.searchsorted(time)) for batch in batches]
+        if high != low:
+            yield [batch.slice(first, last) for batch, first, last in zip(batches, low, high, strict=True)]
+        low = high
+
+
+def _count(batch: EventBatch) -> int:
+    """Of instants."""
+    time = batch.time
+    return int(np.count_nonzero(time[1:] != time[:-1])) + 1 if len(time) else 0
 
 
 def _starts(batch: EventBatch) -> NDArray[np.int64]:

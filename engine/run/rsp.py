@@ -38,13 +38,15 @@ from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
 from oxiseq.engine.run.concern import Concern
-from oxiseq.engine.run.recent import Recent, between, times_of
+from oxiseq.engine.run.recent import Recent, between, portions, times_of
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.window_concern import concern_of
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, unsaved, value
 
+_DEAD: Final = 1 << 11
+"""Rows of patterns that may have gone before the next portion of events is processed."""
 MOST_INSTANTS: Final = 1 << 13
 """Instants processed at once, unless windows are steady: operators hold their rows in memory."""
 START, END = 0, 1
@@ -366,8 +368,8 @@ class RspRun(KbRun):
         """What is emitted at all instants that are due."""
         some = any(map(len, batches))
         if self._kept is not None:
-            if some:
-                yield from self._emitted_at(batches)
+            for portion in self._portions(batches) if some else ():
+                yield from self._emitted_at(portion)
         elif some or passed != BEFORE_ALL:
             self._of_events.add(batches)
             held = self._of_events.held
@@ -376,6 +378,20 @@ class RspRun(KbRun):
             most = 1 if self._in_turn else MOST_INSTANTS
             for low in range(0, len(due), most):
                 yield from self._emitted_at(due.slice(low, low + most))
+
+    def _portions(self, batches: Sequence[EventBatch]) -> Iterator[Sequence[EventBatch]]:
+        """Whole instants in as many portions as leave no more rows of patterns behind than windows hold, or `_DEAD`:
+        those that have gone stay until the next portion, and what does not fit the cache takes twice as long."""
+        if sum(batch.triples for batch in batches) <= _DEAD:
+            yield batches
+            return
+        assert self._kept is not None and isinstance(self._answers, SteadyAnswers)
+        rows, held = self._answers.rows, len(self._kept)
+        most = max(rows, _DEAD) * held // rows if rows else 0
+        if most and max(map(len, batches)) > 2 * most:
+            yield from portions(batches, most)
+        else:
+            yield batches
 
     def _emitted_at(self, instants: _Instants) -> Iterator[_Emitted]:
         """What is emitted at some instants. Where operators go beyond a bound, at one half after the other; an instant

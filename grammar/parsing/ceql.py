@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Items
 
-from lark import Token
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import NOWHERE, Aggregate, Call, Expression, Partition, Span, Window
@@ -39,7 +38,7 @@ from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.sparql import Node, kind, tokens, trees, where
 from oxiseq.grammar.slips.ceql import CEQL_COMMENT, CEQL_RULES
 from oxiseq.grammar.terms import number, span_of
-from oxiseq.grammar.trees import Tree, tree
+from oxiseq.grammar.trees import Lexeme, Tree, tree
 
 _COMPARE = {"==": "=", "<>": "!="}
 _LOGIC = {"or": "||", "and": "&&", "not": "!"}
@@ -74,7 +73,7 @@ class CeqlBuilder(ClauseBuilder):
             text=self.text,
         )
 
-    def namespace(self, token: Token) -> str:
+    def namespace(self, token: Lexeme) -> str:
         """VOCAB's IRI. What it is put before are letters, digits and `_`, so that no name makes it invalid."""
         text = self.unescape(token[1:-1], token)
         try:
@@ -118,7 +117,7 @@ class CeqlBuilder(ClauseBuilder):
             return AttributeWindow(number(size), self.attribute(names[0]), span=span)
         return Window(self.size(size), True, True, span=span)
 
-    def attribute(self, token: Token) -> Variable:
+    def attribute(self, token: Lexeme) -> Variable:
         """An attribute's name, as the variable that holds its value."""
         try:
             return Variable(str(token))
@@ -159,8 +158,8 @@ class CeqlBuilder(ClauseBuilder):
         function, what, *attribute = node.children
         name = str(function).upper()
         if not attribute:
-            return Aggregate(name, None if what == "*" else self.attribute(Token("NAME", what)), span=span)
-        arguments = tuple(self.attribute(Token("NAME", each)) for each in (what, *attribute))
+            return Aggregate(name, None if what == "*" else self.attribute(Lexeme("NAME", str(what))), span=span)
+        arguments = tuple(self.attribute(Lexeme("NAME", str(each))) for each in (what, *attribute))
         return Aggregate(name, Call(OF, arguments, span=span), span=span)
 
     # --- formulas ---------------------------------------------------------------------------------
@@ -238,7 +237,7 @@ class CeqlBuilder(ClauseBuilder):
         what, *name = node.children
         assert isinstance(what, Tree)
         named = name[0] if name else tokens(what, "NAME")[-1]
-        assert isinstance(named, Token)
+        assert isinstance(named, Lexeme)
         return self.attribute(named), self.predicate(what)
 
     def signed(self, node: Tree, span: Span) -> Expression:

@@ -6,13 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence as Items
 from fractions import Fraction
 
-from lark import Token
-
 from oxiseq.grammar.algebra import Consumption, Limit, Sample, Selection, Strategy
 from oxiseq.grammar.parsing.durations import MonthsError, duration_size
 from oxiseq.grammar.parsing.sparql import Node, SparqlBuilder, tokens, where
 from oxiseq.grammar.terms import span_of
-from oxiseq.grammar.trees import Tree
+from oxiseq.grammar.trees import Lexeme, Tree
 from oxiseq.grammar.words import MICROSECONDS
 
 LONGEST = 3_650_000 * MICROSECONDS["DAY"]
@@ -60,11 +58,11 @@ class ClauseBuilder(SparqlBuilder):
         count, *seed = (self.whole(t) for t in node.children)
         return Sample(count, seed[0] if seed else 0, span=where(node))
 
-    def time(self, number: Token, unit: Token) -> int:
+    def time(self, number: Lexeme, unit: Lexeme) -> int:
         """`30 MINUTES` in microseconds."""
         return self.micros(Fraction(number) * MICROSECONDS[unit.upper().removesuffix("S")], number)
 
-    def duration(self, text: str, token: Token) -> int:
+    def duration(self, text: str, token: Lexeme) -> int:
         """An xsd:duration in microseconds."""
         try:
             return self.micros(duration_size(text), token)
@@ -74,7 +72,7 @@ class ClauseBuilder(SparqlBuilder):
             hint = "durations look like PT30M (30 minutes), PT1.5S, P1DT12H"
             raise self.error(str(reason), span_of(token), hint=hint, code="window") from None
 
-    def micros(self, size: Fraction, token: Token) -> int:
+    def micros(self, size: Fraction, token: Lexeme) -> int:
         if size.denominator != 1:
             raise self.error("windows are counted in whole microseconds", span_of(token), code="window")
         if size > LONGEST:

@@ -5,7 +5,6 @@ In the flow: lark's tree (rules of `epsparql.lark`) → `EpQuery`. The result fo
 
 from __future__ import annotations
 
-from lark import Token
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
@@ -31,7 +30,7 @@ from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.slips.epsparql import EP_RULES
 from oxiseq.grammar.slips.spaseq import COMMENT
 from oxiseq.grammar.terms import span_of
-from oxiseq.grammar.trees import Tree, tree
+from oxiseq.grammar.trees import Lexeme, Tree, tree
 
 
 class EpBuilder(SpaseqBuilder):
@@ -102,7 +101,7 @@ class EpBuilder(SpaseqBuilder):
             code="triple-term",
         )
 
-    def either(self, node: Tree | Token) -> Group | Union:
+    def either(self, node: Tree | Lexeme) -> Group | Union:
         assert isinstance(node, Tree)
         groups = tuple(self.group(c) for c in node.children)
         return groups[0] if len(groups) == 1 else Union(groups, span=where(node))
@@ -110,7 +109,7 @@ class EpBuilder(SpaseqBuilder):
     def call(self, node: Tree, span: Span) -> Expression:
         """A call by name; the functions of time take no argument."""
         head, *rest = node.children
-        assert isinstance(head, Token)
+        assert isinstance(head, Lexeme)
         name = TIME_FUNCTIONS.get(head.upper())
         if name is not None:
             if rest:

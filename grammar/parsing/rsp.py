@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Literal
 
-from lark import Token
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import (
@@ -60,7 +59,7 @@ from oxiseq.grammar.scope import visible_variables
 from oxiseq.grammar.slips.rsp import RSP_RULES
 from oxiseq.grammar.slips.spaseq import COMMENT
 from oxiseq.grammar.terms import XSD, XSD_INTEGER
-from oxiseq.grammar.trees import Tree, tree
+from oxiseq.grammar.trees import Lexeme, Tree, tree
 
 _SHORT = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -172,7 +171,7 @@ class RspBuilder(ClauseBuilder):
 
     def body(self, tree: Tree) -> SubSelect:
         """WHERE and the solution modifiers, read as a sub-query's."""
-        everything: list[Node] = [Tree("projection", [Token("STAR", "*")])]
+        everything: list[Node] = [Tree("projection", [Lexeme("STAR", "*")])]
         head = next((s.children for s in trees(tree, "select")), everything)
         return self.sub_select(Tree("sub_select", [*head, *trees(tree, "group", *_MODIFIERS)], tree.start, tree.end))
 
@@ -220,7 +219,7 @@ class RspBuilder(ClauseBuilder):
     def amount(self, node: Tree) -> tuple[int, str]:
         """(size, what it counts: `time`, `events`, or not stated)."""
         first = node.children[0]
-        assert isinstance(first, Token)
+        assert isinstance(first, Lexeme)
         match kind(first):
             case "SHORT":
                 digits = first.rstrip("mshd")

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final, TypeAlias, TypeGuard
 
-from lark import Token
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.grammar.algebra import (
@@ -54,19 +53,19 @@ from oxiseq.grammar.terms import (
     number,
     span_of,
 )
-from oxiseq.grammar.trees import Tree
+from oxiseq.grammar.trees import Lexeme, Tree
 
-Node: TypeAlias = Tree | Token
+Node: TypeAlias = Tree | Lexeme
 
 
 def kind(node: Node) -> str:
     """A tree's rule or a token's terminal."""
-    return node.type if isinstance(node, Token) else node.data
+    return node.type if isinstance(node, Lexeme) else node.data
 
 
 def where(node: Node) -> Span:
     """A node's span in the text."""
-    return span_of(node) if isinstance(node, Token) else node.span
+    return span_of(node) if isinstance(node, Lexeme) else node.span
 
 
 def between(first: Node, last: Node) -> Span:
@@ -80,14 +79,14 @@ def trees(node: Tree, *names: str) -> list[Tree]:
     return [c for c in node.children if isinstance(c, Tree) and kind(c) in names]
 
 
-def tokens(node: Tree, *names: str) -> list[Token]:
+def tokens(node: Tree, *names: str) -> list[Lexeme]:
     """Its children that are one of these terminals."""
-    return [c for c in node.children if isinstance(c, Token) and kind(c) in names]
+    return [c for c in node.children if isinstance(c, Lexeme) and kind(c) in names]
 
 
-def token(node: Node) -> Token:
+def token(node: Node) -> Lexeme:
     """A node that is a token by the grammar."""
-    assert isinstance(node, Token)
+    assert isinstance(node, Lexeme)
     return node
 
 
@@ -124,7 +123,7 @@ class SparqlBuilder(TermBuilder):
 
     def literal(self, node: Tree) -> Literal:
         first = node.children[0]
-        assert isinstance(first, Token)
+        assert isinstance(first, Lexeme)
         match kind(first):
             case "NUMBER" | "SIGNED":
                 return number(str(first))
@@ -134,13 +133,13 @@ class SparqlBuilder(TermBuilder):
         if len(node.children) == 1:
             return Literal(text)
         more = node.children[1]
-        if isinstance(more, Token):
+        if isinstance(more, Lexeme):
             return self.tagged(text, more)
         return Literal(text, datatype=self.iri_of(more))
 
     def term(self, node: Node) -> TermOrVariable:
         """A variable, IRI, literal or blank node."""
-        if isinstance(node, Token):
+        if isinstance(node, Lexeme):
             return self.variable(node)
         match kind(node):
             case "iri":
@@ -152,7 +151,7 @@ class SparqlBuilder(TermBuilder):
                 return self.blank(labels[0]) if labels else self.fresh_blank()
 
     def var_or_iri(self, node: Node) -> Variable | NamedNode:
-        return self.variable(node) if isinstance(node, Token) else self.iri_of(node)
+        return self.variable(node) if isinstance(node, Lexeme) else self.iri_of(node)
 
     # --- triples ----------------------------------------------------------------------------------
 
@@ -169,7 +168,7 @@ class SparqlBuilder(TermBuilder):
     def properties(self, subject: TermOrVariable, node: Tree, head: Node, out: list[PatternElement]) -> None:
         for prop in trees(node, "property"):
             verb_node, objects = prop.children
-            verb = self.variable(verb_node) if isinstance(verb_node, Token) else self.path(verb_node)
+            verb = self.variable(verb_node) if isinstance(verb_node, Lexeme) else self.path(verb_node)
             assert isinstance(objects, Tree)
             for i, object_node in enumerate(objects.children):
                 first = head if i == 0 and prop is node.children[0] else (verb_node if i == 0 else object_node)
@@ -346,7 +345,7 @@ class SparqlBuilder(TermBuilder):
     def values(self, node: Tree) -> Values:
         span = where(node)
         head, *rest = node.children
-        if isinstance(head, Token):
+        if isinstance(head, Lexeme):
             return Values((self.variable(head),), tuple((self.datum(c),) for c in rest), span=span)
         variables = tuple(self.variable(t) for t in tokens(head, "VAR"))
         rows = []
@@ -363,7 +362,7 @@ class SparqlBuilder(TermBuilder):
         return Values(variables, tuple(rows), span=span)
 
     def datum(self, node: Node) -> NamedNode | Literal | None:
-        if isinstance(node, Token):
+        if isinstance(node, Lexeme):
             return None
         return self.iri_of(node) if kind(node) == "iri" else self.literal(node)
 
@@ -387,7 +386,7 @@ class SparqlBuilder(TermBuilder):
         )
 
     def column(self, node: Node) -> Variable | tuple[Expression, Variable]:
-        if isinstance(node, Token):
+        if isinstance(node, Lexeme):
             return self.variable(node)
         return self.aliased(node)
 
@@ -406,7 +405,7 @@ class SparqlBuilder(TermBuilder):
 
     def whole(self, node: Node) -> int:
         """A number that counts something."""
-        assert isinstance(node, Token)
+        assert isinstance(node, Lexeme)
         if not node.isdecimal():
             raise self.error(f"{node} is not a whole number", span_of(node))
         return int(node)
@@ -414,7 +413,7 @@ class SparqlBuilder(TermBuilder):
     # --- expressions ------------------------------------------------------------------------------
 
     def expression(self, node: Node) -> Expression:
-        if isinstance(node, Token):
+        if isinstance(node, Lexeme):
             return self.variable(node)
         span = where(node)
         match kind(node):
@@ -443,7 +442,7 @@ class SparqlBuilder(TermBuilder):
                 return Call("TRIPLE", tuple(map(self.part, node.children)), span=span)
             case "function":
                 name_node, *rest = node.children
-                arguments = self.expressions(c for c in rest if not (isinstance(c, Token) and kind(c) == "DISTINCT"))
+                arguments = self.expressions(c for c in rest if not (isinstance(c, Lexeme) and kind(c) == "DISTINCT"))
                 return FunctionCall(self.iri_of(name_node), arguments, bool(tokens(node, "DISTINCT")), span=span)
             case _:
                 return self.call(node, span)
@@ -451,7 +450,7 @@ class SparqlBuilder(TermBuilder):
     def signed_sum(self, node: Tree, span: Span) -> Call:
         """`9 -1 * 2`, read as 9 - (1 * 2)."""
         left, signed, *rest = node.children
-        assert isinstance(signed, Token)
+        assert isinstance(signed, Lexeme)
         right: Expression = number(signed[1:])
         for op, factor in zip(rest[::2], rest[1::2], strict=True):
             right = Call(str(op), (right, self.expression(factor)), span=between(signed, factor))
@@ -463,9 +462,9 @@ class SparqlBuilder(TermBuilder):
     def call(self, node: Tree, span: Span) -> Expression:
         """A call by name: an aggregate, a function of the match, PREV or a SPARQL built-in."""
         head, *rest = node.children
-        assert isinstance(head, Token)
+        assert isinstance(head, Lexeme)
         name = head.upper()
-        gpms = [c for c in rest if isinstance(c, Token) and kind(c) == "NAME"]
+        gpms = [c for c in rest if isinstance(c, Lexeme) and kind(c) == "NAME"]
         args = [c for c in rest if isinstance(c, Tree) or kind(c) == "VAR"]
         separator = trees(node, "separator")
         if name not in BUILTINS and name not in AGGREGATES and name not in MATCH_FUNCTIONS and name != "PREV":
@@ -493,7 +492,7 @@ class SparqlBuilder(TermBuilder):
             arguments = (*arguments, NamedNode(self.base))
         return Call(name, arguments, span=span)
 
-    def match_function(self, name: str, gpms: Sequence[Token], node: Tree) -> MatchFunction:
+    def match_function(self, name: str, gpms: Sequence[Lexeme], node: Tree) -> MatchFunction:
         span = where(node)
         if MATCH_FUNCTIONS.get(name, True) and len(gpms) == 1:
             return MatchFunction(name, str(gpms[0]), span=span)

@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
 
-from lark import Token
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
@@ -52,7 +51,7 @@ from oxiseq.grammar.parsing.durations import DURATIONS
 from oxiseq.grammar.parsing.sparql import Node, between, is_triple_term, kind, tokens, trees, where
 from oxiseq.grammar.slips.spaseq import COMMENT, RULES
 from oxiseq.grammar.terms import RDF_TYPE
-from oxiseq.grammar.trees import Tree, tree
+from oxiseq.grammar.trees import Lexeme, Tree, tree
 
 
 class SpaseqBuilder(ClauseBuilder):
@@ -198,10 +197,10 @@ class SpaseqBuilder(ClauseBuilder):
     def extent(self, parts: Items[Node], word: str, span: Span, code: str = "window") -> tuple[int, bool]:
         """What follows `word`: microseconds, or a number of instants and True."""
         first, *rest = parts
-        assert isinstance(first, Token)
+        assert isinstance(first, Lexeme)
         if kind(first) == "NUMBER":
             unit = rest[0]
-            assert isinstance(unit, Token)
+            assert isinstance(unit, Lexeme)
             events = kind(unit) == "EVENTS"
             return self.size(first) if events else self.time(first, unit), events
         datatype = [self.iri_of(c) for c in rest if isinstance(c, Tree)]
@@ -235,7 +234,7 @@ class SpaseqBuilder(ClauseBuilder):
     def call(self, node: Tree, span: Span) -> Expression:
         """As ever, and FIRST(?v), LAST(?v) of a repeated GPM."""
         head, *args = node.children
-        if isinstance(head, Token) and head.upper() in ITERATION_VALUES:
+        if isinstance(head, Lexeme) and head.upper() in ITERATION_VALUES:
             if len(args) != 1 or kind(args[0]) in ("NAME", "STAR"):
                 name = head.upper()
                 raise self.error(f"{name} takes one expression", span, hint=f"write {name}(?v)", code="function")
@@ -291,7 +290,7 @@ class SpaseqBuilder(ClauseBuilder):
 
     def repeat(self, node: Tree, span: Span) -> Repeat:
         item, mark, *bounds = node.children
-        assert isinstance(mark, Token)
+        assert isinstance(mark, Lexeme)
         chain = Op(mark[0]) if mark[0] in ",;:" else None
         least, most = self.bounds(bounds[0]) if bounds else (0 if mark == "*" else 1, None)
         return Repeat(self.sequence(item), least, most, chain, span=span)

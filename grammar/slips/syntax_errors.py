@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
-
-from lark.exceptions import UnexpectedInput, UnexpectedToken
+from typing import TYPE_CHECKING
 
 from oxiseq.grammar.errors import QueryError, span_at
 from oxiseq.grammar.finding_tools import listing
 from oxiseq.grammar.name_chars import LETTERS, NAME_CHARS
 from oxiseq.grammar.slips.slip import IRI, LONG_STRING, STRING, Rule, Slip, explain_slip
+
+if TYPE_CHECKING:
+    from lark.exceptions import UnexpectedInput
 
 
 @cache
@@ -120,7 +122,7 @@ _MARKS = {
 def explain(unexpected: UnexpectedInput, text: str, rules: Sequence[Rule], comment: re.Pattern[str]) -> QueryError:
     """lark's exception as ours; `rules` know the language's slips, `comment` its comments (group 1: other text)."""
     at = -1 if unexpected.pos_in_stream is None else unexpected.pos_in_stream
-    ended = isinstance(unexpected, UnexpectedToken) and unexpected.token.type == "$END"
+    ended = getattr(getattr(unexpected, "token", None), "type", None) == "$END"
     if ended or at < 0:
         at = len(text.rstrip())
     accepts = _accepted(unexpected)

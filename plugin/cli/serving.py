@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import click
+import numpy as np
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.api.store import Store
 from oxiseq.cli.settings import BRIDGES, SECOND, SINKS, ServeSettings, seconds
 from oxiseq.engine.bounds import SERVED
 from oxiseq.engine.errors import ExtraError, OxiseqError
+from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.kb_loader import open_kb
 from oxiseq.kb_loader.coded import is_coded
 from oxiseq.kb_loader.marker import not_opened
@@ -150,8 +152,7 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
         assert isinstance(knowledge, RemoteKnowledge)
         endpoint.on_written = knowledge.written
     assert isinstance(endpoint, SparqlEndpoint | Upstream)
-    if not is_warm():
-        service.prepare(_warm_up)
+    service.prepare(_load)
     routes = LiveRoutes(service, endpoint.evaluations)
     endpoint.offer(routes.services)
     if bridges:
@@ -161,10 +162,13 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
     return routes
 
 
-def _warm_up() -> None:
-    from oxiseq.warmup.warmup import warm_up  # noqa: PLC0415  a server that is warm need not load it
+def _load() -> None:
+    """All kernels are compiled, and Numba is ready for the first one, which takes it a twentieth of a second."""
+    if not is_warm():
+        from oxiseq.warmup.warmup import warm_up  # noqa: PLC0415  a server that is warm need not load it
 
-    warm_up()
+        warm_up()
+    TermDictionary().texts(np.zeros(0, np.int64))
 
 
 def _bridges(declared: Mapping[str, Mapping[str, Any]], folder: Path) -> dict[str, BridgeSettings]:

@@ -6,7 +6,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pyoxigraph import Triple
@@ -15,12 +15,12 @@ from oxiseq.engine.bounds import SERVED, InstantBounds
 from oxiseq.engine.errors import KbError, SnapshotError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import KnowledgeBase, expect
 from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL, Passed
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sharing.dispatching import Outcome
-from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery
@@ -35,6 +35,11 @@ from oxiseq.live.options import options_of
 from oxiseq.live.reading import UnworkableError, reason_of
 from oxiseq.matches.match import result_event
 from oxiseq.matches.results import ResultQueue
+
+if TYPE_CHECKING:
+    from oxiseq.engine.snapshot import saving
+else:
+    saving = needed("oxiseq.engine.snapshot.saving")
 
 LOG = logging.getLogger("oxiseq.live")
 
@@ -219,7 +224,7 @@ class Engine:
         """Its state after the last entry. Raises SnapshotError if it turns out that it cannot work."""
         if query in self and not self.catch_up(query):
             raise SnapshotError(f"the query {query.name} cannot work: {query.error}")
-        return save(query.run, self.terms)
+        return saving.save(query.run, self.terms)
 
     def restore(self, query: LiveQuery, state: bytes) -> None:
         """Let a query that is not at work yet continue from a state. Raises SnapshotError, KbError."""

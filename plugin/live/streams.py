@@ -45,8 +45,6 @@ from oxiseq.options.durations import duration_text
 
 _REASONS: Final = 10
 _NO_TIMES: Final = np.zeros(0, np.int64)
-NOTHING: Final = pack_events(EventBatch.empty(), TermDictionary())
-"""A batch without events."""
 LATE: Final = "older than the stream's watermark: stored, but queries do not match it"
 
 
@@ -171,7 +169,8 @@ class Streams:
         try:
             reading = self._not_ahead(portion.reading, on_arrival=portion.stamped)
         except RejectedError as error:
-            reading = Reading(NOTHING, _NO_TIMES, error.rejected, error.reasons)
+            nothing = pack_events(EventBatch.empty(), TermDictionary())
+            reading = Reading(nothing, _NO_TIMES, error.rejected, error.reasons)
         if advance is not None and (reason := self._ahead(advance)):
             told = (*reading.reasons, Reason(f"advance: {reason}"))[:_REASONS]
             advance, reading = None, replace(reading, rejected=reading.rejected + 1, reasons=told)

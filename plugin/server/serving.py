@@ -69,8 +69,8 @@ class Serving:
 
     def run(self) -> None:
         """Serve until `stop`."""
-        gc.collect()
-        gc.freeze()  # what is here by now stays: to look through it takes a tenth of a second each time
+        gc.collect(1)  # the youngest only: what was loaded is old, and to look through it takes a tenth of a second
+        gc.freeze()  # what is here by now stays
         gc.set_threshold(*_COLLECT)
         logging.getLogger(_LOG).setLevel(logging.ERROR)  # less reports each malformed request
         logging.getLogger(_LOG).addFilter(_shorten)

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from oxiseq.engine.kernels import archive
 from oxiseq.engine.kernels.signatures import kernel_of, names
-from oxiseq.grammar.tables import ship
+from oxiseq.grammar.lalr import ship
 from oxiseq.warmup.first_run import of_sources
 
 

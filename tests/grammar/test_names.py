@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lark import UnexpectedInput
 from profiles import EXAMPLES
 from pyoxigraph import Store as RdfStore
 
@@ -18,7 +17,7 @@ from oxiseq.changes.tokens import tokens
 from oxiseq.grammar import parse, render
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.name_chars import LETTERS, NAME_CHARS
-from oxiseq.grammar.trees import tree_parser
+from oxiseq.grammar.trees import UnreadableError, tree_parser
 
 NAMES = ("cafe\u0301", "n\u0303o\u0308", "a\u00b7b", "a\u203fb", "x\u2040", "\u092e\u0942\u0932\u094d\u092f")
 PREFIX = "p\u0301"
@@ -148,7 +147,7 @@ def test_a_name_holds_what_the_table_says_and_nothing_else(character: str) -> No
         try:
             tree_parser("store").read(query, "query")
             taken = True
-        except UnexpectedInput as error:
+        except UnreadableError as error:
             taken = False
-            assert query.index(text) <= error.pos_in_stream <= len(query) - 1
+            assert query.index(text) <= error.unexpected.pos_in_stream <= len(query) - 1
         assert taken == allowed, (hex(ord(character)), text)

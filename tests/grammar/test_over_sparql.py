@@ -7,14 +7,13 @@ import re
 from typing import Any, Final
 
 import pytest
-from lark.exceptions import UnexpectedInput
 from pyoxigraph import DefaultGraph, Store
 from w3c_suites import absent, shared_suite
 
 from oxiseq import OxiseqError, QueryError
 from oxiseq.grammar import parse
 from oxiseq.grammar.over_sparql import Kind, refusal
-from oxiseq.grammar.trees import tree_parser
+from oxiseq.grammar.trees import UnreadableError, tree_parser
 from oxiseq.kb_loader.tables import Mapping
 
 QUERIES: Final = [
@@ -69,7 +68,7 @@ def asked(text: str, kind: Kind) -> SyntaxError | None:
 def taken(text: str, kind: Kind) -> bool:
     try:
         tree_parser("store").read(text, kind)
-    except UnexpectedInput:
+    except UnreadableError:
         return False
     return True
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import lark
 import pytest
 from grammar_queries import QUERIES
 from lark import Lark, Token
@@ -13,11 +16,11 @@ from lark.exceptions import UnexpectedInput
 from test_over_sparql import QUERIES as STORE_QUERIES
 from test_over_sparql import UPDATES
 
-from oxiseq.grammar import tables
+from oxiseq.grammar import lalr, tables
 from oxiseq.grammar.algebra import NOWHERE, Span
 from oxiseq.grammar.parsing.sparql import Node, kind, where
 from oxiseq.grammar.sizes import MOST_DEPTH, SizeError
-from oxiseq.grammar.trees import Tree, TreeParser
+from oxiseq.grammar.trees import Tree, TreeParser, UnreadableError, tree_parser
 
 TEXTS = (
     "SELECT * FROM STREAM S <urn:S> WHERE { SEQ(A; B+) DEFINE GPM A ON S { ?s ?p ?o FILTER(?o > 1 || REGEX(?o, 'a')) } "
@@ -29,28 +32,43 @@ TEXTS = (
 )
 
 
-def told(parser: Lark, text: str) -> object:
+def parser_by(lark: Lark) -> TreeParser:
+    """Of tables that no file has held."""
+    return TreeParser(tables.Tables(lalr.packed(lark)), partial(lalr.unexpected, lark))
+
+
+def of_files(grammar: str) -> TreeParser:
+    """As a new process has it."""
+    tree_parser.cache_clear()
+    lalr.parser_of.cache_clear()
+    return tree_parser(grammar)
+
+
+def told(parser: TreeParser, text: str) -> object:
     """What a parser says of a text."""
     try:
-        return TreeParser(parser).read(text)
-    except UnexpectedInput as error:
+        return parser.read(text)
+    except UnreadableError as refused:
+        error = refused.unexpected
         accepted = getattr(error, "accepts", None) or getattr(error, "allowed", None)
         return type(error), error.line, error.column, accepted
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where compiled code and tables go; none have come with a wheel."""
-    monkeypatch.setattr(tables, "_brought", lambda grammar: tmp_path / "none")
+    monkeypatch.setattr(tables, "brought", lambda grammar: tmp_path / "none")
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
-    return tmp_path
+    yield tmp_path
+    tree_parser.cache_clear()
+    lalr.parser_of.cache_clear()
 
 
 @pytest.fixture(scope="module")
 def built() -> Lark:
     """CEQL's parser, from its grammar."""
-    return tables.build("ceql")
+    return lalr.build("ceql")
 
 
 @pytest.fixture
@@ -62,56 +80,77 @@ def builds(built: Lark, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         named.append(grammar)
         return built
 
-    monkeypatch.setattr(tables, "build", build)
+    monkeypatch.setattr(lalr, "build", build)
     return named
 
 
 def test_kept_tables_read_what_new_ones_do(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    new = tables.lalr("spaseq")
+    new = of_files("spaseq")
     (place,) = folder.rglob("*.lalr")
     whole = place.read_bytes()
-    monkeypatch.delattr(tables, "build")  # what is kept is read, not computed anew
-    kept = tables.lalr("spaseq")
+    by_new = [told(new, text) for text in TEXTS]
+    monkeypatch.delattr(lalr, "build")  # what is kept is read, not computed anew
+    kept = of_files("spaseq")
     assert place.read_bytes() == whole
     with pytest.raises(SizeError):
-        TreeParser(kept).read("SELECT * FROM STREAM S <urn:S> WHERE { SEQ" + "(" * (MOST_DEPTH + 1))
-    assert [told(kept, text) for text in TEXTS] == [told(new, text) for text in TEXTS]
+        kept.read("SELECT * FROM STREAM S <urn:S> WHERE { SEQ" + "(" * (MOST_DEPTH + 1))
+    assert [told(kept, text) for text in TEXTS] == by_new
 
 
 @pytest.mark.parametrize("spoiled", [b"", b"x", b"x" * 10_000])
 def test_damaged_and_foreign_tables_are_made_anew(folder: Path, spoiled: bytes, built: Lark, builds: list[str]) -> None:
-    tables.lalr("ceql")
+    of_files("ceql")
     (place,) = folder.rglob("*.lalr")
-    whole = place.read_bytes()
-    for content in (spoiled, whole[:32] + spoiled, whole[:-100]):
+    whole, expected = place.read_bytes(), [told(parser_by(built), text) for text in TEXTS]
+    key = tables.DIGEST
+    size = int.from_bytes(whole[2 * key : 2 * key + tables.WORD], "little")
+    for content in (spoiled, whole[:key] + spoiled, whole[: size // 2], whole[:size] + b"x" + whole[size + 1 :]):
         place.write_bytes(content)
-        assert told(tables.lalr("ceql"), TEXTS[0]) == told(built, TEXTS[0])
-        assert len(place.read_bytes()) > len(whole) // 2 and place.read_bytes() != content
-    assert builds == ["ceql"] * 4
+        assert [told(of_files("ceql"), text) for text in TEXTS] == expected
+        assert place.read_bytes() == whole
+    assert builds == ["ceql"] * 5
+
+
+def test_damaged_or_foreign_tables_of_lark_are_made_anew(
+    folder: Path, built: Lark, builds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are behind ours: texts are read without them, and only what is not of the language asks for them."""
+    of_files("ceql")
+    (place,) = folder.rglob("*.lalr")
+    whole, expected = place.read_bytes(), told(parser_by(built), TEXTS[0])
+    place.write_bytes(whole[:-100])
+    parser = of_files("ceql")
+    assert builds == ["ceql"]
+    assert told(parser, TEXTS[0]) == expected
+    assert (builds, place.read_bytes()) == (["ceql"] * 2, whole)
+    monkeypatch.setattr(lark, "__version__", "0.0")
+    assert told(of_files("ceql"), TEXTS[0]) == expected
+    assert builds == ["ceql"] * 3
 
 
 def test_tables_that_a_wheel_brings_are_read(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built: Lark, builds: list[str]
 ) -> None:
-    monkeypatch.setattr(tables, "_brought", lambda grammar: tmp_path / f"{grammar}.lalr")
-    monkeypatch.setattr(tables, "BUILT", ("ceql",))
-    assert tables.ship(tmp_path) == [tmp_path / "ceql.lalr"]
+    monkeypatch.setattr(tables, "brought", lambda grammar: tmp_path / f"{grammar}.lalr")
+    monkeypatch.setattr(lalr, "BUILT", ("ceql",))
+    expected = told(parser_by(built), TEXTS[0])
+    assert lalr.ship(tmp_path) == [tmp_path / "ceql.lalr"]
     with monkeypatch.context() as scope:
-        scope.delattr(tables, "build")
-        assert told(tables.lalr("ceql"), TEXTS[0]) == told(built, TEXTS[0])
+        scope.delattr(lalr, "build")
+        assert told(of_files("ceql"), TEXTS[0]) == expected
     (tmp_path / "ceql.lalr").write_bytes(b"of another grammar")
-    assert told(tables.lalr("ceql"), TEXTS[0]) == told(built, TEXTS[0])
+    assert told(of_files("ceql"), TEXTS[0]) == expected
     assert builds == ["ceql"] * 2
 
 
 def test_all_grammars_of_texts_are_brought() -> None:
     parts = {"clauses", "sparql"}
-    assert {path.stem for path in tables._GRAMMARS.glob("*.lark")} - parts == set(tables.BUILT)
+    assert {path.stem for path in tables.GRAMMARS.glob("*.lark")} - parts == set(lalr.BUILT)
 
 
 def test_nothing_is_written_where_python_writes_no_bytecode(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    tables.lalr("ceql")
+    of_files("ceql")
     assert not list(folder.iterdir())
 
 
@@ -166,15 +205,16 @@ def of_ours(node: Node) -> object:
 def test_trees_are_larks() -> None:
     read = dict.fromkeys(("spaseq", "ceql", "epsparql", "rsp", "store"), 0)
     for grammar in read:
-        lark = tables.build(grammar, propagate_positions=True)
-        ours = TreeParser(lark)
+        by_lark = lalr.build(grammar, propagate_positions=True)
+        ours = parser_by(by_lark)
         for start, text in ((start, text) for of, start, text in corpus() if of == grammar):
             try:
-                expected = lark.parse(text, start=start)
+                expected = by_lark.parse(text, start=start)
             except UnexpectedInput as error:
                 assert (grammar, start, text) not in MADE_UP, error
-                with pytest.raises(type(error)):
+                with pytest.raises(UnreadableError) as refused:
                     ours.read(text, start)
+                assert type(refused.value.unexpected) is type(error)
                 continue
             assert of_ours(ours.read(text, start)) == of_lark(expected), text
             read[grammar] += 1

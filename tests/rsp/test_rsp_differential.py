@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import pytest
 from hypothesis import event, given
+from hypothesis import strategies as st
 from profiles import thorough
 from pyoxigraph import Variable
 from reference.rsp import evaluate_rsp
@@ -15,6 +16,7 @@ from rsp_strategies import Setting, continuous, event_queries, kb_store, selecti
 
 import oxiseq
 from oxiseq.engine.run import rsp
+from oxiseq.engine.run.recent import portions
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Consume, Report, RspQuery
 
@@ -72,6 +74,13 @@ def test_all_instants_of_a_batch_answer_as_one_after_the_other(setting: Setting)
     at_once = by_engine(setting), pushed_one_by_one(setting)
     with patch.object(rsp, "is_steady", return_value=False):
         assert (by_engine(setting), pushed_one_by_one(setting)) == at_once
+
+
+@given(continuous(), st.integers(1, 3))
+def test_a_batch_in_portions_answers_as_a_whole(setting: Setting, most: int) -> None:
+    with patch.object(rsp.RspRun, "_portions", lambda run, batches: portions(batches, most)):
+        in_portions = by_engine(setting)
+    assert in_portions == by_engine(setting)
 
 
 @thorough()

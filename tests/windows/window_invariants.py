@@ -16,30 +16,33 @@ def check(run: WindowRun, low: list[int] | None = None) -> None:
     """Assert all of it. low: clocks up to which rows are out."""
     leaves = run.leaves
     memory, kept = leaves._memory.arrays, [rows._memory.arrays for rows in leaves._rows]
-    listed: list[tuple[int, int]] = []
-    for source, ends in enumerate(memory.listed):
-        chain = _listed(kept, int(ends["first"]))
-        assert (chain[-1][0] << 32 | chain[-1][1] if chain else -1) == ends["last"]
-        assert all(leaves._tables.arrays.views["source"][view] == source for view, _ in chain)
-        last = [int(kept[view].words[e, k.LAST]) for view, e in chain]
+    sources = leaves._tables.arrays.views["source"]
+    listed = [_listed(kept[view], int(ends["first"])) for view, ends in enumerate(memory.listed)]
+    oldest = {source: int(a.NEVER) for source in range(len(memory.oldest))}
+    for view, (ends, chain) in enumerate(zip(memory.listed, listed, strict=True)):
+        assert (chain[-1] if chain else -1) == ends["last"]
+        assert ends["source"] == sources[view]
+        last = [int(kept[view].words[e, k.LAST]) for e in chain]
         assert last == sorted(last)
-        assert low is None or not last or last[0] > low[source]
-        listed += chain
-    assert len(set(listed)) == len(listed) == memory.scalars[k.COUNT] == leaves.triples
+        assert ends["clock"] == (last[0] if last else a.NEVER)
+        assert low is None or not last or last[0] > low[sources[view]]
+        oldest[int(sources[view])] = min(oldest[int(sources[view])], int(ends["clock"]))
+    assert all(memory.oldest[source] <= clock for source, clock in oldest.items())
+    assert sum(map(len, listed)) == memory.scalars[k.COUNT] == leaves.triples
     assert memory.scalars[k.NOTES] == memory.scalars[k.NOTE] == 0
-    for view, arrays in enumerate(kept):
-        _check_rows(arrays, {e for mine, e in listed if mine == view})
+    for arrays, chain in zip(kept, listed, strict=True):
+        assert len({*chain}) == len(chain)
+        _check_rows(arrays, {*chain})
 
 
-def _listed(kept: list[Any], at: int) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    before = -1
+def _listed(arrays: Any, at: int) -> list[int]:
+    found: list[int] = []
+    before, width = -1, int(arrays.scalars[a.WIDTH])
+    place = a.ROW + width + width % 2
     while at >= 0:
-        view, e = at >> 32, at & 0xFFFFFFFF
-        place = a.ROW // 2 + (int(kept[view].scalars[a.WIDTH]) + 1) // 2
-        assert kept[view].words[e, place + 1] == before
-        found.append((view, e))
-        before, at = at, int(kept[view].words[e, place])
+        assert arrays.links[at, place + 1] == before
+        found.append(at)
+        before, at = at, int(arrays.links[at, place])
     return found
 
 

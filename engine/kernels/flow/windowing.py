@@ -5,9 +5,9 @@
     insert   what was noted comes
 
 A pattern's rows are an arrangement of its own, in which joins find them (conjoining.py), and its changes a delta. A row
-has the clock of the last event that holds it in place of a weight, and is in the list of its window's rows in order of
-those clocks, with those of all patterns: `list_place` and the word behind it hold the next and the previous of them,
-each pattern << 32 | entry, or -1.
+has the clock of the last event that holds it in place of a weight, and is in the list of its pattern's rows in order of
+those clocks: `list_place` and the half behind it hold the next and the previous entry, or -1. So a row of two columns
+with two chains is a line of the cache.
 
 Whenever room or a decision is wanted the kernel returns, and is called again with the batch: all that it needs to go on
 stands in the scalars.
@@ -25,7 +25,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, fused, truth
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.arrangement import BEFORE_ALL, DEAD, ROW, WEIGHT
+from oxiseq.engine.kernels.flow.arrangement import BEFORE_ALL, DEAD, NEVER, ROW, WEIGHT
 from oxiseq.engine.kernels.flow.arranging import end_entry, fetch_row, lacks_room, new_entry, row_of_set, sweep
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.matching.match import object_place
@@ -43,7 +43,7 @@ NEED_NOTES, NEED_DECISION = 4, 5
 
 LAST: Final = WEIGHT
 """The word of an entry that is the clock of the last event that holds the row."""
-LIST_HALVES: Final = 4
+LIST_HALVES: Final = 2
 """Of an entry, behind its row."""
 
 COMES, GOES = 1, 2
@@ -76,8 +76,8 @@ FILTER = np.dtype([("condition", "i4"), ("position", "i4"), ("code0", "i4"), ("c
 NOTED = np.dtype([("last", "i8"), ("s", "u4"), ("p", "u4"), ("o", "u4"), ("of", "i4")], align=True)
 """A triple of this instant of which a pattern's row is to come."""
 
-LISTED = np.dtype([("first", "i8"), ("last", "i8")], align=True)
-"""By source its rows in order of their clocks; -1: none."""
+LISTED = np.dtype([("clock", "i8"), ("first", "i4"), ("last", "i4"), ("source", "i4")], align=True)
+"""By pattern its rows in order of their clocks, -1: none; that of the first, NEVER where there is none; its source."""
 
 (
     COUNT,  # rows that are there
@@ -127,6 +127,8 @@ _code = array(Views, "code", np.int32)
 
 _scalars = array(Windowing, "scalars", np.int64)
 _listed = array(Windowing, "listed", LISTED)
+_oldest = array(Windowing, "oldest", np.int64)
+"""i64 by source: no row of its patterns has an earlier clock; NEVER: there is none."""
 _notes = array(Windowing, "notes", NOTED)
 _touched = array(Windowing, "touched", np.int32)  # i32: patterns
 _written = array(Windowing, "written", np.int32)  # i32: patterns
@@ -152,7 +154,6 @@ _FAR: Final = 1 << 13
 _AHEAD: Final = 8
 """So many triples."""
 _BATCH: Final = WORDS * Windowing._fields.index("batch")
-_LOW_HALF: Final = 0xFFFFFFFF
 
 
 @inner
@@ -383,7 +384,7 @@ def _note(
     e = row_of_set(shape.kept, row, 0, row_tag(row, 0, 0, shape.width), shape.width)
     if e >= 0:
         if v.words(shape.kept)[e, LAST] != clock:
-            _refresh_row(T, S, view, e, clock)
+            _refresh_row(S, shape, view, e, clock)
         if not again:
             return _ACCEPTED
     note = _notes(S)[scalars[NOTES]]
@@ -445,29 +446,48 @@ def _accepts(T: Ptr[Views], S: Ptr[Windowing], C: Columns, filter0: int, filter1
 
 @inner
 def _evict(T: Ptr[Views], S: Ptr[Windowing], B: Ptr[Batch]) -> int:
-    """Each source's rows."""
-    scalars, listed, views = _scalars(S), _listed(S), _views(T)
-    for source in range(listed.shape[0]):
-        low = _low(B)[scalars[INSTANT], source]
-        while True:
-            at = listed[source].first
-            if at < 0:
-                break
-            view, e = at >> 32, at & _LOW_HALF
-            shape = views[view]
-            A = shape.kept
-            if v.words(A)[e, LAST] > low:
-                break
-            if shape.wanted & GOES and not _write(S, view, shape, v.halves(A), e, ROW, -1):
-                scalars[WHICH] = view
-                return NEED_OUT
-            if v.scalars(A)[DEAD] < 0:
-                _touched(S)[scalars[TOUCHED]] = view
-                scalars[TOUCHED] += 1
-            end_entry(A, e, scalars[TICK] + scalars[INSTANT])
-            _unlist(T, S, view, e)
-            scalars[COUNT] -= 1
+    """Each source's rows, pattern by pattern; at most instants none goes."""
+    scalars, listed, lows, oldest = _scalars(S), _listed(S), _low(B), _oldest(S)
+    instant = scalars[INSTANT]
+    for source in range(oldest.shape[0]):
+        low = lows[instant, source]
+        if oldest[source] > low:
+            continue
+        least = NEVER
+        for view in range(listed.shape[0]):
+            ends = listed[view]
+            if ends.source == source:
+                if ends.clock <= low and not _evict_of(T, S, view, low):
+                    scalars[WHICH] = view
+                    return NEED_OUT
+                least = min(least, ends.clock)
+        oldest[source] = least
     return DONE
+
+
+@inner
+def _evict_of(T: Ptr[Views], S: Ptr[Windowing], view: int, low: int) -> bool:
+    """What has this clock or an earlier one goes; False: there is no room for the changes."""
+    scalars, shape, ends = _scalars(S), _views(T)[view], _listed(S)[view]
+    A, place, tick = shape.kept, list_place(shape.width), scalars[TICK] + scalars[INSTANT]
+    words, halves, links = v.words(A), v.halves(A), v.links(A)
+    while ends.first >= 0 and ends.clock <= low:
+        e = i64(ends.first)
+        following = i64(links[e, place])
+        if shape.wanted & GOES and not _write(S, view, shape, halves, e, ROW, -1):
+            return False
+        if v.scalars(A)[DEAD] < 0:
+            _touched(S)[scalars[TOUCHED]] = view
+            scalars[TOUCHED] += 1
+        end_entry(A, e, tick)
+        ends.first = following
+        if following >= 0:
+            links[following, place + 1] = -1
+            ends.clock = words[following, LAST]
+        else:
+            ends.last, ends.clock = -1, NEVER
+        scalars[COUNT] -= 1
+    return True
 
 
 @inner
@@ -481,9 +501,9 @@ def _insert(T: Ptr[Views], S: Ptr[Windowing]) -> int:
         _set_row(S, 0, shape, note.s, note.p, note.o)
         tag = row_tag(row, 0, 0, shape.width)
         e = row_of_set(A, row, 0, tag, shape.width)
-        if e >= 0:  # the instant holds it more than once
+        if e >= 0:  # the instant holds it more than once; also of the same clock it goes behind what has come since
             if v.words(A)[e, LAST] <= note.last:
-                _refresh_row(T, S, view, e, note.last)
+                _refresh_row(S, shape, view, e, note.last)
             scalars[NOTE] += 1
             continue
         mask = (1 << i64(shape.width)) - 1
@@ -502,10 +522,13 @@ def _enter(
     T: Ptr[Views], S: Ptr[Windowing], view: int, rows: Array, i: int, mask: int, tag: int, tick: int, clock: int
 ) -> None:
     """A row comes; there is room."""
-    A = _views(T)[view].kept
+    shape = _views(T)[view]
+    A = shape.kept
     e = new_entry(A, rows, i, mask, tick, clock, tag)
     put_slot(v.by_row(A), tag, e)
-    _append(T, S, view, e)
+    ends, oldest = _listed(S)[view], _oldest(S)
+    _append(ends, v.words(A), v.links(A), list_place(shape.width), e)
+    oldest[shape.source] = min(oldest[shape.source], clock)
     _scalars(S)[COUNT] += 1
     _scalars(S)[NOTE] += 1
 
@@ -527,64 +550,47 @@ def _write(S: Ptr[Windowing], view: int, shape: Any, rows: Array, i: int, first:
     return True
 
 
-# --- the list of a window's rows ---------------------------------------------------------------------
+# --- the list of a pattern's rows --------------------------------------------------------------------
 
 
 @inner
 def list_place(width: int) -> int:
-    """The word of an entry that says which row of the window comes next."""
-    return (ROW + width + 1) >> 1
+    """The half of an entry that says which row comes next."""
+    return ROW + width + (width & 1)
 
 
 @inner
-def _refresh_row(T: Ptr[Views], S: Ptr[Windowing], view: int, e: int, clock: int) -> None:
+def _refresh_row(S: Ptr[Windowing], shape: Any, view: int, e: int, clock: int) -> None:
     """An event of this clock, its source's largest so far, holds the row again: it goes to the end of the list."""
-    shape = _views(T)[view]
-    v.words(shape.kept)[e, LAST] = clock
-    if _listed(S)[shape.source].last == (view << 32 | e):
+    ends, words, links, place = _listed(S)[view], v.words(shape.kept), v.links(shape.kept), list_place(shape.width)
+    words[e, LAST] = clock
+    if ends.last == e:
+        if ends.first == e:
+            ends.clock = clock
         return
-    _unlist(T, S, view, e)
-    _append(T, S, view, e)
-
-
-@inner
-def _append(T: Ptr[Views], S: Ptr[Windowing], view: int, e: int) -> None:
-    shape = _views(T)[view]
-    ends, words, place = _listed(S)[shape.source], v.words(shape.kept), list_place(shape.width)
-    last = ends.last
-    words[e, place], words[e, place + 1] = -1, last
-    if last >= 0:
-        _link(T, last, 0, view << 32 | e)
-    else:
-        ends.first = view << 32 | e
-    ends.last = view << 32 | e
-
-
-@inner
-def _unlist(T: Ptr[Views], S: Ptr[Windowing], view: int, e: int) -> None:
-    shape = _views(T)[view]
-    ends, words, place = _listed(S)[shape.source], v.words(shape.kept), list_place(shape.width)
-    following, previous = words[e, place], words[e, place + 1]
+    following, previous = i64(links[e, place]), i64(links[e, place + 1])
+    links[following, place + 1] = previous
     if previous >= 0:
-        _link(T, previous, 0, following)
+        links[previous, place] = following
     else:
-        ends.first = following
-    if following >= 0:
-        _link(T, following, 1, previous)
-    else:
-        ends.last = previous
+        ends.first, ends.clock = following, words[following, LAST]
+    _append(ends, words, links, place, e)
 
 
 @inner
-def _link(T: Ptr[Views], at: int, side: int, other: int) -> None:
-    """Have a row of the list followed (side 0) or preceded (1) by another."""
-    shape = _views(T)[at >> 32]
-    v.words(shape.kept)[at & _LOW_HALF, list_place(shape.width) + side] = other
+def _append(ends: Any, words: Array, links: Array, place: int, e: int) -> None:
+    last = i64(ends.last)
+    links[e, place], links[e, place + 1] = -1, last
+    if last >= 0:
+        links[last, place] = e
+    else:
+        ends.first, ends.clock = e, words[e, LAST]
+    ends.last = e
 
 
 @kernel
 def enter(T: Ptr[Views], S: Ptr[Windowing], given: Array, rows: Array) -> int:
-    """Have rows that were there before all batches, each window's in order of their clocks. given: i64[n, 2], pattern
+    """Have rows that were there before all batches, each pattern's in order of their clocks. given: i64[n, 2], pattern
     and clock; rows: u32[n, columns]. DONE, or what is wanted before this is called again."""
     scalars = _scalars(S)
     while scalars[NOTE] < given.shape[0]:
