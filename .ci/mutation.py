@@ -5,9 +5,10 @@
     python .ci/mutation.py --report        what is known, beside what was known of other commits
 
 A mutant changes one operator or number. The list names file, function, line and changed line, so that later runs repeat
-the same ones wherever the function stands in its file. Each runs the tests that are near its file (near.py); those of
-kernels run as plain Python over the corpus, so that nothing is compiled. Outcomes are appended to `seen/`, one file a
-commit: a run that was stopped goes on behind the last one.
+the same ones wherever the function stands in its file. Each runs the tests that are near its file (near.py), modules that
+take little time first; those of kernels run as plain Python over the corpus, so that nothing is compiled. Outcomes are
+appended to `seen/`, one file a commit: a run that was stopped goes on behind the last one. Areas take turns, and mutants
+without an outcome of any commit begin.
 
 - killed: a test failed; stopped: tests took four times as long as without a change
 - survived: either a test is missing, or the change makes no difference
@@ -32,6 +33,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -99,6 +101,7 @@ class Tests:
         self._copy = copy
         self._longest = longest
         self._log = copy / "mutation.log"
+        self._took = copy / "took.json"
         self._seconds: dict[tuple[str, ...], float] = {}
 
     def outcome(self, file: str) -> str:
@@ -120,14 +123,16 @@ class Tests:
 
     def _run(self, file: str, seconds: float) -> str:
         """Runs tests until one fails; what they have started ends with them."""
-        environment = {**os.environ, "PYTHONPATH": str(self._copy / "links")}
+        paths = os.pathsep.join([str(self._copy / "links"), str(HERE / ".ci")])
+        environment = {**os.environ, "PYTHONPATH": paths, "OXISEQ_TOOK": str(self._took)}
         if _is_kernel(file):
             environment["NUMBA_DISABLE_JIT"] = "1"
-        command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-m", "not slow and not full", *self._near(file)]
-        with (
+        options = ["-p", "mutation", "-n", "0", "-x", "-m", "not slow and not full"]
+        command = [sys.executable, "-m", "pytest", *options, *self._near(file)]
+        with (  # a group, no session: Linux may share processors by session, whatever is nice
             self._log.open("wb") as log,
             subprocess.Popen(
-                command, cwd=self._copy, env=environment, stdout=log, stderr=log, start_new_session=True
+                command, cwd=self._copy, env=environment, stdout=log, stderr=log, process_group=0
             ) as running,
         ):
             try:
@@ -193,6 +198,34 @@ def _copied(folder: Path) -> Path:
     return folder
 
 
+# --- within pytest: modules of tests that take little time run first -----------------------------------
+
+_seconds: Counter[str] = Counter()
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Adds what a test took to its module."""
+    _seconds[report.nodeid.partition("::")[0]] += report.duration
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    """Keeps what modules took where all of their tests passed."""
+    if exitstatus == 0:
+        took = Path(os.environ["OXISEQ_TOOK"])
+        took.write_text(json.dumps({**_took(), **_seconds}), "utf-8")
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Sorts tests by what their modules took, and leaves them in order within."""
+    took = _took()
+    items.sort(key=lambda item: took.get(item.nodeid.partition("::")[0], 0))
+
+
+def _took() -> dict[str, float]:
+    took = Path(os.environ["OXISEQ_TOOK"])
+    return json.loads(took.read_text("utf-8")) if took.exists() else {}
+
+
 # --- reporting ----------------------------------------------------------------------------------------
 
 
@@ -235,7 +268,10 @@ def main() -> None:
         return
     listed = [Mutant(*each) for each in json.loads(LIST.read_text("utf-8"))]
     areas = [given.area] if given.area else list(AREAS)
-    mutants = [each for area in areas for each in [each for each in listed if each.area == area][: given.sample]]
+    drawn = [[each for each in listed if each.area == area][: given.sample] for area in areas]
+    mutants = [each for turn in zip_longest(*drawn) for each in turn if each is not None]
+    tried = {tuple(row[:-2]) for known in SEEN.glob("mutants-*.jsonl") for row in _rows(known)}
+    mutants.sort(key=lambda each: tuple(each) in tried)
     SEEN.mkdir(exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what runs ends with this, and the copy is deleted
     run(mutants, SEEN / f"mutants-{commit()}.jsonl", given.minutes, given.longest)
