@@ -5,10 +5,10 @@
     python .ci/mutation.py --report        what is known, beside what was known of other commits
 
 A mutant changes one operator or number. The list names file, function, line and changed line, so that later runs repeat
-the same ones wherever the function stands in its file. Each runs the tests that are near its file (near.py), modules that
-take little time first; those of kernels run as plain Python over the corpus, so that nothing is compiled. Outcomes are
-appended to `seen/`, one file a commit: a run that was stopped goes on behind the last one. Areas take turns, and mutants
-without an outcome of any commit begin.
+the same ones wherever the function stands in its file. Each runs the tests that are near its file (near.py), those first
+whose module takes little time; those of kernels run as plain Python over the corpus, so that nothing is compiled.
+Outcomes are appended to `seen/`, one file a commit: a run that was stopped goes on behind the last one. Areas take turns,
+and mutants without an outcome of any commit begin.
 
 - killed: a test failed; stopped: tests took four times as long as without a change
 - survived: either a test is missing, or the change makes no difference
