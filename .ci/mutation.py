@@ -4,13 +4,13 @@
     python .ci/mutation.py --sample 3      of each area the first 3
     python .ci/mutation.py --report        what is known, beside what was known of other commits
 
-A mutant changes one operator or number. The list names file, function, line and changed line, so that later runs repeat
-the same ones wherever the function stands in its file. Each runs the tests that are near its file (near.py), those first
-whose module takes little time; those of kernels run as plain Python over the corpus, so that nothing is compiled.
-Outcomes are appended to `seen/`, one file a commit: a run that was stopped goes on behind the last one. Areas take turns,
-and mutants without an outcome of any commit begin.
+A mutant changes one operator or number. The list names file, function, line and changed line, so that later runs
+repeat the same ones wherever the function stands in its file. Each runs the tests that are near its file (near.py),
+those first whose module takes little time; those of kernels run as plain Python over the corpus, so that nothing is
+compiled. Outcomes are appended to `seen/`, one file a commit: a run that was stopped goes on behind the last one. Areas
+take turns, and mutants without an outcome of any commit begin.
 
-- killed: a test failed; stopped: tests took four times as long as without a change
+- killed: a test failed; stopped: tests took four times as much CPU time as without a change, or never ended
 - survived: either a test is missing, or the change makes no difference
 - gone: no such line is in that function
 
@@ -23,6 +23,7 @@ import argparse
 import ast
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -95,7 +96,7 @@ def applied(mutant: Mutant, source: str) -> str | None:
 
 
 class Tests:
-    """Runs the tests near a file in the copy, and knows how long they take without a change."""
+    """Runs the tests near a file in the copy, and knows how much CPU time they take without a change."""
 
     def __init__(self, copy: Path, longest: float) -> None:
         self._copy = copy
@@ -110,38 +111,51 @@ class Tests:
 
     def prepare(self, file: str) -> None:
         """Runs the tests without a change, once. Raises SystemExit where they fail."""
-        tests, began = self._near(file), time.monotonic()
+        tests, before = self._near(file), _cpu_seconds()
         if tests not in self._seconds:
             if (outcome := self._run(file, self._longest)) != "survived":
                 raise SystemExit(
                     f"{self._log.read_text('utf-8')[-5_000:]}\n{outcome} without a mutant: {' '.join(tests)}"
                 )
-            self._seconds[tests] = time.monotonic() - began
+            self._seconds[tests] = _cpu_seconds() - before
 
     def _near(self, file: str) -> tuple[str, ...]:
         return tuple(f"tests/{each}" for each in CORPUS) if _is_kernel(file) else tuple(near(file))
 
     def _run(self, file: str, seconds: float) -> str:
-        """Runs tests until one fails; what they have started ends with them."""
+        """Runs tests until one fails; what they have started ends with them. `seconds`: of CPU time."""
         paths = os.pathsep.join([str(self._copy / "links"), str(HERE / ".ci")])
         environment = {**os.environ, "PYTHONPATH": paths, "OXISEQ_TOOK": str(self._took)}
         if _is_kernel(file):
             environment["NUMBA_DISABLE_JIT"] = "1"
         options = ["-p", "mutation", "-n", "0", "-x", "-m", "not slow and not full"]
         command = [sys.executable, "-m", "pytest", *options, *self._near(file)]
+        most = round(seconds)
         with (  # a group, no session: Linux may share processors by session, whatever is nice
             self._log.open("wb") as log,
             subprocess.Popen(
-                command, cwd=self._copy, env=environment, stdout=log, stderr=log, process_group=0
+                command,
+                cwd=self._copy,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                process_group=0,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5)),
             ) as running,
         ):
             try:
-                return "killed" if running.wait(seconds) else "survived"
+                status = running.wait(self._longest + 10 * seconds)
             except subprocess.TimeoutExpired:
                 return "stopped"
             finally:
                 with suppress(ProcessLookupError):  # all of them have ended
                     os.killpg(running.pid, signal.SIGKILL)
+        return "stopped" if status in (-signal.SIGXCPU, -signal.SIGKILL) else "killed" if status else "survived"
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _is_kernel(file: str) -> bool:
