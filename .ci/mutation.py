@@ -6,9 +6,9 @@
 
 A mutant changes one operator or number. The list names file, function, line and changed line, so that later runs
 repeat the same ones wherever the function stands in its file. Each runs the tests that are near its file (near.py),
-those first whose module takes little time; those of kernels run as plain Python over the corpus, so that nothing is
-compiled. Outcomes are appended to `seen/`, one file a commit: a run that was stopped goes on behind the last one. Areas
-take turns, and mutants without an outcome of any commit begin.
+those first whose module takes little time; those of kernels run as plain Python, the corpus and what is quick, so that
+nothing is compiled. Outcomes are appended to `seen/`, one file a commit: a run that was stopped goes on behind the last
+one. Areas take turns, and mutants without an outcome of any commit begin.
 
 - killed: a test failed; stopped: tests took four times as much CPU time as without a change, or never ended
 - survived: either a test is missing, or the change makes no difference
@@ -51,6 +51,13 @@ AREAS: Final = {
     "live": "plugin/live",
 }
 EACH: Final = 20
+DIRECT: Final = {
+    "engine/kernels/expressions": ("expressions/test_machine.py",),
+    "engine/kernels/flow": ("flow/test_best.py",),
+    "engine/kernels/matches": ("engine/test_sums.py", "engine/test_weighed_matches.py"),
+    "engine/kernels/sequence": ("engine/test_sequence_kernels.py",),
+}
+"""Beside the corpus, tests of kernels that take less than a minute as plain Python."""
 
 
 class Mutant(NamedTuple):
@@ -120,7 +127,10 @@ class Tests:
             self._seconds[tests] = _cpu_seconds() - before
 
     def _near(self, file: str) -> tuple[str, ...]:
-        return tuple(f"tests/{each}" for each in CORPUS) if _is_kernel(file) else tuple(near(file))
+        if not _is_kernel(file):
+            return tuple(near(file))
+        direct = next((tests for folder, tests in DIRECT.items() if file.startswith(folder)), ())
+        return tuple(f"tests/{each}" for each in ("engine/as_python_checks.py", *CORPUS, *direct))
 
     def _run(self, file: str, seconds: float) -> str:
         """Runs tests until one fails; what they have started ends with them. `seconds`: of CPU time."""
