@@ -38,6 +38,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import pytest
+from hypothesis import Phase, settings
 from near import CORPUS, commit, near
 
 HERE = Path(__file__).parents[1]
@@ -222,9 +224,16 @@ def _copied(folder: Path) -> Path:
     return folder
 
 
-# --- within pytest: modules of tests that take little time run first -----------------------------------
+# --- within pytest: modules of tests that take little time run first, and no failing example is shrunk --
 
 _seconds: Counter[str] = Counter()
+
+
+@pytest.hookimpl(trylast=True)  # behind the profile of the tests
+def pytest_configure() -> None:
+    """Drops the phases that come after a failure."""
+    settings.register_profile("mutation", settings(), phases=[Phase.explicit, Phase.generate, Phase.target])
+    settings.load_profile("mutation")
 
 
 def pytest_runtest_logreport(report: Any) -> None:
