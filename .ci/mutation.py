@@ -53,6 +53,8 @@ AREAS: Final = {
     "live": "plugin/live",
 }
 EACH: Final = 20
+BUILD: Final = HERE / "build" / "mutation"
+"""Where is kept how long tests take; deleted, it is measured again."""
 DIRECT: Final = {
     "engine/kernels/expressions": ("expressions/test_machine.py",),
     "engine/kernels/flow": ("flow/test_best.py",),
@@ -111,22 +113,22 @@ class Tests:
         self._copy = copy
         self._longest = longest
         self._log = copy / "mutation.log"
-        self._took = copy / "took.json"
-        self._seconds: dict[tuple[str, ...], float] = {}
+        BUILD.mkdir(parents=True, exist_ok=True)
+        self._took, self._known = BUILD / "took.json", BUILD / "seconds.json"
+        self._seconds: dict[str, float] = json.loads(self._known.read_text("utf-8")) if self._known.exists() else {}
 
     def outcome(self, file: str) -> str:
         """Returns the outcome for what is written in the copy now."""
-        return self._run(file, self._seconds[self._near(file)] * 4 + 30)
+        return self._run(file, self._seconds[" ".join(self._near(file))] * 4 + 30)
 
     def prepare(self, file: str) -> None:
         """Runs the tests without a change, once. Raises SystemExit where they fail."""
-        tests, before = self._near(file), _cpu_seconds()
+        tests, before = " ".join(self._near(file)), _cpu_seconds()
         if tests not in self._seconds:
             if (outcome := self._run(file, self._longest)) != "survived":
-                raise SystemExit(
-                    f"{self._log.read_text('utf-8')[-5_000:]}\n{outcome} without a mutant: {' '.join(tests)}"
-                )
+                raise SystemExit(f"{self._log.read_text('utf-8')[-5_000:]}\n{outcome} without a mutant: {tests}")
             self._seconds[tests] = _cpu_seconds() - before
+            self._known.write_text(json.dumps(self._seconds), "utf-8")
 
     def _near(self, file: str) -> tuple[str, ...]:
         if not _is_kernel(file):
