@@ -96,6 +96,7 @@ NEAR = {
         "live/test_small_bodies.py",
         "live/test_verifying.py",
         "server/test_live_http.py",
+        "server/test_looking_back.py",
     ),
     "plugin/logs": ("logs",),
     "plugin/mappings": ("mappings", "cli/test_cli_mapping.py"),
