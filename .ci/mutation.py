@@ -4,12 +4,13 @@
     python .ci/mutation.py --sample 3      of each area the first 3
     python .ci/mutation.py --report        what is known, beside what was known of other commits
 
-A mutant changes one operator or number. The list names file, function, line and changed line, so that later runs repeat
-the same ones wherever the function stands in its file. Each runs the tests that are near its file (near.py); those of
-kernels run as plain Python over the corpus, so that nothing is compiled. Outcomes are appended to `seen/`, one file a
-commit: a run that was stopped goes on behind the last one.
+A mutant changes one operator or number. The list names file, function, line and changed line, so that later runs
+repeat the same ones wherever the function stands in its file. Each runs the tests that are near its file (near.py),
+those first whose module takes little time; those of kernels run as plain Python, the corpus and what is quick, so that
+nothing is compiled. Outcomes are appended to `seen/`, one file a commit: a run that was stopped goes on behind the last
+one. Areas take turns, and mutants without an outcome of any commit begin.
 
-- killed: a test failed; stopped: tests took four times as long as without a change
+- killed: a test failed; stopped: tests took four times as much CPU time as without a change, or never ended
 - survived: either a test is missing, or the change makes no difference
 - gone: no such line is in that function
 
@@ -22,6 +23,7 @@ import argparse
 import ast
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -32,9 +34,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import pytest
+from hypothesis import Phase, settings
 from near import CORPUS, commit, near
 
 HERE = Path(__file__).parents[1]
@@ -48,6 +53,15 @@ AREAS: Final = {
     "live": "plugin/live",
 }
 EACH: Final = 20
+BUILD: Final = HERE / "build" / "mutation"
+"""Where is kept how long tests take; deleted, it is measured again."""
+DIRECT: Final = {
+    "engine/kernels/expressions": ("expressions/test_facts.py", "expressions/test_machine.py"),
+    "engine/kernels/flow": ("flow/test_best.py",),
+    "engine/kernels/matches": ("engine/test_sums.py", "engine/test_weighed_matches.py"),
+    "engine/kernels/sequence": ("engine/test_sequence_kernels.py",),
+}
+"""Beside the corpus, tests of kernels that take less than a minute as plain Python."""
 
 
 class Mutant(NamedTuple):
@@ -93,50 +107,69 @@ def applied(mutant: Mutant, source: str) -> str | None:
 
 
 class Tests:
-    """Runs the tests near a file in the copy, and knows how long they take without a change."""
+    """Runs the tests near a file in the copy, and knows how much CPU time they take without a change."""
 
     def __init__(self, copy: Path, longest: float) -> None:
         self._copy = copy
         self._longest = longest
         self._log = copy / "mutation.log"
-        self._seconds: dict[tuple[str, ...], float] = {}
+        BUILD.mkdir(parents=True, exist_ok=True)
+        self._took, self._known = BUILD / "took.json", BUILD / "seconds.json"
+        self._seconds: dict[str, float] = json.loads(self._known.read_text("utf-8")) if self._known.exists() else {}
 
     def outcome(self, file: str) -> str:
         """Returns the outcome for what is written in the copy now."""
-        return self._run(file, self._seconds[self._near(file)] * 4 + 30)
+        return self._run(file, self._seconds[" ".join(self._near(file))] * 4 + 30)
 
     def prepare(self, file: str) -> None:
         """Runs the tests without a change, once. Raises SystemExit where they fail."""
-        tests, began = self._near(file), time.monotonic()
+        tests, before = " ".join(self._near(file)), _cpu_seconds()
         if tests not in self._seconds:
             if (outcome := self._run(file, self._longest)) != "survived":
-                raise SystemExit(
-                    f"{self._log.read_text('utf-8')[-5_000:]}\n{outcome} without a mutant: {' '.join(tests)}"
-                )
-            self._seconds[tests] = time.monotonic() - began
+                raise SystemExit(f"{self._log.read_text('utf-8')[-5_000:]}\n{outcome} without a mutant: {tests}")
+            self._seconds[tests] = _cpu_seconds() - before
+            self._known.write_text(json.dumps(self._seconds), "utf-8")
 
     def _near(self, file: str) -> tuple[str, ...]:
-        return tuple(f"tests/{each}" for each in CORPUS) if _is_kernel(file) else tuple(near(file))
+        if not _is_kernel(file):
+            return tuple(near(file))
+        direct = next((tests for folder, tests in DIRECT.items() if file.startswith(folder)), ())
+        return tuple(f"tests/{each}" for each in ("engine/as_python_checks.py", *CORPUS, *direct))
 
     def _run(self, file: str, seconds: float) -> str:
-        """Runs tests until one fails; what they have started ends with them."""
-        environment = {**os.environ, "PYTHONPATH": str(self._copy / "links")}
+        """Runs tests until one fails; what they have started ends with them. `seconds`: of CPU time."""
+        paths = os.pathsep.join([str(self._copy / "links"), str(HERE / ".ci")])
+        environment = {**os.environ, "PYTHONPATH": paths, "OXISEQ_TOOK": str(self._took)}
         if _is_kernel(file):
             environment["NUMBA_DISABLE_JIT"] = "1"
-        command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-m", "not slow and not full", *self._near(file)]
-        with (
+        options = ["-p", "mutation", "-n", "0", "-x", "-m", "not slow and not full"]
+        command = [sys.executable, "-m", "pytest", *options, *self._near(file)]
+        most = round(seconds)
+        with (  # a group, no session: Linux may share processors by session, whatever is nice
             self._log.open("wb") as log,
             subprocess.Popen(
-                command, cwd=self._copy, env=environment, stdout=log, stderr=log, start_new_session=True
+                command,
+                cwd=self._copy,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                process_group=0,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5)),
             ) as running,
         ):
             try:
-                return "killed" if running.wait(seconds) else "survived"
+                status = running.wait(self._longest + 10 * seconds)
             except subprocess.TimeoutExpired:
                 return "stopped"
             finally:
                 with suppress(ProcessLookupError):  # all of them have ended
                     os.killpg(running.pid, signal.SIGKILL)
+        return "stopped" if status in (-signal.SIGXCPU, -signal.SIGKILL) else "killed" if status else "survived"
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _is_kernel(file: str) -> bool:
@@ -193,6 +226,41 @@ def _copied(folder: Path) -> Path:
     return folder
 
 
+# --- within pytest: modules of tests that take little time run first, and no failing example is shrunk --
+
+_seconds: Counter[str] = Counter()
+
+
+@pytest.hookimpl(trylast=True)  # behind the profile of the tests
+def pytest_configure() -> None:
+    """Drops the phases that come after a failure."""
+    settings.register_profile("mutation", settings(), phases=[Phase.explicit, Phase.generate, Phase.target])
+    settings.load_profile("mutation")
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Adds what a test took to its module."""
+    _seconds[report.nodeid.partition("::")[0]] += report.duration
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    """Keeps what modules took where all of their tests passed."""
+    if exitstatus == 0:
+        took = Path(os.environ["OXISEQ_TOOK"])
+        took.write_text(json.dumps({**_took(), **_seconds}), "utf-8")
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Sorts tests by what their modules took, and leaves them in order within."""
+    took = _took()
+    items.sort(key=lambda item: took.get(item.nodeid.partition("::")[0], 0))
+
+
+def _took() -> dict[str, float]:
+    took = Path(os.environ["OXISEQ_TOOK"])
+    return json.loads(took.read_text("utf-8")) if took.exists() else {}
+
+
 # --- reporting ----------------------------------------------------------------------------------------
 
 
@@ -235,7 +303,10 @@ def main() -> None:
         return
     listed = [Mutant(*each) for each in json.loads(LIST.read_text("utf-8"))]
     areas = [given.area] if given.area else list(AREAS)
-    mutants = [each for area in areas for each in [each for each in listed if each.area == area][: given.sample]]
+    drawn = [[each for each in listed if each.area == area][: given.sample] for area in areas]
+    mutants = [each for turn in zip_longest(*drawn) for each in turn if each is not None]
+    tried = {tuple(row[:-2]) for known in SEEN.glob("mutants-*.jsonl") for row in _rows(known)}
+    mutants.sort(key=lambda each: tuple(each) in tried)
     SEEN.mkdir(exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what runs ends with this, and the copy is deleted
     run(mutants, SEEN / f"mutants-{commit()}.jsonl", given.minutes, given.longest)

@@ -34,7 +34,13 @@ MATCHES = (
     "engine/test_held_matches.py",
     "test_summaries_differential.py",
 )
-FLOW = ("flow", "test_rsp_corpus.py", "intervals/test_ep_corpus.py", "rsp/test_rsp_incremental.py")
+FLOW = (
+    "flow",
+    "test_rsp_corpus.py",
+    "intervals/test_ep_corpus.py",
+    "rsp/test_rsp_incremental.py",
+    "rsp/test_rsp_told.py",
+)
 NEAR = {
     "grammar": ("grammar", "translating", "declare", "test_corpus.py"),
     "engine/arrays": ("engine/test_arrays.py", "engine/test_addresses.py", *CORPUS),
@@ -90,6 +96,7 @@ NEAR = {
         "live/test_small_bodies.py",
         "live/test_verifying.py",
         "server/test_live_http.py",
+        "server/test_looking_back.py",
     ),
     "plugin/logs": ("logs",),
     "plugin/mappings": ("mappings", "cli/test_cli_mapping.py"),

@@ -1,5 +1,5 @@
-"""Hypothesis draws as `profiles` says; kernels are compiled before tests are dealt out; one test more than there are
-cores is run at a time; the garbage collector leaves alone what stays."""
+"""Hypothesis draws as `profiles` says; kernels are compiled before tests are dealt out; two tests more than there are
+cores are run at a time; the garbage collector leaves alone what stays."""
 
 from __future__ import annotations
 
@@ -35,19 +35,21 @@ def _compile_once(tests: list[str]) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Of `-n auto`: with one for the tests that wait, for Java, servers and browsers."""
-    return (os.cpu_count() or 1) + 1
+    """Of `-n auto`: with two for the tests that wait, for Java, servers, browsers and time limits."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Groups tests that ask for a fixture of their module, so that it is made once, in one worker: a server, a run to
-    compare others with. Under xdist the longest tests begin first: no worker is alone with one in the end."""
+    compare others with. Under xdist the longest begin first: what names its group (Spark, the page), then slow tests;
+    no worker is alone with one in the end."""
+    named = {item for item in items if item.get_closest_marker("xdist_group")}
     for item in items:
-        if isinstance(item, pytest.Function) and _of_module(item) and not item.get_closest_marker("xdist_group"):
+        if isinstance(item, pytest.Function) and _of_module(item) and item not in named:
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+        items.sort(key=lambda item: 0 if item in named else 1 if item.get_closest_marker("slow") else 2)
 
 
 def _of_module(item: pytest.Function) -> bool:

@@ -37,7 +37,7 @@ def filled(*arguments: str) -> Iterator[Attacked]:
         yield server
 
 
-@pytest.fixture(scope="module", params=["disk", "memory"])
+@pytest.fixture(scope="module", params=["disk", pytest.param("memory", marks=pytest.mark.full)])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
     """One for several tests, over a store on disk or in memory."""
     place = ["--location", str(tmp_path_factory.mktemp("data") / "kb")] if request.param == "disk" else []

@@ -162,12 +162,13 @@ class Baseline:
 
     def matches(self) -> dict[str, list[Any]]:
         """All stored matches by query: id, end and bindings."""
-        found = {}
-        for name in QUERIES:
-            lines = self.ask("GET", f"/queries/{name}/matches?after=0&limit=10000", accept="application/x-ndjson")
-            time = "end" if name == "absence" and "end" in lines[0] else "at"  # which was the time of the last event
-            found[name] = [[each["id"], each[time], _content(each)] for each in lines]
-        return found
+        return {name: self.matches_of(name) for name in QUERIES}
+
+    def matches_of(self, name: str) -> list[Any]:
+        """Those of one query."""
+        lines = self.ask("GET", f"/queries/{name}/matches?after=0&limit=10000", accept="application/x-ndjson")
+        time = "end" if name == "absence" and "end" in lines[0] else "at"  # which was the time of the last event
+        return [[each["id"], each[time], _content(each)] for each in lines]
 
     def _next(self, stream: str) -> int:
         following: int = self.ask("GET", f"/streams/{quote(stream, safe='')}")["next"]
@@ -183,4 +184,4 @@ def eventually(true: Callable[[], bool], seconds: float = 180.0) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "the server does not come to rest"
-        time.sleep(0.2)  # each look asks for all queries' matches
+        time.sleep(0.1)

@@ -79,7 +79,8 @@ def test_what_the_baseline_wrote_goes_on(
     if killed:
         return
     baseline.push(1)
-    eventually(lambda: all(len(baseline.matches()[name]) >= len(each) for name, each in expected["second"].items()))
+    for name, each in expected["second"].items():
+        eventually(lambda name=name, each=each: len(baseline.matches_of(name)) >= len(each))
     found = baseline.matches()
     for name, matches in expected["second"].items():
         assert [each[0] for each in found[name]] == [each[0] for each in matches], name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any, Final
 
 import numpy as np
@@ -120,6 +121,12 @@ def called(entry: int, number: int) -> int:
 def joined(form: Array, numbers_: Array) -> bool:
     """Whether the sum of two weights fits."""
     return weights.add(form, numbers_, 0, 0, numbers_, 1, 0)
+
+
+@kernel
+def multiplied(form: Array, numbers_: Array) -> bool:
+    """Whether the product of two weights fits."""
+    return weights.add_product(form, numbers_, 0, 0, numbers_, 1, 0, numbers_, 2, 0)
 
 
 @kernel
@@ -265,6 +272,31 @@ def test_a_sum_of_weights_that_does_not_fit_is_told() -> None:
     assert not joined(form, weights_)
     weights_[:, 1] = 3
     assert joined(form, weights_) and weights_.tolist() == [[1, 6], [1, 3]]
+
+
+def _weight(limbs: int, count: int, total: int) -> list[int]:
+    """Of so many matches with this sum."""
+    return [weights.PRESENT, *((each >> 64 * n) % (1 << 64) for each in (count, total) for n in range(limbs))]
+
+
+@pytest.mark.parametrize("limbs", [1, 2, 3])
+def test_products_of_weights_are_exact_and_fit_where_there_is_room(limbs: int) -> None:
+    """A bound on what they are is at most eight times as large."""
+    dice, most, fitting = random.Random(limbs), 64 * limbs - 1, 0
+    for _ in range(300):
+        counts, sums = ([dice.getrandbits(dice.randrange(1, most)) for _ in range(2)] for _ in range(2))
+        sums = [dice.choice([1, -1]) * each for each in sums]
+        rows = [[0] * (1 + 2 * limbs), *(_weight(limbs, *each) for each in zip(counts, sums, strict=True))]
+        numbers_ = np.array(rows, np.uint64)
+        fits = multiplied(np.array([limbs, 1, 0, 0]), numbers_)
+        count, terms = counts[0] * counts[1], (sums[0] * counts[1], counts[0] * sums[1])
+        largest = max(count, *map(abs, terms))
+        if fits:
+            assert numbers_[0].tolist() == _weight(limbs, count, sum(terms))
+        assert fits or largest >= 1 << most - 4
+        assert not fits or largest < 1 << most
+        fitting += fits
+    assert 50 < fitting < 250
 
 
 @pytest.mark.parametrize("time", [0, -1, 1 << 40, -(1 << 63), (1 << 63) - 1])

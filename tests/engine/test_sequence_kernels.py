@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
+from oxiseq.engine.kernels.compiling.as_python import either, runnable
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.matches.nodes import meld, output
 from oxiseq.engine.kernels.matches.records import SPINE
@@ -38,18 +39,19 @@ def memory(groups: int) -> k.Memory:
     return allocate(plan.runner.sequence, Capacities(groups=groups))
 
 
+driver = either(njit(error_model="numpy"), runnable)
 KINDS = (k.HEAP_NUMBER, k.HEAP_TIME, k.LISTED, k.NEVER)
 
 
 # --- skew heaps and lists ---------------------------------------------------------------------------
 
 
-@njit(error_model="numpy")
+@driver
 def put_into_bucket(S: Any, x: Any, b: Any, kind: Any, value: Any) -> None:
     link(S, x, b, kind, value)
 
 
-@njit(error_model="numpy")
+@driver
 def take_from_bucket(S: Any, x: Any) -> None:
     unlink(S, x)
 
@@ -101,12 +103,12 @@ def test_buckets_against_dictionaries(steps: list[tuple[int, int, int]]) -> None
 # --- open addressing --------------------------------------------------------------------------------
 
 
-@njit(error_model="numpy")
+@driver
 def put_into_table(table: Any, h: Any, value: Any) -> None:
     put(table, h, value)
 
 
-@njit(error_model="numpy")
+@driver
 def drop_from_table(table: Any, records: Any, h: Any, value: Any) -> None:
     drop(table, records, h, value)
 
@@ -144,12 +146,12 @@ def test_table_with_backward_shifts_against_a_set(hashes: list[int], steps: list
 # --- groups that wait for their window to close -----------------------------------------------------
 
 
-@njit(error_model="numpy")
+@driver
 def push_close(S: Any, close: Any, g: Any) -> None:
     push_closing(S, close, g)
 
 
-@njit(error_model="numpy")
+@driver
 def pop_close(S: Any) -> None:
     _pop(v.closings(S), v.scalars(S), k.CLOSINGS)
 
@@ -174,12 +176,12 @@ def test_closings_come_in_order_of_time_then_age(steps: list[int | None]) -> Non
 # --- the compact set --------------------------------------------------------------------------------
 
 
-@njit(error_model="numpy")
+@driver
 def new_output(nodes: Any, scalars: Any, left: Any, pos: Any, maxs: Any) -> Any:
     return output(nodes, scalars, left, pos, maxs)
 
 
-@njit(error_model="numpy")
+@driver
 def union(nodes: Any, scalars: Any, spine: Any, a: Any, b: Any, tau: Any) -> Any:
     return meld(nodes, scalars, spine, a, b, tau)
 

@@ -20,6 +20,7 @@ from oxiseq.journal import (
     Journal,
     Retention,
     VersionError,
+    join_matches,
     pack_block,
     pack_matches,
     unpack_matches,
@@ -105,6 +106,19 @@ def test_rows_and_events_are_read_without_a_dictionary() -> None:
     assert (stored.first, stored.last, stored.time.tolist()) == (11, 12, [7, 9])
     tail = stored.slice(1, 2)
     assert (tail.first, tail.rows(), tail.events(0)) == (12, stored.rows()[1:], {"A": ((STREAM, 9),)})
+
+
+def test_batches_that_are_joined_have_the_rows_and_events_of_each() -> None:
+    """Each of other terms, some of which the others have, too; the middle one is a part of a batch."""
+    parts = [
+        unpack_matches(found("q", 1, [5, 7]).data, 1),
+        unpack_matches(found("q", 2, [0, 7, 8, 9]).data, 2).slice(1, 3),
+        unpack_matches(found("q", 5, [9, 5]).data, 5),
+    ]
+    joined = join_matches(parts)
+    rows = [(part.row(i), part.events(i), part.span(i)) for part in parts for i in range(len(part))]
+    assert [(joined.row(i), joined.events(i), joined.span(i)) for i in range(len(joined))] == rows
+    assert (joined.first, joined.last, joined.at.tolist()) == (1, 6, [5, 7, 7, 8, 9, 5])
 
 
 def test_the_heading_of_a_query_names_its_gpms_and_streams(journal: Journal) -> None:

@@ -29,6 +29,7 @@ from oxiseq.bridges.position import SourcePosition
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.bridges import Bridges, Door, Inside
 from oxiseq.sparql.evaluation import Evaluations
+from oxiseq.sparql.messages import Request, Response
 from oxiseq.sparql.settings import Limits
 
 S = "http://example.org/brought"
@@ -284,6 +285,25 @@ def test_a_message_that_is_sent_again_is_stored_once_and_a_new_one_under_its_key
         made = Bridge("b", Numbered, inside, DeadLetters(tmp_path / "dead"))
         made.run()
         assert (made.counts.messages, made.counts.duplicates, events(doors)) == (4, 1, 3)
+
+
+def test_what_is_behind_a_message_that_cannot_be_taken_yet_does_not_overtake_it(tmp_path: Path) -> None:
+    with hot(tmp_path) as doors:
+        doors.service.streams.create(S)
+        routes, asked = LiveRoutes(doors.service, Evaluations(Limits())), list[str]()
+
+        def begin(request: Request) -> Any:
+            asked.append(request.header("idempotency-key") or "")
+            return Response(503) if asked[-1] == "busy" else routes.begin_push(request)
+
+        settings = BridgeSettings(url="mqtt://h", into=S, topic="a")
+        inside = Inside(doors.service.journal, Door(begin, routes.end_push), settings)
+        messages = [Message(event(number), key) for number, key in enumerate(["first", "busy", "behind"])]
+        assert inside.push(messages) == [Outcome(1)]
+        assert (asked, events(doors)) == (["first", "busy"], 1)
+        with pytest.raises(BridgeError, match="503"):
+            inside.push(messages[1:])
+        assert (asked[2:], events(doors)) == (["busy"], 1)
 
 
 def test_mqtt_messages_that_nobody_confirms_wait_at_the_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,8 +222,8 @@ def test_nobody_waits_for_matches_while_there_is_no_room_for_them(
     with live(tmp_path) as service:
         service.queries.register("alarm", ALARM)
         monkeypatch.setattr(service.worker, "turn", full)
+        eventually(lambda: service.worker.full)  # a turn that had begun is over
         push(service, batches(1, seed=1)[0])
-        eventually(lambda: service.worker.full)
         assert not service.catch_up(600)
 
 

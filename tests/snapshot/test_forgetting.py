@@ -33,7 +33,9 @@ def beginner(of: Life) -> Life:
     return life
 
 
-@pytest.mark.parametrize("room", [None, Capacities.smallest()], ids=["ample", "smallest"])
+@pytest.mark.parametrize(
+    "room", [pytest.param(None, marks=pytest.mark.full), Capacities.smallest()], ids=["ample", "smallest"]
+)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_run_that_forgets_is_as_one_that_begins(name: str, room: Capacities | None) -> None:
     dice = random.Random(name)

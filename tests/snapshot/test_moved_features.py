@@ -64,7 +64,9 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("room", [None, Capacities.smallest()], ids=["ample", "smallest"])
+@pytest.mark.parametrize(
+    "room", [pytest.param(None, marks=pytest.mark.full), Capacities.smallest()], ids=["ample", "smallest"]
+)
 @pytest.mark.parametrize("name", QUERIES)
 def test_long_streams(name: str, room: Capacities | None) -> None:
     dice = random.Random(name)
