@@ -18,7 +18,7 @@ from benchmarks.report import Size
 from oxiseq.engine.order.clock import Clock
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.patterns.matcher import StreamMatcher
-from oxiseq.engine.run.letters import LetterRows
+from oxiseq.engine.run.letters import LetterRows, RowWriter
 from oxiseq.engine.run.partitions import Partitions
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sequence import run as sequence_run
@@ -31,7 +31,7 @@ STAGES: tuple[tuple[str, Any, str], ...] = (
     ("matching", StreamMatcher, "rows"),
     ("partitions", Partitions, "split"),
     ("letters", LetterRows, "sources"),
-    ("letters", LetterRows, "write"),
+    ("letters", RowWriter, "write"),
     ("rows kept", QueryRun, "_forget"),
     ("sequence kernel", sequence_run, "advance"),
     ("sequence, beside it", SequenceRun, "feed"),

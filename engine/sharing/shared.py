@@ -443,8 +443,8 @@ class SharedRuns(Dispatcher[QueryRun]):
         """Let the automaton of a group work; queries that it cannot help with these instants work by themselves."""
         try:
             told, failed = automaton.step(part)
-        except Exception as error:  # whose fault it is nobody knows; each goes on in a state of its own
-            errors |= dict.fromkeys((run for runs in group.joined.values() for run in runs), error)
+        except Exception as wrong:  # whose fault it is nobody knows; each goes on in a state of its own
+            errors |= dict.fromkeys((run for runs in group.joined.values() for run in runs), wrong)
             self._stepped.update(errors)
             automaton.dissolve()
             self._passes.pop(group.kind, None)
