@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.grammar.records import dataclass
+
+_FEW: Final = 4
+"""As many times as large a whole is as a part that is copied out of it."""
 
 
 @dataclass(slots=True, eq=False)  # not frozen: to make one, of a thousand queries each, would take four times as long
@@ -45,12 +49,13 @@ class MatchBatch:
         return MatchBatch(self.time[index], self.values[index], ends, letters, times, decided)
 
     def cut(self, bounds: Sequence[int]) -> Iterator[MatchBatch]:
-        """The matches from each bound up to the next, as views: of thousands of queries, some of each."""
+        """The matches from each bound up to the next: of thousands of queries, some of each. Few are copied, since
+        whoever keeps a view keeps all."""
         ends, each = self.ends, int(self.ends[1]) if len(self) else 0
         even = bool((np.diff(ends) == each).all())
         for low, high in pairwise(bounds):
             first, last = (each * low, each * high) if even else (int(ends[low]), int(ends[high]))
-            yield MatchBatch(
+            part = MatchBatch(
                 self.time[low:high],
                 self.values[low:high],
                 ends[: high - low + 1] if even else ends[low : high + 1] - first,
@@ -58,6 +63,13 @@ class MatchBatch:
                 self.event_time[first:last],
                 None if self.decided is None else self.decided[low:high],
             )
+            yield part if _FEW * (high - low) > len(self) else part.copied()
+
+    def copied(self) -> MatchBatch:
+        """The same in arrays of its own."""
+        decided = None if self.decided is None else self.decided.copy()
+        parts = (self.time, self.values, self.ends, self.event_letter, self.event_time)
+        return MatchBatch(*[array.copy() for array in parts], decided)
 
     @classmethod
     def of_groups(

@@ -473,11 +473,14 @@ class SharedRuns(Dispatcher[QueryRun]):
     ) -> None:
         """What queries of one shape have found becomes answers: for all at once, where each is by itself."""
         written = told.shape.written
+        batches: Iterable[MatchBatch | None] = repeat(None)
         if written is not None:
-            batch = group.joined[told.members[0].finder][0].teller.write(told.found, told.rows)
-            batches: Iterable[MatchBatch | None] = batch.cut(told.bounds)
-        else:
-            batches = repeat(None)
+            try:
+                whole = group.joined[told.members[0].finder][0].teller.write(told.found, told.rows)
+            except Exception as wrong:
+                errors |= dict.fromkeys((run for each in told.members for run in group.joined[each.finder]), wrong)
+                return
+            batches = whole.cut(told.bounds)
         for number, (member, mine) in enumerate(zip(told.members, batches, strict=False)):
             omitted = told.omitted.get(member, ())
             for run in group.joined[member.finder]:

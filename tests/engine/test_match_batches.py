@@ -30,3 +30,10 @@ def test_stretches_are_cut_out(sizes: list[int], bounds: list[int]) -> None:
 
 def test_nothing_is_cut_out_of_nothing() -> None:
     assert [len(part) for part in MatchBatch.concat([], 3).cut([0, 0])] == [0]
+
+
+def test_a_few_of_many_keep_nothing_else_alive() -> None:
+    whole = MatchBatch.of_groups(np.arange(100), np.zeros((100, 2), np.uint32))
+    few, most = whole.cut([0, 10, 100])
+    assert few.values.base is None and few.time.base is None
+    assert most.values.base is whole.values

@@ -1,0 +1,170 @@
+"""The automaton of the queries of a clock: who is in it, what of it grows and what goes, and whom a fault concerns.
+
+That each query finds what it finds alone: test_shared_runs.py, test_among_others.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from engine_runs import STREAM, Reading, query, readings_batch
+from loaded import load
+from pyoxigraph import Store
+
+from oxiseq.engine.automaton.automaton import Automaton
+from oxiseq.engine.bounds import InstantBounds
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.omissions import InstantError
+from oxiseq.engine.plan.common import why_own_run
+from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.sequence.run import SequenceRun
+from oxiseq.engine.sharing.shared import SharedRuns
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+SLIDING = "WITHIN PT0.00001S SLIDING"
+SEVERAL = [query("A; B", SLIDING, A="KEYED", B=f"KEYED FILTER(?bv > ?av + {n})") for n in range(5)]
+
+
+class Queries:
+    """The queries of a store."""
+
+    def __init__(self, *texts: str) -> None:
+        self.terms, self.kb = TermDictionary(), StoreKb(Store())
+        self.runs = SharedRuns(self.terms)
+        self.all = [self.add(text) for text in texts]
+
+    def add(self, text: str) -> QueryRun:
+        run = QueryRun(compile_query(load(text), self.terms), self.terms, self.kb)
+        self.runs.add(run)
+        return run
+
+    def push(self, *readings: tuple[int, str, int, int]) -> dict[QueryRun, int]:
+        """How many matches each query has found."""
+        outcomes = self.runs.push(STREAM, readings_batch(self.terms, [Reading(*each) for each in readings]))
+        return {outcome.run: sum(map(len, outcome.matches)) for outcome in outcomes}
+
+    @property
+    def automata(self) -> list[Automaton]:
+        return [group.automaton for group in self.runs._all() if group.automaton is not None]
+
+    @property
+    def automaton(self) -> Automaton:
+        (automaton,) = self.automata
+        return automaton
+
+
+def stream(count: int, kinds: str = "ab") -> Iterable[tuple[int, str, int, int]]:
+    return ((time, kinds[time % len(kinds)], time // 2 % 3, time % 7) for time in range(1, count))
+
+
+def test_queries_over_the_same_streams_are_in_one_and_equal_patterns_are_one_letter() -> None:
+    queries = Queries(*SEVERAL, query("A; B", "WITHIN PT0.00002S"))
+    queries.push((1, "a", 1, 1), (2, "b", 1, 9), (3, "x", 1, 1))
+    assert len(queries.automaton.members) == 6
+    assert len(queries.automaton._letters.all) == 2
+    assert all(run.finder.away is not None for run in queries.all)
+
+
+def test_a_query_by_itself_is_in_none() -> None:
+    queries = Queries(SEVERAL[0])
+    queries.push((1, "a", 1, 1), (2, "b", 1, 9), (3, "x", 1, 1))
+    assert not queries.automata
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        (query("A; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
+        (query("A; B", "WITHIN 5 EVENTS"), "count"),
+        (query("A; N!", SLIDING), "time decides"),
+        (query("A & B; C", SLIDING), "joined"),
+        (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "counted"),
+        (query("A; B", SLIDING, "SELECT NEXT *"), "clauses"),
+        (query("A; B", SLIDING, A="GRAPH :tags { ?a :tag ?t }"), "knowledge base"),
+        (query("A; B", SLIDING, A="OPTIONAL { ?a :missing ?m }"), "basic graph patterns"),
+    ],
+)
+def test_others_have_runs_of_their_own_and_say_why(text: str, because: str) -> None:
+    why = why_own_run(compile_query(load(text), TermDictionary()))
+    assert why is not None and because in why
+
+
+def test_tables_of_queries_that_have_gone_go() -> None:
+    queries = Queries(*SEVERAL)
+    for number in range(200):
+        run = queries.add(query("A; B", SLIDING, A="KEYED", B=f"KEYED FILTER(?bv > ?av * {number + 2})"))
+        queries.push((3 * number + 1, "a", 1, 1), (3 * number + 2, "b", 1, 9))
+        queries.runs.remove(run)
+    queries.push((1_000, "a", 1, 1), (1_001, "x", 1, 1))
+    assert len(queries.automaton.members) == 5
+    assert len(queries.automaton._builder.windows) < 50
+
+
+def test_a_window_without_an_end_does_not_keep_what_others_have_left() -> None:
+    """Groups expire in one queue: one that stays is no reason for the others to."""
+    queries = Queries(query("A; B", "", A="FILTER(?av = 3)", B="FILTER(?bv = 99)"), *SEVERAL)
+    queries.push((1, "a", 1, 3), (2, "x", 1, 1))
+    for begin in range(10, 30_000, 1_000):
+        queries.push(*((begin + n, "a", n, 1) for n in range(1_000)))
+    run = queries.automaton._run
+    assert run is not None and len(run.memory.groups) < 4_096
+
+
+def test_kept_rows_do_not_grow_with_the_stream() -> None:
+    queries = Queries(*SEVERAL)
+    for begin in range(10, 60_000, 2_000):
+        queries.push(*((begin + n, "ab"[n % 2], n % 5, n % 7) for n in range(2_000)))
+    assert queries.automaton.rows.held < 5_000
+
+
+def test_an_instant_with_too_many_matches_is_left_out_for_that_query_alone() -> None:
+    terms = TermDictionary()
+    terms.bounds = InstantBounds(matches=20)
+    queries = Queries()
+    queries.terms, queries.runs = terms, SharedRuns(terms)
+    many, few = (queries.add(query(f"A: B{op}: C", SLIDING, A="KEYED", C="KEYED")) for op in ("+", ""))
+    outcomes = queries.runs.push(
+        STREAM,
+        readings_batch(
+            terms, [Reading(1, "a"), *(Reading(time, "b") for time in range(2, 9)), Reading(9, "c"), Reading(10, "x")]
+        ),
+    )
+    found = {outcome.run: outcome for outcome in outcomes}
+    assert queries.automaton.members
+    assert isinstance(found[many].error, InstantError) and not found[many].matches
+    assert found[few].error is None and sum(map(len, found[few].matches)) == 7
+
+
+def test_a_decision_that_fails_is_an_error_of_that_query_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    regular = query("A; B", SLIDING, B="FILTER(REGEX(STR(?av), STR(?bv)))")
+    queries = Queries(*SEVERAL, regular)
+    usual = SequenceRun._answer
+
+    def broken(self: SequenceRun, asked: object, vector: object) -> int:
+        if "REGEX" in repr(asked):
+            raise RuntimeError("broken")
+        return usual(self, asked, vector)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SequenceRun, "_answer", broken)
+    batch = readings_batch(queries.terms, [Reading(1, "a", 1, 1), Reading(2, "b", 1, 9), Reading(3, "x")])
+    found = {outcome.run: outcome for outcome in queries.runs.push(STREAM, batch)}
+    assert isinstance(found[queries.all[-1]].error, RuntimeError)
+    assert all(found[run].error is None and found[run].matches for run in queries.all[:5])
+
+
+def test_state_and_records_are_read_without_leaving() -> None:
+    queries = Queries(*SEVERAL)
+    alone = QueryRun(compile_query(load(SEVERAL[0]), queries.terms), queries.terms, queries.kb)
+    readings = [*stream(30)]
+    queries.push(*readings)
+    alone.push(STREAM, readings_batch(queries.terms, [Reading(*each) for each in readings]))
+    alone.advance()
+    first = queries.all[0]
+    for run in (first, alone):
+        run.collect()
+    assert first.records == alone.records
+    assert first.state["groups"] == alone.state["groups"] > 0
+    assert first.waiting == alone.waiting
+    assert first.finder.away is not None
