@@ -42,6 +42,7 @@ from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
 from oxiseq.engine.run.finder import Finder, Findings
 from oxiseq.engine.run.letters import RowWriter, Source
+from oxiseq.engine.run.narrowed import finds_for_others
 from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import SequenceRun
@@ -61,10 +62,12 @@ _FEW_GONE: Final = 16
 @dataclass(slots=True, eq=False)
 class Shape:
     """Queries whose matches are written by one writer at once. `places`: of their stored variables in common rows;
-    `written`: what is equal in their writers, None for those that write by themselves."""
+    `written`: what is equal in their writers, None for those that write by themselves; `arranges`: matches of an
+    instant come in the order that their rows fix (run/narrowed.py)."""
 
     places: NDArray[np.int32]
     written: Hashable | None
+    arranges: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -220,6 +223,8 @@ class Automaton:
         self._clean = True
         self._known: int = -1
         self._run: CommonRun | None = None
+        self._places: list[int] = []
+        """By letter its place in an instant."""
         self._matchers: list[StreamMatcher | None] = []
         self.rows, self._kept_rows, self._unsorted = RowStore(1), 0, 0
         self._longest: int | None = None
@@ -237,11 +242,14 @@ class Automaton:
 
     # --- queries come and go ------------------------------------------------------------------------
 
-    def enter(self, finder: Finder, shift: int, written: Hashable | None = None) -> None:
-        """A query comes, which may have seen events: `shift` is how many instants the clock had completed before its
-        own first one; `written`: as of `Shape`."""
+    def enter(self, finder: Finder, shift: int, written: Hashable | None = None) -> bool:
+        """A query comes, which may have seen events, unless it has its letters in another order than those that are
+        here: whether it has come. `shift`: how many instants the clock had completed before its own first one;
+        `written`: as of `Shape`."""
         plan, builder = finder.plan, self._builder
         letters = self._letters.add(plan)
+        if letters is None:
+            return False
         sequence = plan.runner.sequence
         first, leads, filters = len(builder.edges), len(builder.leads), len(builder.filters)
         query = len(builder.windows)
@@ -252,11 +260,14 @@ class Automaton:
         span = Span(query, first, len(builder.edges) - first, leads, len(builder.leads) - leads, shift)
         streak = Streak(self._terms.bounds)
         places = letters.places(plan.runner.stored)
-        shape = self._shapes.setdefault((written, places.shape, places.tobytes()), Shape(places, written))
+        arranges = finds_for_others(plan)
+        key = written, places.shape, places.tobytes(), arranges
+        shape = self._shapes.setdefault(key, Shape(places, written, arranges))
         member = Member(self, finder, span, letters, shape, streak)
         self._by_query[query] = self.members[finder] = member
         self._entering.append(member)
         self._stale = True
+        return True
 
     def release(self, member: Member) -> None:
         """A query goes, with its part."""
@@ -353,7 +364,7 @@ class Automaton:
         self._writer = RowWriter(letters.row_columns(builder.wide), columns, compiled)
         self.rows = self.rows.widened(max(letters.width, 1))
         if letters.version != self._known:
-            self._known = letters.version
+            self._known, self._places = letters.version, letters.places()
             plans = letters.plans()
             self._matchers = [None if plan is None else StreamMatcher(plan, self._terms) for plan in plans]
         for matcher, wanted in zip(self._matchers, letters.wanted(self._letters_of), strict=True):
@@ -473,7 +484,7 @@ class Automaton:
                     width = rows.values.shape[1]
                     self._rows_of.append(rows)
                     sources.append((number, *rows.addresses, width, at, rows.low, rows.high, 0))
-        sources.sort()
+        sources.sort(key=lambda source: self._places[source[lr.LETTER]])
         return sources
 
     def _beyond(self, letters: set[int]) -> None:
@@ -518,7 +529,7 @@ class Automaton:
         block = RowBlock(letter[order], *(column[order] for column in block[1:]))
         mine = np.argsort(of_match, kind="stable")
         whole = Found((rank[place] << PLACE_BITS) | (found.rows & _PLACES), found.ends, found.marks)
-        whole = whole.take(mine).arranged()
+        whole = whole.take(mine)
         matches, rows = _starts(of_match, len(members)), _starts(owner, len(members))
         shapes = [member.shape for member in members]
         firsts = [n for n in range(len(shapes)) if n == 0 or shapes[n] is not shapes[n - 1]]
@@ -537,6 +548,7 @@ class Automaton:
         part = Found(rows, found.ends[low : high + 1] - begin, found.marks[low:high])
         mine = RowBlock(*(column[first:last] for column in block))
         shape = members[0].shape
+        part = part.arranged() if shape.arranges else part
         store = RowStore.of(mine._replace(stored=_own_stored(mine, mine.letter, shape.places)))
         return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {})
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from heapq import heappop, heappush
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -19,7 +21,7 @@ from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.conditions import Condition
 from oxiseq.engine.matching.tables import NativeGpm
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
-from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.sequence.positions import Letter
 from oxiseq.grammar.records import dataclass
 
@@ -75,13 +77,16 @@ class CommonLetters:
         self._numbers: dict[_Key, int] = {}
         self._of_stream: list[list[int]] = [[] for _ in range(streams)]
         self._memo: list[dict[Condition, int]] = [{} for _ in range(streams)]
+        self._after: dict[int, set[int]] = {}
+        """Which letters' rows come later in an instant, in some query."""
         self.version: int = 0
         """Rises with each new letter and column."""
 
-    def add(self, plan: QueryPlan) -> MemberLetters:
-        """Those of one more query."""
+    def add(self, plan: QueryPlan) -> MemberLetters | None:
+        """Those of one more query; None where it has them in another order than others, since the order of an instant's
+        rows decides that of its matches."""
         seen = Counter[_Key]()
-        numbers, columns = dict[Letter, int](), dict[Letter, dict[Variable, int]]()
+        found: list[tuple[Letter, _Key, GpmPlan, KernelGpm, NativeGpm]] = []
         for letter in plan.letters:
             gpm = plan.runner.gpms[letter.letter[0]]
             requests = plan.runner.requests[gpm.stream]
@@ -90,10 +95,43 @@ class CommonLetters:
             kernel, native = requests.kernel[at], requests.native[at]
             key = _key(gpm.stream, kernel, native)
             seen[key] += 1  # one event may be two letters of one query that are equal: these are two for all
-            number = self._number((*key, seen[key]), gpm.stream, gpm.name, kernel, native)
-            numbers[letter.letter] = number
-            columns[letter.letter] = self._columns(number, kernel, native)
+            found.append((letter.letter, (*key, seen[key]), gpm, kernel, native))
+        if not self._in_order([self._numbers[key] for _, key, *_ in found if key in self._numbers]):
+            return None
+        numbers, columns = dict[Letter, int](), dict[Letter, dict[Variable, int]]()
+        for name, key, gpm, kernel, native in found:
+            number = self._number(key, gpm.stream, gpm.name, kernel, native)
+            numbers[name], columns[name] = number, self._columns(number, kernel, native)
+        for earlier, later in pairwise(numbers.values()):
+            self._after.setdefault(earlier, set()).add(later)
         return MemberLetters(numbers, columns)
+
+    def _in_order(self, numbers: Sequence[int]) -> bool:
+        """Whether no query has a later one of these letters before an earlier one."""
+        for place, number in enumerate(numbers):
+            earlier, seen, todo = set(numbers[:place]), set[int](), [number]
+            while todo:
+                each = todo.pop()
+                if each in earlier:
+                    return False
+                if each not in seen:
+                    seen.add(each)
+                    todo += self._after.get(each, ())
+        return True
+
+    def places(self) -> list[int]:
+        """By letter its place in an instant: in every query's order."""
+        before = Counter(later for each in self._after.values() for later in each)
+        ready = [number for number in range(len(self.all)) if not before[number]]
+        places = [0] * len(self.all)
+        for place in range(len(self.all)):
+            number = heappop(ready)
+            places[number] = place
+            for later in self._after.get(number, ()):
+                before[later] -= 1
+                if not before[later]:
+                    heappush(ready, later)
+        return places
 
     def _number(self, key: _Key, stream: int, name: str, kernel: KernelGpm, native: NativeGpm) -> int:
         number = self._numbers.setdefault(key, len(self.all))

@@ -15,7 +15,6 @@ from oxiseq.engine.kernels.matches.cutting import cut
 from oxiseq.engine.kernels.matches.records import NO_LIMIT, NOTHING, PLACE_BITS
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.output.rows import RowStore
-from oxiseq.engine.plan.common import why_own_run
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.thresholds import thresholds
 
@@ -50,8 +49,6 @@ def finds_for_others(plan: QueryPlan) -> bool:
     while the query is alone."""
     if plan.runner.family is not None:
         return not plan.runner.sequence.counted
-    if why_own_run(plan) is None:
-        return True
     cuts = plan.ranking is None and why_not_cut(plan) is None
     return cuts and ((plan.window is not None and plan.window.sliding) or bool(thresholds(plan)))
 

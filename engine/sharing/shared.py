@@ -345,13 +345,14 @@ class SharedRuns(Dispatcher[QueryRun]):
         for finder in automaton.members.keys() - joined.keys():
             automaton.drop(finder)
         for finder, runs in joined.items():
-            if finder not in automaton.members:
-                self._rouse(group, finder)
-                automaton.enter(finder, runs[0].shift, runs[0].written)
+            if finder in automaton.members:
+                continue
+            self._rouse(group, finder)
+            if automaton.enter(finder, runs[0].shift, runs[0].written):
                 for run in runs:
                     run.origin = None
                     group.watchful.discard(run)
-        group.joined = joined
+        group.joined = {finder: runs for finder, runs in joined.items() if finder in automaton.members}
 
     def _work_together(
         self,
