@@ -68,8 +68,8 @@ class MatchBatch:
     def copied(self) -> MatchBatch:
         """The same in arrays of its own."""
         decided = None if self.decided is None else self.decided.copy()
-        parts = (self.time, self.values, self.ends, self.event_letter, self.event_time)
-        return MatchBatch(*[array.copy() for array in parts], decided)
+        letters, times = self.event_letter.copy(), self.event_time.copy()
+        return MatchBatch(self.time.copy(), self.values.copy(), self.ends.copy(), letters, times, decided)
 
     @classmethod
     def of_groups(
