@@ -178,7 +178,7 @@ def test_secrets_that_are_refused(tmp_path: Path, secret: Any, said: str) -> Non
     opened = len(os.listdir("/dev/fd"))
     with pytest.raises(SinkError, match=said):
         settings_of(sink).check(replace(LOOPBACK, secrets=folder))
-    assert len(os.listdir("/dev/fd")) == opened
+    assert len(os.listdir("/dev/fd")) <= opened  # what earlier tests have left may be closed meanwhile
 
 
 @pytest.mark.parametrize(
