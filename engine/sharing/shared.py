@@ -59,13 +59,10 @@ class _Group:
     automaton: Automaton | None = None
     joined: dict[Finder, list[QueryRun]] = field(default_factory=dict)
     """Those that find their matches in it."""
+    in_automaton: int = 0
+    """How many they are."""
     told: int = 0
     """Records of the automaton when all these were last said to have been stepped."""
-
-    @property
-    def in_automaton(self) -> int:
-        """How many are."""
-        return sum(map(len, self.joined.values()))
 
     @property
     def apart(self) -> list[QueryRun]:
@@ -338,7 +335,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         if len(joined) < 2:
             if automaton is not None:
                 automaton.dissolve()
-            group.automaton, group.joined = None, {}
+            group.automaton, group.joined, group.in_automaton = None, {}, 0
             return
         if automaton is None:
             automaton = group.automaton = Automaton(len(group.kind[0]), self._terms)
@@ -353,6 +350,7 @@ class SharedRuns(Dispatcher[QueryRun]):
                     run.origin = None
                     group.watchful.discard(run)
         group.joined = {finder: runs for finder, runs in joined.items() if finder in automaton.members}
+        group.in_automaton = sum(map(len, group.joined.values()))
 
     def _work_together(
         self,
