@@ -680,12 +680,14 @@ class Finder(Stateful):
     def collect(self, clock: int = BEFORE_ALL) -> None:
         """Frees what is dead, at a clock behind the last instant if one is given, so that `records` counts what lives:
         of rows those that partial matches name, where others could find these, too (plan/common.py)."""
-        if self._joins and isinstance(self.sequence, SequenceRun):
+        if not isinstance(self.sequence, SequenceRun):
+            self.sequence.collect()
+        elif self._joins:
             self.sequence.pass_to(clock)
             self.sequence.clean()
             self._named = self.sequence.rows_named
         else:
-            self.sequence.collect()
+            self.sequence.clean()
         if self.endless:
             self._forget_unnamed()
 
