@@ -14,7 +14,7 @@ from numba.core.registry import CPUDispatcher
 
 from oxiseq.engine import kernels
 from oxiseq.engine.kernels.compiling.fingerprint import fingerprint
-from oxiseq.engine.kernels.compiling.later import Later
+from oxiseq.engine.kernels.compiling.later import Later, ready
 
 KERNEL = """
 from typing import NamedTuple
@@ -108,7 +108,7 @@ def test_every_kernel_has_a_fingerprint_and_files_of_its_own() -> None:
         value.py_func: value
         for module in modules
         for value in vars(module).values()
-        if isinstance(value, CPUDispatcher) and type(value) is not Later and value.__module__ == module.__name__
+        if isinstance(value, CPUDispatcher) and type(value) is not Later and ready(value).__module__ == module.__name__
     }
     assert len(found) > 100
     assert len({fingerprint(function) for function in found}) == len(found)
