@@ -1,5 +1,5 @@
-"""lark's parsers: they are computed from the grammars, which takes a second each, and written as `Tables` and as lark's
-own; they say what is unexpected in a text.
+"""lark's parsers: they are computed from the grammars, which takes a second each, and written as `ParseTables` and as
+lark's own; they say what is unexpected in a text.
 
 In the flow: grammar file → **lark** → tables.py, and a text that is not of the language → **lark** → its exception.
 """
@@ -84,7 +84,7 @@ def ship(folder: Path) -> list[Path]:
 
 
 def packed(parser: Lark) -> bytes:
-    """The tables of a parser of lark's, as `Tables` reads them."""
+    """The tables of a parser of lark's, as `ParseTables` reads them."""
     table: Any = parser.parser.parser._parse_table
     names: dict[str, int] = {}
     rules: dict[int, tuple[int, Any]] = {}

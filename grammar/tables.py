@@ -1,6 +1,6 @@
 """LALR tables as plain data: what reads texts needs no lark, and lark's own tables take 50 ms to be read.
 
-In the flow: grammar file → lark → a file (lalr.py) → **`Tables`** → `TreeParser` (trees.py), once per process and
+In the flow: grammar file → lark → a file (lalr.py) → **`ParseTables`** → `TreeParser` (trees.py), once per process and
 language. A wheel brings the files; else they are kept where Python keeps the compiled code of this package, and are as
 trusted: `__pycache__`, or nowhere if Python may not write there.
 
@@ -45,7 +45,7 @@ class Reduction(NamedTuple):
     origin: str
 
 
-class Tables:
+class ParseTables:
     """What reads texts of a grammar needs. What concerns one state only is unpacked when a text comes there.
 
     `starts`, `ends`: the first and the last state of each kind of text. `kept`: what the tokens of terminals that a
@@ -84,7 +84,7 @@ class Tables:
         return Reduction(size, None if kept is None else tuple(map(tuple, kept)), *others)
 
 
-def kept(grammar: str) -> Tables:
+def kept(grammar: str) -> ParseTables:
     """The tables of `parsing/{grammar}.lark`."""
     key = key_of()
     for place in places(grammar):
@@ -92,7 +92,7 @@ def kept(grammar: str) -> Tables:
             return found
     from oxiseq.grammar.lalr import made, packed  # noqa: PLC0415  a new process need not load lark
 
-    return Tables(packed(made(grammar, key)))
+    return ParseTables(packed(made(grammar, key)))
 
 
 def without_namespace(name: str) -> str:
@@ -117,7 +117,7 @@ def key_of() -> bytes:
     return whole.digest()
 
 
-def _read(place: Path, key: bytes) -> Tables | None:
+def _read(place: Path, key: bytes) -> ParseTables | None:
     """The tables that are kept; None if there are none, or not of this key, or they are damaged."""
     try:
         with place.open("rb") as file:
@@ -125,6 +125,6 @@ def _read(place: Path, key: bytes) -> Tables | None:
                 return None
             checksum, size = file.read(DIGEST), int.from_bytes(file.read(WORD), "little")
             content = file.read(min(size, os.fstat(file.fileno()).st_size))
-        return Tables(content) if hashlib.sha256(content).digest() == checksum else None
+        return ParseTables(content) if hashlib.sha256(content).digest() == checksum else None
     except (OSError, ValueError, LookupError):
         return None

@@ -18,7 +18,7 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.sizes import SizeError, Sizes
 from oxiseq.grammar.slips.slip import Rule
 from oxiseq.grammar.slips.syntax_errors import explain
-from oxiseq.grammar.tables import Reduction, Tables, kept, without_namespace
+from oxiseq.grammar.tables import ParseTables, Reduction, kept, without_namespace
 
 if TYPE_CHECKING:
     from lark.exceptions import UnexpectedInput
@@ -85,7 +85,7 @@ class TreeParser:
     """Reads texts of one grammar; its states are made when a text first comes there. `unexpected`: what lark says of a
     text, and of where it starts, that is not of the language."""
 
-    def __init__(self, tables: Tables, unexpected: Callable[[str, str], UnexpectedInput]) -> None:
+    def __init__(self, tables: ParseTables, unexpected: Callable[[str, str], UnexpectedInput]) -> None:
         self._tables, self._unexpected = tables, unexpected
         self._states: dict[int, ParserState] = {}
         self._reductions: dict[int, Reduction] = {}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters
-from oxiseq.engine.automaton.memory import Span, part_of, with_part, with_tables
+from oxiseq.engine.automaton.memory import TableSpan, part_of, with_part, with_tables
 from oxiseq.engine.bounds import MATCHES, InstantBound
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches.records import (
@@ -36,6 +36,7 @@ from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.plan import NO_CLAUSES
+from oxiseq.engine.matches.runner import UNCOUNTED_MOST
 from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.order.clock import Instants
 from oxiseq.engine.output.rows import RowStore
@@ -51,7 +52,6 @@ from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, Sequence
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
 
-_UNCOUNTED: Final = 1 << 14
 _PLACES: Final = (1 << PLACE_BITS) - 1
 _PER_RECORD: Final = 3
 """A node may name a row of its own, and a group may have buckets of its own."""
@@ -60,7 +60,7 @@ _FEW_GONE: Final = 16
 
 
 @dataclass(slots=True, eq=False)
-class Shape:
+class AnswerShape:
     """Queries whose matches are written by one writer at once. `places`: of their stored variables in common rows;
     `written`: what is equal in their writers, None for those that write by themselves; `arranges`: matches of an
     instant come in the order that their rows fix (run/narrowed.py)."""
@@ -71,14 +71,14 @@ class Shape:
 
 
 @dataclass(slots=True, eq=False)
-class Member:
+class JoinedQuery:
     """A query, or several that are equal, in an automaton. `span`: its part of the tables."""
 
-    automaton: Automaton
+    automaton: SharedAutomaton
     finder: Finder
-    span: Span
+    span: TableSpan
     letters: MemberLetters
-    shape: Shape
+    shape: AnswerShape
     streak: Streak
     exact: int | None = None
     """How many records it has, if somebody has asked since the last step."""
@@ -117,12 +117,12 @@ class ShapeFound(NamedTuple):
     """What queries of one shape have found in some instants: of member i the matches `bounds[i] : bounds[i + 1]`, which
     name these rows. `omitted`: the instants that are left out."""
 
-    shape: Shape
-    members: list[Member]
+    shape: AnswerShape
+    members: list[JoinedQuery]
     bounds: list[int]
     found: Found
     rows: RowStore
-    omitted: dict[Member, list[InstantError]]
+    omitted: dict[JoinedQuery, list[InstantError]]
 
     def findings(self, number: int) -> Findings:
         """What a member has found, by its number."""
@@ -158,7 +158,7 @@ class CommonRun(SequenceRun):
         self._memory = memory
 
     def _begin_counting(self) -> None:
-        most = _UNCOUNTED + 64 * len(self._compiled.tables.windows)
+        most = UNCOUNTED_MOST + 64 * len(self._compiled.tables.windows)
         self._memory.scalars[UNCOUNTED] = min(self.bounds.matches, most)
 
     def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
@@ -192,11 +192,11 @@ class CommonRun(SequenceRun):
             return 0
 
 
-class Automaton:
+class SharedAutomaton:
     """The queries of one clock that are in one run."""
 
     def __init__(self, streams: int, terms: TermDictionary) -> None:
-        self.members: dict[Finder, Member] = {}
+        self.members: dict[Finder, JoinedQuery] = {}
         self._streams, self._terms = streams, terms
         self._begin()
         terms.register(self)
@@ -207,17 +207,17 @@ class Automaton:
         self._keys: list[tuple[Value, ...]] = []
         self._edges: list[Edge] = []
         self._filters_of: list[int] = []
-        self._by_query: dict[int, Member] = {}
-        self._shapes: dict[Hashable, Shape] = {}
-        self._in_order: list[Member] = []
-        """Shape by shape."""
+        self._by_query: dict[int, JoinedQuery] = {}
+        self._shapes: dict[Hashable, AnswerShape] = {}
+        self._in_order: list[JoinedQuery] = []
+        """AnswerShape by shape."""
         self._ranks = np.zeros(0, np.int64)
         """By query its place among these."""
         self._letter_keys, self._own_numbers = np.zeros(0, np.int64), np.zeros(0, np.int32)
         """query << 32 | common letter, ascending, and the query's own number of it."""
-        self._entering: list[Member] = []
+        self._entering: list[JoinedQuery] = []
         self._gone: set[int] = set()
-        self._beginning: list[Member] = []
+        self._beginning: list[JoinedQuery] = []
         """Those whose tumbling windows begin with the first instant."""
         self._stale = False
         self._clean = True
@@ -229,7 +229,7 @@ class Automaton:
         self.rows, self._kept_rows, self._unsorted = RowStore(1), 0, 0
         self._longest: int | None = None
         self._counts: NDArray[np.int64] | None = None
-        self._asked: list[Member] = []
+        self._asked: list[JoinedQuery] = []
         """Those whose records have been counted exactly."""
         self._rows_of: list[Rows] = []
         """Those whose addresses the kernel gets."""
@@ -245,7 +245,7 @@ class Automaton:
     def enter(self, finder: Finder, shift: int, written: Hashable | None = None) -> bool:
         """A query comes, which may have seen events, unless it has its letters in another order than those that are
         here: whether it has come. `shift`: how many instants the clock had completed before its own first one;
-        `written`: as of `Shape`."""
+        `written`: as of `AnswerShape`."""
         plan, builder = finder.plan, self._builder
         letters = self._letters.add(plan)
         if letters is None:
@@ -257,19 +257,19 @@ class Automaton:
         self._keys += sequence.keys
         self._edges += sequence.graph.edges
         self._filters_of += [query] * (len(builder.filters) - filters)
-        span = Span(query, first, len(builder.edges) - first, leads, len(builder.leads) - leads, shift)
+        span = TableSpan(query, first, len(builder.edges) - first, leads, len(builder.leads) - leads, shift)
         streak = Streak(self._terms.bounds)
         places = letters.places(plan.runner.stored)
         arranges = finds_for_others(plan)
         key = written, places.shape, places.tobytes(), arranges
-        shape = self._shapes.setdefault(key, Shape(places, written, arranges))
-        member = Member(self, finder, span, letters, shape, streak)
+        shape = self._shapes.setdefault(key, AnswerShape(places, written, arranges))
+        member = JoinedQuery(self, finder, span, letters, shape, streak)
         self._by_query[query] = self.members[finder] = member
         self._entering.append(member)
         self._stale = True
         return True
 
-    def release(self, member: Member) -> None:
+    def release(self, member: JoinedQuery) -> None:
         """A query goes, with its part."""
         self._part(member, member.finder)
         self.drop(member.finder)
@@ -297,13 +297,13 @@ class Automaton:
         self.members.clear()
         self._begin()
 
-    def copy_of(self, member: Member) -> Finder:
+    def copy_of(self, member: JoinedQuery) -> Finder:
         """A finder in the state of one that is here, of the same plan."""
         other = member.finder.another(member.finder.plan)
         self._part(member, other)
         return other
 
-    def _part(self, member: Member, finder: Finder) -> None:
+    def _part(self, member: JoinedQuery, finder: Finder) -> None:
         """Give a finder the part of a query."""
         if member in self._entering:  # it has never been here
             if finder is not member.finder:
@@ -320,7 +320,7 @@ class Automaton:
         block = self._own_rows(member, ids)
         finder.take_back(memory, RowStore.of(block))
 
-    def note_exact(self, member: Member) -> None:
+    def note_exact(self, member: JoinedQuery) -> None:
         """Somebody has counted its records: that holds until the next step."""
         self._asked.append(member)
 
@@ -400,7 +400,7 @@ class Automaton:
         if self._gone:
             call(drop_queries, Pointers(compiled.tables), Pointers(self._run.memory), gone)
 
-    def _take_in(self, run: CommonRun, compiled: SequenceTables, member: Member) -> None:
+    def _take_in(self, run: CommonRun, compiled: SequenceTables, member: JoinedQuery) -> None:
         """The state of a query that has come."""
         finder = member.finder
         memory, rows = finder.give_away()
@@ -418,7 +418,7 @@ class Automaton:
             self._unsorted = self.rows.end
         run.memory = with_part(run.memory, compiled, memory, member.span, (ids, base), self._terms)
 
-    def _put_rows(self, member: Member, block: RowBlock) -> None:
+    def _put_rows(self, member: JoinedQuery, block: RowBlock) -> None:
         """A query's own rows become common ones."""
         numbers = np.array([*member.letters.numbers.values()], np.int32)
         stored = np.zeros((len(block.letter), self.rows.width), np.uint32)
@@ -432,8 +432,8 @@ class Automaton:
     # --- instants → matches -------------------------------------------------------------------------
 
     def step(self, instants: Instants) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
-        """What queries find in instants that are complete, and the errors of those that
-        cannot go on. Queries of which a pattern is beyond a limit have gone: they are to work by themselves."""
+        """What queries find in instants that are complete, and the errors of those that cannot go on. Queries of which
+        a pattern is beyond a limit have gone: they are to work by themselves."""
         self._prepare()
         count = len(instants.time)
         if not count or self._run is None:
@@ -540,7 +540,7 @@ class Automaton:
 
     @staticmethod
     def _of_shape(
-        found: Found, block: RowBlock, members: list[Member], bounds: list[int], first: int, last: int
+        found: Found, block: RowBlock, members: list[JoinedQuery], bounds: list[int], first: int, last: int
     ) -> ShapeFound:
         low, high = bounds[0], bounds[-1]
         begin, end = int(found.ends[low]), int(found.ends[high])
@@ -553,11 +553,11 @@ class Automaton:
         return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {})
 
     @staticmethod
-    def _nothing_of(member: Member) -> ShapeFound:
+    def _nothing_of(member: JoinedQuery) -> ShapeFound:
         """Of a query whose matches are too many."""
         return ShapeFound(member.shape, [member], [0, 0], Found.of(()), RowStore(member.shape.places.shape[1]), {})
 
-    def _own_rows(self, member: Member, ids: NDArray[np.int64]) -> RowBlock:
+    def _own_rows(self, member: JoinedQuery, ids: NDArray[np.int64]) -> RowBlock:
         """Common rows as the query alone has them."""
         block = self.rows.take(ids)
         letter = member.letters.own_numbers(len(self._letters.all))[block.letter]
@@ -585,7 +585,7 @@ class Automaton:
         """Of all queries; some may be dead."""
         return self.rows.held + (0 if self._run is None else self._run.records)
 
-    def records_of(self, member: Member) -> int:
+    def records_of(self, member: JoinedQuery) -> int:
         """Of one query: at least as many as it has, or exactly, if that was counted since the last step."""
         if self._run is None or member in self._entering:
             return member.finder.records

@@ -30,7 +30,7 @@ I32 = NDArray[np.int32]
 _BY_GROUP: Final = "edge", "node", "next", "prev", "old", "new"
 
 
-class Span(NamedTuple):
+class TableSpan(NamedTuple):
     """What of an automaton's tables is a query's: edges and leading negations. `shift`: see above."""
 
     query: int
@@ -68,7 +68,7 @@ def _of_one_shape(S: k.Memory, new: k.Memory) -> bool:
 
 
 def part_of(
-    S: k.Memory, own: SequenceTables, span: Span, capacities: Capacities, terms: TermDictionary
+    S: k.Memory, own: SequenceTables, span: TableSpan, capacities: Capacities, terms: TermDictionary
 ) -> tuple[k.Memory, I64]:
     """A query's part of an automaton's memory, which has just been collected, and the ids of the rows that it names,
     each once. `own`: the tables of the query alone; its rows have other ids there: the positions among these."""
@@ -105,7 +105,7 @@ def part_of(
     return restore_memory(state, own, capacities, SameTerms(terms), terms.columns), rows
 
 
-def _groups_of(S: k.Memory, span: Span) -> tuple[Array, I64]:
+def _groups_of(S: k.Memory, span: TableSpan) -> tuple[Array, I64]:
     """A query's groups, with its own numbers of edges and instants, and which groups they are."""
     edges = S.groups["edge"][: S.scalars[k.GROUP_TOP]]
     picked = np.flatnonzero((edges >= span.edge) & (edges < span.edge + span.edges))
@@ -116,7 +116,7 @@ def _groups_of(S: k.Memory, span: Span) -> tuple[Array, I64]:
     return groups, picked
 
 
-def _aged_of(S: k.Memory, span: Span, groups: Array, place: I32) -> tuple[Array, Array]:
+def _aged_of(S: k.Memory, span: TableSpan, groups: Array, place: I32) -> tuple[Array, Array]:
     """A query's runs in age segments, and by edge the ends of their chains."""
     top = int(S.scalars[k.AGED_TOP])
     owners = S.aged["group"][:top]
@@ -142,7 +142,7 @@ def _waits_of(S: k.Memory, heap: Array, place: I32) -> Array:
     return ordered
 
 
-def _entries_of(S: k.Memory, own: SequenceTables, span: Span) -> State:
+def _entries_of(S: k.Memory, own: SequenceTables, span: TableSpan) -> State:
     """A query's `,` waits, in the order in which they were made."""
     picked, at = [], int(S.waits["first"][0])
     while at >= 0:
@@ -184,7 +184,7 @@ def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64]:
 
 
 def with_part(
-    S: k.Memory, compiled: SequenceTables, M: k.Memory, span: Span, rows: tuple[I64, int], terms: TermDictionary
+    S: k.Memory, compiled: SequenceTables, M: k.Memory, span: TableSpan, rows: tuple[I64, int], terms: TermDictionary
 ) -> k.Memory:
     """An automaton's memory with that of a query's own run, just collected, whose rows of these ids have in the
     automaton the ids from a number on."""
@@ -270,7 +270,7 @@ def _put_waits(S: k.Memory, M: k.Memory, count: int, name: str, place: I32, seri
     getattr(S, name)[: len(both)] = both[np.lexsort((both["serial"], both["close"]))]
 
 
-def _put_aged(S: k.Memory, M: k.Memory, span: Span, place: I32, nodes: int, first: int) -> None:
+def _put_aged(S: k.Memory, M: k.Memory, span: TableSpan, place: I32, nodes: int, first: int) -> None:
     """Runs in age segments keep their chains."""
     aged, ages = M.aged[: M.scalars[k.AGED_TOP]].copy(), M.ages[: span.edges].copy()
     for name in ("next", "before", "after"):
@@ -292,7 +292,7 @@ def _put_aged(S: k.Memory, M: k.Memory, span: Span, place: I32, nodes: int, firs
             S.scalars[k.AGED_FREE] = first + at
 
 
-def _put_entries(S: k.Memory, M: k.Memory, span: Span, nodes: int) -> None:
+def _put_entries(S: k.Memory, M: k.Memory, span: TableSpan, nodes: int) -> None:
     """What waits for the very next instant, as far as that is the same for both: the others have waited in vain."""
     mine, own = M.waits[0], S.waits[0]
     instant = int(mine["instant"]) + span.shift
@@ -328,7 +328,7 @@ def _free_entries(S: k.Memory, wait: Any) -> None:
     wait["first"] = wait["last"] = -1
 
 
-def _with_leads(S: k.Memory, compiled: SequenceTables, M: k.Memory, span: Span) -> k.Memory:
+def _with_leads(S: k.Memory, compiled: SequenceTables, M: k.Memory, span: TableSpan) -> k.Memory:
     mine = M.lead_keys[: M.scalars[k.LEADS]].copy()
     if not len(mine):
         return S

@@ -26,7 +26,7 @@ else:
     choice = needed("oxiseq.engine.matches.choice")
     frozen = needed("oxiseq.engine.matches.frozen")
 
-_UNCOUNTED: Final = 1 << 14
+UNCOUNTED_MOST: Final = 1 << 14
 """Matches of an instant that are listed before it is known how many there are: to list so many takes as long as to
 count those of a large set."""
 
@@ -70,7 +70,7 @@ class MatchRunner(Stateful, Generic[M]):
 
     def _begin_counting(self) -> None:
         """Before a batch: how many matches of an instant may be listed without knowing how many there are."""
-        self._memory.scalars[k.UNCOUNTED] = min(self.bounds.matches, _UNCOUNTED)
+        self._memory.scalars[k.UNCOUNTED] = min(self.bounds.matches, UNCOUNTED_MOST)
 
     def _choose(self, chosen: Callable[[], M], instant: int) -> None:
         """Have the kernel continue with what is chosen of an instant's matches, or behind the instant (µs) where that

@@ -35,8 +35,7 @@ from oxiseq.engine.output.deferred import Decided, DeferredMatches
 from oxiseq.engine.output.due import DueReports
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows
-from oxiseq.engine.plan.common import why_own_run
-from oxiseq.engine.plan.families import Family
+from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import member_of
 from oxiseq.engine.run.answers import KbAnswers
@@ -64,7 +63,7 @@ else:
     sieve, weighing = needed("oxiseq.engine.output.sieve"), needed("oxiseq.engine.output.weighing")
 
 
-class Away(Protocol):
+class CommonState(Protocol):
     """Where the state of a finder is that has joined others (engine/automaton)."""
 
     def come_home(self) -> None:
@@ -139,7 +138,7 @@ class Finder(Stateful):
         self.plan = plan
         self.start = start
         self.users = 0
-        self.away: Away | None = None
+        self.away: CommonState | None = None
         """Where its state is, while it is not here."""
         self.answers = KbAnswers(plan, terms, kb)
         self.capacities = capacities
@@ -363,8 +362,7 @@ class Finder(Stateful):
         longest = 0 if self.plan.window is None else self.plan.window.size
         if family is None and size == longest:
             return findings
-        member = 0 if family is None else self._member(plan, family)
-        case = Case(member, ANY_LENGTH if size == longest else size)
+        case = Case(self.number_of(plan), ANY_LENGTH if size == longest else size)
         if case not in self._narrowed:
             self._narrowed[case] = self._of_case(findings, case)
         return self._narrowed[case]
@@ -382,7 +380,11 @@ class Finder(Stateful):
     def number_of(self, plan: QueryPlan) -> int:
         """That of the query of its family with this plan; 0 if there is no family."""
         family = self.plan.runner.family
-        return 0 if family is None else self._member(plan, family)
+        if family is None:
+            return 0
+        if id(plan) not in self._members:
+            self._members[id(plan)] = plan, member_of(plan, family)
+        return self._members[id(plan)][1]
 
     @property
     def concerned(self) -> NDArray[np.int64] | None:
@@ -401,12 +403,6 @@ class Finder(Stateful):
         np.add.at(bounds, found.marks[:, 0], 1)
         np.add.at(bounds, np.minimum(found.marks[:, 1], len(bounds) - 1), -1)
         return np.flatnonzero(np.cumsum(bounds[:-1]))
-
-    def _member(self, plan: QueryPlan, family: Family) -> int:
-        """Which query of the family has this plan."""
-        if id(plan) not in self._members:
-            self._members[id(plan)] = plan, member_of(plan, family)
-        return self._members[id(plan)][1]
 
     def _work(self, part: Part, found: Sequence[list[Rows]] | None, answers: dict[str, KbAnswer] | None) -> Findings:
         self._named = None
@@ -679,7 +675,7 @@ class Finder(Stateful):
 
     def collect(self, clock: int = BEFORE_ALL) -> None:
         """Frees what is dead, at a clock behind the last instant if one is given, so that `records` counts what lives:
-        of rows those that partial matches name, where others could find these, too (plan/common.py)."""
+        of rows those that partial matches name, where others could find these, too (plan/own_run.py)."""
         if not isinstance(self.sequence, SequenceRun):
             self.sequence.collect()
         elif self._joins:

@@ -318,11 +318,7 @@ class QueryRun(Run):
         """The answers, which have been written with those of others, for a query with a `written`."""
         if self.omitted.over:
             return []
-        batches = [batch] if len(batch) else []
-        if omitted:
-            batches = self._note_omitted(omitted, batches)
-        self.matches += sum(map(len, batches))
-        return batches
+        return self._counted([batch] if len(batch) else [], omitted)
 
     @property
     def written(self) -> Hashable | None:
@@ -341,13 +337,17 @@ class QueryRun(Run):
 
     def _told(self, part: Part, findings: Findings, rows: RowStore) -> list[MatchBatch]:
         told, omitted = self.teller.tell(part, findings, rows, self.finder.joint)
-        batches, omitted = [*told], [*findings.omitted, *omitted]
-        if omitted:
-            batches = self._note_omitted(sorted(omitted, key=lambda error: error.instant), batches)
-        self.matches += sum(map(len, batches))
+        batches = self._counted([*told], [*findings.omitted, *omitted])
         if not self.others:
             self.finder.forget_due()
             self.teller.forget_told()
+        return batches
+
+    def _counted(self, batches: list[MatchBatch], omitted: Sequence[InstantError]) -> list[MatchBatch]:
+        """What it is given of what has been found, when these instants were left out."""
+        if omitted:
+            batches = self._note_omitted(sorted(omitted, key=lambda error: error.instant), batches)
+        self.matches += sum(map(len, batches))
         return batches
 
     def _note_omitted(self, errors: Sequence[InstantError], batches: list[MatchBatch]) -> list[MatchBatch]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
-from oxiseq.engine.plan.common import why_own_run
 from oxiseq.engine.plan.families import Family
+from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import chains, family_of, member_of, strictness, thresholds, without_thresholds
 from oxiseq.engine.run.finder import of_all

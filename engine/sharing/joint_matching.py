@@ -64,7 +64,13 @@ class JointMatching:
         for finder in asleep:
             self.mark(finder, asleep=True)
         self._streams = [self._stream(number, ends, terms) for number in range(streams)]
-        self._listening: dict[Finder, bool] = {}
+        self.listening = {
+            finder
+            for finder, mine in self.runs.items()
+            if all(run.plan.summary is None and not run.teller.watchful for run in mine)
+        }
+        """Those whose queries only wait for matches: an instant without any is nothing to them."""
+        self._seen: set[Finder] = set()
         self._of_member: dict[Finder, dict[int, list[QueryRun]]] = {}
         self._marked = True
         """Whether one has fallen asleep, or is awake again, since the kernels know what is wanted."""
@@ -80,14 +86,12 @@ class JointMatching:
             np.array(named, np.bool_),
         )
 
-    def listens(self, finder: Finder) -> bool:
-        """Whether all its queries only wait for its matches: an instant without any is nothing to them."""
-        if finder not in self._listening:
-            runs = self.runs[finder]
-            self._listening[finder] = all(run.plan.summary is None and not run.teller.watchful for run in runs)
-            for run in runs:
-                run.origin = None  # those that are not stepped have seen the instants, too
-        return self._listening[finder]
+    def note_seen(self, finder: Finder) -> None:
+        """All its queries have seen instants, also those that are not stepped."""
+        if finder not in self._seen:
+            self._seen.add(finder)
+            for run in self.runs[finder]:
+                run.origin = None
 
     def of_members(self, finder: Finder, numbers: NDArray[np.int64]) -> list[QueryRun]:
         """All of its queries but the first that have these numbers in its family."""

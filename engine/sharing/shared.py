@@ -21,13 +21,13 @@ from typing import Final, ParamSpec
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.automaton.automaton import Automaton, ShapeFound
+from oxiseq.engine.automaton.automaton import ShapeFound, SharedAutomaton
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows
-from oxiseq.engine.plan.common import why_own_run
+from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.sharing.alike import narrow, share
@@ -56,7 +56,7 @@ class _Group:
     keeping: set[QueryRun]
     """Those that may have answers of their own, of the KB of an earlier moment."""
     asleep: Asleep = field(default_factory=Asleep)
-    automaton: Automaton | None = None
+    automaton: SharedAutomaton | None = None
     joined: dict[Finder, list[QueryRun]] = field(default_factory=dict)
     """Those that find their matches in it."""
     in_automaton: int = 0
@@ -338,7 +338,7 @@ class SharedRuns(Dispatcher[QueryRun]):
             group.automaton, group.joined, group.in_automaton = None, {}, 0
             return
         if automaton is None:
-            automaton = group.automaton = Automaton(len(group.kind[0]), self._terms)
+            automaton = group.automaton = SharedAutomaton(len(group.kind[0]), self._terms)
         for finder in automaton.members.keys() - joined.keys():
             automaton.drop(finder)
         for finder, runs in joined.items():
@@ -425,14 +425,15 @@ class SharedRuns(Dispatcher[QueryRun]):
     ) -> Sequence[QueryRun]:
         """Those of the others of a finder to which what it has just found is of concern: all whose answers instants
         may change without matches, and of the queries of a family those that have some."""
-        if here is not None or group.watchful or not matching.listens(finder):
+        if here is not None or group.watchful or finder not in matching.listening:
             return others
+        matching.note_seen(finder)
         numbers = finder.concerned
         return others if numbers is None else matching.of_members(finder, numbers)
 
     def _step(
         self,
-        automaton: Automaton,
+        automaton: SharedAutomaton,
         group: _Group,
         part: Instants,
         last: bool,

@@ -12,11 +12,11 @@ from engine_runs import STREAM, Reading, query, readings_batch
 from loaded import load
 from pyoxigraph import Store
 
-from oxiseq.engine.automaton.automaton import Automaton
+from oxiseq.engine.automaton.automaton import SharedAutomaton
 from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.omissions import InstantError
-from oxiseq.engine.plan.common import why_own_run
+from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sequence.run import SequenceRun
@@ -46,11 +46,11 @@ class Queries:
         return {outcome.run: sum(map(len, outcome.matches)) for outcome in outcomes}
 
     @property
-    def automata(self) -> list[Automaton]:
+    def automata(self) -> list[SharedAutomaton]:
         return [group.automaton for group in self.runs._all() if group.automaton is not None]
 
     @property
-    def automaton(self) -> Automaton:
+    def automaton(self) -> SharedAutomaton:
         (automaton,) = self.automata
         return automaton
 

@@ -26,7 +26,7 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output import counted_rows
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns import matcher
-from oxiseq.engine.plan.common import why_own_run
+from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.sequence.memory import Capacities

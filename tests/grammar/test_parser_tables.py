@@ -34,7 +34,7 @@ TEXTS = (
 
 def parser_by(lark: Lark) -> TreeParser:
     """Of tables that no file has held."""
-    return TreeParser(tables.Tables(lalr.packed(lark)), partial(lalr.unexpected, lark))
+    return TreeParser(tables.ParseTables(lalr.packed(lark)), partial(lalr.unexpected, lark))
 
 
 def of_files(grammar: str) -> TreeParser:

@@ -22,7 +22,7 @@ from live_events import (
 from live_services import Rows, eventually, live, push, rest
 from many_queries import LANGUAGES, QUERIES, found, register
 
-from oxiseq.engine.automaton.automaton import Automaton
+from oxiseq.engine.automaton.automaton import SharedAutomaton
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
@@ -108,7 +108,7 @@ def test_an_error_of_some_queries_that_comes_with_a_later_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: dict[str, Rows], error: Exception
 ) -> None:
     breaking(monkeypatch, QueryRun, "_work", lambda part, rows, last, answers: part.time, error)
-    breaking(monkeypatch, Automaton, "step", lambda part: part.time, error)
+    breaking(monkeypatch, SharedAutomaton, "step", lambda part: part.time, error)
     check(tmp_path, without, [name for name in READERS if LANGUAGES.get(name) is None], 1)
 
 

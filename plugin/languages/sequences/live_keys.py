@@ -11,9 +11,9 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.bgp import basic_patterns
 from oxiseq.engine.matching.conditions import Condition
 from oxiseq.engine.patterns.plan import StreamPlan
-from oxiseq.engine.plan.common import why_own_run
 from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.counting import carried
+from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
 from oxiseq.engine.plan.summary import SummaryPlan
