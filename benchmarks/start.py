@@ -5,8 +5,9 @@
     python -m benchmarks.start --cold --native          the same, kernels compiled here (OXISEQ_NATIVE): minutes a round
 
 CPU time of processes, in turns: what others' packages take to be imported, `import oxiseq`, one match of each language,
-`oxiseq --help`; a server until /ready answers, its first query, and its private memory. In a table the least and the
-median of the rounds; what an archive in the package has brought is taken unless `--native`.
+`oxiseq --help`; a server until /ready answers, and its first query; memory of a first match and of a server, of which the
+code of libraries, which processes share, is not private. In a table the least and the median of the rounds; what an
+archive in the package has brought is taken unless `--native`.
 """
 
 from __future__ import annotations
@@ -92,8 +93,20 @@ def cold(name: str, **environment: str) -> tuple[float, ...]:
         return command([name], HOME=home, NUMBA_CACHE_DIR=f"{home}/kernels", **environment)
 
 
+def held(code: str) -> tuple[float, ...]:
+    """Memory of a process that has run the code."""
+    code += "\nimport sys; print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment()) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        memory = _memory(process.pid)
+        process.communicate()
+    return memory
+
+
 def served() -> dict[str, tuple[float, ...]]:
-    """A server until it is ready, and its first query: CPU time and the clock's; MB of memory that are its own."""
+    """A server until it is ready, and its first query: CPU time and the clock's; its memory."""
     begun = perf_counter()
     with TemporaryDirectory() as folder:
         settings = clean_environment(OXISEQ_LOCATION=folder, OXISEQ_BIND="127.0.0.1:0")
@@ -108,14 +121,14 @@ def served() -> dict[str, tuple[float, ...]]:
                 ready, used = perf_counter(), cpu_seconds(process.pid)
                 _register(connection, "q0")
                 first, after = perf_counter(), cpu_seconds(process.pid)
-                small = _own(process.pid)
+                small = _memory(process.pid)
                 for number in range(1, 10):
                     _register(connection, f"q{number}")
                 return {
                     "a server is ready": (used, ready - begun),
                     "its first query": (after - used, first - ready),
-                    "MB of its own": (small,),
-                    "MB with ten queries": (_own(process.pid),),
+                    "MB of a server": small,
+                    "MB with ten queries": _memory(process.pid),
                 }
             finally:
                 process.terminate()
@@ -128,10 +141,11 @@ def _register(connection: HTTPConnection, name: str) -> None:
     assert ask(connection, "PUT", f"/queries/{name}", text, "application/spaseq-query") in (200, 201)
 
 
-def _own(pid: int) -> float:
-    """MB of memory that a process has written to and no other one has."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty")) / 1024
+def _memory(pid: int) -> tuple[float, ...]:
+    """MB of a process: resident, as `ps` has it, the most that was, and what it has written to and no other one has."""
+    status, rollup = (Path(f"/proc/{pid}/{name}").read_text() for name in ("status", "smaps_rollup"))
+    found = ((status, "VmRSS:"), (status, "VmHWM:"), (rollup, "Private_Dirty:"))
+    return tuple(int(text.split(name)[1].split()[0]) / 1024 for text, name in found)
 
 
 def show(taken: Mapping[str, list[tuple[float, ...]]], columns: tuple[str, ...]) -> None:
@@ -147,18 +161,19 @@ def compare_warm(rounds: int) -> None:
     served()
     taken: dict[str, list[tuple[float, ...]]] = {name: [] for name in WAYS}
     commands: dict[str, list[tuple[float, ...]]] = {"oxiseq --help": []}
+    memory: dict[str, list[tuple[float, ...]]] = {}
     for code in WAYS.values():
         seconds(code)
     for _ in range(rounds):
         for name, code in WAYS.items():
             taken[name].append(seconds(code))
         commands["oxiseq --help"].append(command(["--help"]))
+        memory.setdefault("MB of a first match", []).append(held(first_match("spaseq")))
         for name, figures in served().items():
-            commands.setdefault(name, []).append(figures)
+            (memory if name.startswith("MB") else commands).setdefault(name, []).append(figures)
     show(taken, _COLUMNS)
-    memory = {name: commands.pop(name) for name in tuple(commands) if name.startswith("MB")}
     show(commands, ("CPU", "clock"))
-    show(memory, ("MB",))
+    show(memory, ("resident", "the most", "private"))
 
 
 def compare_cold(rounds: int, native: bool) -> None:

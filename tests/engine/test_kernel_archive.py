@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ from typing import Any
 import llvmlite.binding
 import pytest
 
-from oxiseq.engine.kernels import archive
+from oxiseq.engine.kernels import archive, resident
+from oxiseq.engine.kernels.compiling import fingerprint
 from oxiseq.engine.kernels.compiling.fingerprint import KernelCache
 from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.warmup import shipping
@@ -65,6 +67,27 @@ def test_it_is_taken_from_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert taken()
     monkeypatch.setenv(archive.NATIVE, "1")
     assert not taken()
+
+
+def resident_code() -> int:
+    """KiB of LLVM's code in this process's memory."""
+    starts = tuple(f"{start:x}-" for start, _ in resident.code())
+    _, *mappings = re.split(r"^(?=[0-9a-f]+-)", Path("/proc/self/smaps").read_text(), flags=re.MULTILINE)
+    return sum(int(each.split("\nRss:")[1].split()[0]) for each in mappings if each.startswith(starts))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it stays")
+def test_llvm_does_not_stay_in_memory_when_it_has_loaded_a_kernel(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, stamp, data = packed()
+    archive.write(folder / archive.file_name(), "sources", {key: (stamp, data)})
+    with monkeypatch.context() as scope:
+        scope.setattr(fingerprint, "give_back", lambda: None)
+        assert taken()
+    needed = resident_code()
+    assert taken()
+    assert resident_code() < needed / 4
 
 
 def test_not_where_the_kernel_is_another_one(folder: Path) -> None:

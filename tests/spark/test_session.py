@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from oxiseq.engine.kernels import archive
+from oxiseq.engine.kernels.signatures import kernel_of, names
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -37,15 +40,22 @@ def test_the_active_session_is_taken_and_python_functions_run_in_this_python(spa
     assert {row["program"] for row in rows} == {sys.executable}
 
 
-def test_the_daemon_hands_its_workers_the_engine(spark: SparkSession) -> None:
-    """conftest.py asks for it."""
+def test_the_daemon_hands_its_workers_the_engine_with_kernels_that_it_has_not_compiled(spark: SparkSession) -> None:
+    """conftest.py asks for the daemon."""
 
     def loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         read = "oxiseq.spark.steps" in sys.modules
+        counts = [kernel_of(name)[0].stats for name in names()]
+        found, compiled = (sum(bool(getattr(each, kind)) for each in counts) for kind in ("cache_hits", "cache_misses"))
         for _ in batches:
-            yield pa.RecordBatch.from_pydict({"loaded": [read]})
+            yield pa.RecordBatch.from_pydict(
+                {"read": [read], "archive": [archive.shipped() is not None], "found": [found], "compiled": [compiled]}
+            )
 
-    assert [row["loaded"] for row in spark.range(0, 1, 1, 1).mapInArrow(loaded, "loaded boolean").collect()] == [True]
+    types = "read boolean, archive boolean, found int, compiled int"
+    (row,) = spark.range(0, 1, 1, 1).mapInArrow(loaded, types).collect()
+    assert row["read"] and row["found"] > 10 and row["compiled"] == 0
+    assert row["archive"] is (archive.shipped() is not None)
 
 
 def test_it_listens_on_loopback_and_writes_into_its_own_folder(spark: SparkSession) -> None:

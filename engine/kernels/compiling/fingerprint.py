@@ -27,6 +27,7 @@ from numba.core.runtime.nrt import rtsys
 
 from oxiseq.engine.kernels.archive import key_of, shipped
 from oxiseq.engine.kernels.compiling.later import Later
+from oxiseq.engine.kernels.resident import give_back
 
 _LIBRARIES: Final = frozenset({"numba", "llvmlite", "numpy", "math"})
 """Whose versions say what they do."""
@@ -66,14 +67,18 @@ class KernelCache(FunctionCache):
         archive = shipped()
         data = None if archive is None else archive.find(*self._key(sig))
         if data is not None:
-            return self._impl.rebuild(target_context, pickle.loads(data))
-        self._stamp(sig)
-        return self._load_overload(sig, target_context)
+            found = self._impl.rebuild(target_context, pickle.loads(data))
+        else:
+            self._stamp(sig)
+            found = self._load_overload(sig, target_context)
+        give_back()
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store a compiled kernel in place of the one before."""
         self._stamp(sig)
         super().save_overload(sig, data)
+        give_back()
 
     def has(self, sig: Any, target_context: Any) -> bool:
         """Whether there is a compiled kernel. Nothing of it is loaded."""
