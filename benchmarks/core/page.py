@@ -174,8 +174,8 @@ def _memory(memory: Mapping[str, Memory], events: int) -> list[str]:
         'resident. "Before" is a process that has imported all and loaded the kernels; "private" is what of '
         "the peak no file backs: without the code of NumPy, Arrow, LLVM and Oxigraph. Nodes are the partial "
         "matches' records at the end. `python -m benchmarks.core.base` says what a process has before it reads an "
-        "event: of some 237 MB 143 are Python, NumPy, Arrow, pyoxigraph, LLVM and Numba, imported; 51 come when the "
-        "first kernels are loaded, most of them LLVM's own code; 19 are the table that is drawn here. So less than 200 "
+        "event: of some 215 MB 170 are Python, NumPy, Arrow, pyoxigraph, LLVM and Numba, imported, without the 74 of "
+        "LLVM's code, which is given back when kernels are loaded; 16 are the table that is drawn here. So less than 200 "
         "are out of reach with these libraries; what oxiseq's modules, a query and its run have are some 30.",
         "",
         "| query | before | most in 2nd quarter | most in last | peak | private | nodes | matches |",

@@ -52,7 +52,7 @@ def test_the_daemon_hands_its_workers_the_engine_with_kernels_that_it_has_not_co
                 {"read": [read], "archive": [archive.shipped() is not None], "found": [found], "compiled": [compiled]}
             )
 
-    types = "read boolean, archive boolean, found int, compiled int"
+    types = "read boolean, archive boolean, found long, compiled long"
     (row,) = spark.range(0, 1, 1, 1).mapInArrow(loaded, types).collect()
     assert row["read"] and row["found"] > 10 and row["compiled"] == 0
     assert row["archive"] is (archive.shipped() is not None)
