@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
-LIBRARY: Final = "/libllvmlite.so"
+_LIBRARY: Final = "/libllvmlite.so"
 
 
 def give_back() -> None:
@@ -29,12 +29,12 @@ def give_back() -> None:
 @cache
 def code() -> tuple[tuple[int, int], ...]:
     """Where the library's code is in memory, and its size. Never its data: some were written when it was loaded, and
-    would be lost; code is as it is in the file."""
+    would be lost; code is as it is in the file, but for breakpoints that a debugger sets in it."""
     found = []
     with suppress(OSError), open("/proc/self/maps") as lines:
         for line in lines:
             where, rights, *_ = line.split()
-            if rights == "r-xp" and line.endswith(f"{LIBRARY}\n"):
+            if rights == "r-xp" and line.endswith(f"{_LIBRARY}\n"):
                 start, end = (int(each, 16) for each in where.split("-"))
                 found.append((start, end - start))
     return tuple(found)
