@@ -5,9 +5,9 @@
     python -m benchmarks.start --cold --native          the same, kernels compiled here (OXISEQ_NATIVE): minutes a round
 
 CPU time of processes, in turns: what others' packages take to be imported, `import oxiseq`, one match of each language,
-`oxiseq --help`; a server until /ready answers, and its first query; memory of a first match and of a server, of which the
-code of libraries, which processes share, is not private. In a table the least and the median of the rounds; what an
-archive in the package has brought is taken unless `--native`.
+`oxiseq --help`; a server until /ready answers, and its first query; memory of a first match and of a server, of which
+the code of libraries, which processes share, is not private. In a table the least and the median of the rounds; what
+an archive in the package has brought is taken unless `--native`.
 """
 
 from __future__ import annotations

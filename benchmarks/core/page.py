@@ -175,8 +175,8 @@ def _memory(memory: Mapping[str, Memory], events: int) -> list[str]:
         "the peak no file backs: without the code of NumPy, Arrow, LLVM and Oxigraph. Nodes are the partial "
         "matches' records at the end. `python -m benchmarks.core.base` says what a process has before it reads an "
         "event: of some 215 MB 170 are Python, NumPy, Arrow, pyoxigraph, LLVM and Numba, imported, without the 74 of "
-        "LLVM's code, which is given back when kernels are loaded; 16 are the table that is drawn here. So less than 200 "
-        "are out of reach with these libraries; what oxiseq's modules, a query and its run have are some 30.",
+        "LLVM's code, which is given back when kernels are loaded; 16 are the table that is drawn here. So less than "
+        "200 are out of reach with these libraries; what oxiseq's modules, a query and its run have are some 30.",
         "",
         "| query | before | most in 2nd quarter | most in last | peak | private | nodes | matches |",
         "|---|" + "---:|" * 7,

@@ -1,7 +1,7 @@
 """LLVM's code is in memory while kernels are loaded or compiled, and not afterwards.
 
-In the flow: `KernelCache` has a kernel loaded or compiled → **`give_back`**. LLVM runs at no other time, and yet 50 to 80
-MB of its code would stay resident: its constructors touch much of it, and Linux maps large pages of a file as a whole.
+In the flow: `KernelCache` has a kernel loaded or compiled → **`give_back`**. LLVM runs at no other time, and yet 50 to
+80 MB of its code would stay resident: it is touched in many places, and Linux maps large pages of a file as a whole.
 """
 
 from __future__ import annotations

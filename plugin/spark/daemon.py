@@ -1,7 +1,8 @@
 """Spark's Python daemon with the engine read and its kernels loaded, so that each worker that it forks has them.
 
 In the flow: `spark.python.daemon.module oxiseq.spark.daemon` → **the daemon of an executor** → workers. Spark ends
-workers that have had nothing to do for a minute; a new one reads the engine again, a second of CPU, unless its daemon has.
+workers that have had nothing to do for a minute; a new one reads the engine again, a second of CPU, unless its daemon
+has.
 """
 
 from __future__ import annotations
