@@ -248,7 +248,10 @@ class SharedRuns(Dispatcher[QueryRun]):
             self._passes.pop(kind, None)
             for run in group.runs:
                 run.follow(other.clock)
-            other.runs = sorted([*other.runs, *group.runs], key=self._number.__getitem__)
+            in_order = self._number[other.runs[-1]] < self._number[group.runs[0]]
+            other.runs += group.runs
+            if not in_order:
+                other.runs.sort(key=self._number.__getitem__)
             other.watchful |= group.watchful
             other.keeping |= group.keeping
             self._drop(group)
