@@ -141,6 +141,10 @@ class Feed:
                 query.progress.told(stream, until)
             self._hand_on(self._runs.punctuate(stream, until))
 
+    def readers(self, stream: str) -> list[AnyQuery]:
+        """Queries that read a stream: all others take its events in the order of one of these."""
+        return [self._queries[run] for run in self._runs.orders(stream)]
+
     def keep_answers(self, run: Run) -> None:
         """The KB is about to change: instants up to the newest one so far keep the present answers."""
         with self.lock:

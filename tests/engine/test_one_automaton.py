@@ -78,7 +78,6 @@ def test_a_query_by_itself_is_in_none() -> None:
     [
         (query("A; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
         (query("A; B", "WITHIN 5 EVENTS"), "count"),
-        (query("A; N!", SLIDING), "time decides"),
         (query("A & B; C", SLIDING), "joined"),
         (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "counted"),
         (query("A; B", SLIDING, "SELECT NEXT *"), "clauses"),
