@@ -495,14 +495,14 @@ class SharedRuns(Dispatcher[QueryRun]):
                 return
             batches = whole.cut(told.bounds)
         for number, (member, mine) in enumerate(zip(told.members, batches, strict=False)):
-            omitted = told.omitted.get(member, ())
+            omitted, findings = told.omitted.get(member, ()), None
             for run in group.joined[member.finder]:
                 if run in errors:
                     continue
                 if mine is not None and run.written == written:
                     self._worked(run, found, errors, run.take, mine, omitted)
-                else:
-                    findings = told.findings(number)
+                else:  # equal queries have one teller, which writes what it has been given once
+                    findings = findings or told.findings(number)
                     self._worked(run, found, errors, run.tell, part, findings, told.rows)
 
     def _break_up(self, group: _Group, matching: JointMatching) -> JointMatching:
