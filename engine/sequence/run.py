@@ -194,7 +194,9 @@ class SequenceRun(MatchRunner[k.Memory]):
             elif need == matches.TOO_MANY:
                 waited = self._memory.scalars[k.PHASE] == k.EMIT_CLOSED
                 limit = matches.NO_LIMIT if waited else int(tables.sizes[k.LIMIT])
-                self._list(limit, self._time_of(rows, at, passed, until), waited=waited)
+                timed = waited and not tables.sizes[k.NUMBERED]
+                instant = int(self._scalars[k.MOMENT]) if timed else self._time_of(rows, at, passed, until)
+                self._list(limit, instant, waited=waited)
             elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
                 self._counts.append(take_counts(self._memory))
                 self._memory = more_limbs(self._memory) if need == matches.NEED_LIMBS else more_tallies(self._memory)
