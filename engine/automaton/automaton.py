@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters
-from oxiseq.engine.automaton.memory import TableSpan, part_of, with_part, with_tables
+from oxiseq.engine.automaton.memory import TableSpan, deadlines_by_query, part_of, with_part, with_tables
 from oxiseq.engine.bounds import MATCHES, InstantBound
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches.records import (
@@ -33,7 +33,7 @@ from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.extraction import count_records, drop_queries
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES
 from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.plan import NO_CLAUSES
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
@@ -106,6 +106,11 @@ class JoinedQuery:
         """Its share of all memory."""
         return self.automaton.bytes // max(len(self.automaton.members), 1)
 
+    @property
+    def deadline(self) -> int | None:
+        """When time alone may complete a match of it (µs), if it can."""
+        return self.automaton.deadline_of(self)
+
     def collect(self, clock: int) -> None:
         """Frees what is dead at a clock, of all."""
         self.automaton.collect(clock)
@@ -128,7 +133,8 @@ class ShapeFound(NamedTuple):
         """What a member has found, by its number."""
         member, matches = self.members[number], np.arange(*self.bounds[number : number + 2])
         omitted = self.omitted.get(member, ())
-        return Findings(self.found.take(matches), None, (), BEFORE_ALL, member.finder.window_start, omitted)
+        found = member.finder.stamped(self.found.take(matches), self.rows)
+        return Findings(found, None, (), BEFORE_ALL, member.finder.window_start, omitted)
 
 
 class CommonRun(SequenceRun):
@@ -181,7 +187,7 @@ class CommonRun(SequenceRun):
         memory.finals[: len(kept)] = kept
         scalars[FINALS] = len(kept)
         scalars[[PROGRESS, EMITTED, STACK]] = 0
-        if not len(kept):
+        if not len(kept) and not waited:  # else the kernel has not come to the instant yet
             self._pass_by()
 
     def _answer(self, asked: CompiledFilter | CompiledFold, vector: NDArray[np.int64]) -> int:
@@ -229,6 +235,8 @@ class SharedAutomaton:
         self.rows, self._kept_rows, self._unsorted = RowStore(1), 0, 0
         self._longest: int | None = None
         self._counts: NDArray[np.int64] | None = None
+        self._deadlines: NDArray[np.int64] | None = None
+        """By query, as of the last step."""
         self._asked: list[JoinedQuery] = []
         """Those whose records have been counted exactly."""
         self._rows_of: list[Rows] = []
@@ -372,7 +380,8 @@ class SharedAutomaton:
                 matcher.want(wanted)
         for member in self._entering:
             self._take_in(self._run, compiled, member)
-        self._entering, self._stale, self._clean, self._counts = [], False, False, None
+        self._entering, self._stale, self._clean = [], False, False
+        self._counts = self._deadlines = None
         self._number()
         windows = [member.finder.plan.window for member in self.members.values()]
         sizes = [None if window is None else window.size for window in windows]
@@ -431,34 +440,41 @@ class SharedAutomaton:
 
     # --- instants → matches -------------------------------------------------------------------------
 
-    def step(self, instants: Instants) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
+    def step(self, instants: Instants, *, last: bool) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
         """What queries find in instants that are complete, and the errors of those that cannot go on. Queries of which
-        a pattern is beyond a limit have gone: they are to work by themselves."""
+        a pattern is beyond a limit have gone: they are to work by themselves. `last`: as of `Part`."""
         self._prepare()
+        if self._run is None:
+            return [], {}
         count = len(instants.time)
-        if not count or self._run is None:
+        sources = self._begun(self._run, instants) if count else []
+        run = self._run
+        if run is None or not (sources or run.waits):
             return [], {}
-        clocks = instants.clocks
-        for member in self._beginning:
-            member.finder.start = clocks.item(0)
-            self._run.memory.origins[member.span.query] = member.finder.window_start
-        self._beginning = []
-        self._forget(self._run)
-        sources = self._sources(instants)
-        if not sources or self._run is None:
-            return [], {}
-        run, settings = self._run, self._writer.settings
-        settings[lr.FIRST_NUMBER] = instants.first
-        clock = () if instants.clock is None else (instants.clock,)
-        self._writer.write(sources, instants.time, self.rows, clock)
-        self._clean, self._counts = False, None
+        if sources:
+            self._writer.settings[lr.FIRST_NUMBER] = instants.first
+            clock = () if instants.clock is None else (instants.clock,)
+            self._writer.write(sources, instants.time, self.rows, clock)
+        self._clean, self._counts, self._deadlines = False, None, None
         for member in self._asked:
             member.exact = None
         self._asked.clear()
-        found = run.feed(self._writer.buffer, clocks.item(-1) + 1, self.rows.times, origin=None)
+        newest = instants.clocks.item(-1) - (instants.clock is not None) if count else None
+        until = instants.passed if last or newest is None else newest + 1
+        rows = self._writer.buffer if sources else None
+        found = run.feed(rows, until, self.rows.times, until, origin=None)
         failed, run.failed = run.failed, {}
         told = self._told(run, found) if len(found) or run.left_out else []
         return told, {self._by_query[query].finder: error for query, error in failed.items()}
+
+    def _begun(self, run: CommonRun, instants: Instants) -> list[Source]:
+        """The letters that have rows in some instants, with which tumbling windows may begin."""
+        for member in self._beginning:
+            member.finder.start = instants.clocks.item(0)
+            run.memory.origins[member.span.query] = member.finder.window_start
+        self._beginning = []
+        self._forget(run)
+        return self._sources(instants)
 
     def _sources(self, instants: Instants) -> list[Source]:
         """The letters that have rows."""
@@ -584,6 +600,15 @@ class SharedAutomaton:
     def records(self) -> int:
         """Of all queries; some may be dead."""
         return self.rows.held + (0 if self._run is None else self._run.records)
+
+    def deadline_of(self, member: JoinedQuery) -> int | None:
+        """When time alone may complete a match of a query (µs), if it can."""
+        if self._run is None:
+            return None
+        if self._deadlines is None:
+            self._deadlines = deadlines_by_query(self._run.memory, self._run.compiled)
+        deadline = self._deadlines.item(member.span.query)
+        return None if deadline == NEVER_CLOSES else deadline
 
     def records_of(self, member: JoinedQuery) -> int:
         """Of one query: at least as many as it has, or exactly, if that was counted since the last step."""

@@ -18,7 +18,7 @@ from oxiseq.engine.kernels.sequence.entries import chain_entries
 from oxiseq.engine.kernels.sequence.extraction import adopt_groups, nodes_below
 from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
-from oxiseq.engine.sequence.memory import Capacities, allocate
+from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries
 from oxiseq.engine.sequence.saved import restore_memory
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -65,6 +65,30 @@ def _of_one_shape(S: k.Memory, new: k.Memory) -> bool:
         and len(S.links) // max(len(S.groups), 1) == len(new.links) // max(len(new.groups), 1)
         and (len(S.aged) > 0, len(S.memo) > 1) == (len(new.aged) > 0, len(new.memo) > 1)
     )
+
+
+def deadlines_by_query(S: k.Memory, compiled: SequenceTables) -> I64:
+    """By query when time alone may complete a match (µs), NEVER_CLOSES where only an event can."""
+    tables, groups = compiled.tables, S.groups
+    edges = groups["edge"][: S.scalars[k.GROUP_TOP]]
+    waiting = np.zeros(len(tables.windows), np.bool_)
+    waiting[tables.edges["query"][edges[(edges >= 0) & (tables.edges["waits"][edges] > 0)]]] = True
+    lapses = np.zeros(len(tables.windows), np.bool_)
+    lasting = (tables.edges["waits"] > 0) & (tables.edges["lasting0"] < tables.edges["lasting1"])
+    lapses[tables.edges["query"][lasting]] = True
+    due = np.full(len(tables.windows), k.NEVER_CLOSES, np.int64)
+    for heap, count, ends in ((S.closings, k.CLOSINGS, waiting), (S.lapses, k.LAPSES, lapses)):
+        entries = heap[: S.scalars[count]]
+        edge = groups["edge"][entries["group"]]
+        alive = (edge >= 0) & (groups["serial"][entries["group"]] == entries["serial"])
+        alive &= ends[tables.edges["query"][edge]]
+        np.minimum.at(due, tables.edges["query"][edge[alive]], entries["close"][alive])
+    deciding = tables.aged[tables.sizes[k.MOVING] : tables.sizes[k.AGEING]]
+    deciding = deciding[S.ages["oldest"][deciding] >= 0]
+    times = S.aged["time"][S.ages["oldest"][deciding]] + tables.edges["limit"][deciding]
+    np.minimum.at(due, tables.edges["query"][deciding], times)
+    due[~waiting] = k.NEVER_CLOSES
+    return due
 
 
 def part_of(
@@ -299,7 +323,7 @@ def _put_entries(S: k.Memory, M: k.Memory, span: TableSpan, nodes: int) -> None:
     if mine["first"] < 0 or (own["first"] >= 0 and own["instant"] > instant):
         return
     if own["instant"] < instant:
-        _free_entries(S, own)
+        free_entries(S, own)
     own["instant"], own["time"] = instant, mine["time"]
     at, last, top = int(mine["first"]), int(own["last"]), int(S.scalars[k.ENTRY_TOP])
     while at >= 0:
@@ -317,15 +341,6 @@ def _put_entries(S: k.Memory, M: k.Memory, span: TableSpan, nodes: int) -> None:
         own["last"] = last = top
         top, at = top + 1, int(M.entries["sister"][at])
     S.scalars[k.ENTRY_TOP] = top
-
-
-def _free_entries(S: k.Memory, wait: Any) -> None:
-    at = int(wait["first"])
-    while at >= 0:
-        following = int(S.entries["sister"][at])
-        S.entries["edge"][at], S.entries["next"][at] = -1, S.scalars[k.ENTRY_FREE]
-        S.scalars[k.ENTRY_FREE], at = at, following
-    wait["first"] = wait["last"] = -1
 
 
 def _with_leads(S: k.Memory, compiled: SequenceTables, M: k.Memory, span: TableSpan) -> k.Memory:

@@ -9,15 +9,13 @@ from oxiseq.engine.plan.query import QueryPlan
 
 def why_own_run(plan: QueryPlan) -> str | None:
     """Why a query has a run of its own; None: its edges may be among those of others."""
-    runner, graph = plan.runner, plan.runner.sequence.graph
+    runner = plan.runner
     if plan.query.partition is not None or (plan.window is not None and plan.window.events):
         return "its instants are those of partitions, or its windows count them"
     if plan.clauses != NO_CLAUSES or runner.limit is not None:
         return "clauses choose among the matches of an instant"
     if plan.summary is not None or plan.ranking is not None or runner.sieved or runner.deferred:
         return "its matches are counted, ranked or held"
-    if any(edge.waits for edge in graph.edges):
-        return "time decides its matches"
     if runner.family is not None:
         return "it finds the matches of a family"
     if any(each is not None and not each.all_native for each in runner.requests):

@@ -80,6 +80,10 @@ class CommonState(Protocol):
     def bytes(self) -> int:
         """Its share of the common memory."""
 
+    @property
+    def deadline(self) -> int | None:
+        """When the clock has passed this (µs), something may be found; None: only an event can complete a match."""
+
     def collect(self, clock: int) -> None:
         """As of a finder."""
 
@@ -473,7 +477,7 @@ class Finder(Stateful):
             if self._deadlines is not None:
                 seen = self._seen(part, written=written)
                 if self._deferred is None:
-                    found = self._stamped(found, self._deadlines, seen, ended)
+                    found = self.stamped(found, self.rows, seen, ended)
                 else:
                     found, decided = self._released(found, self._deferred, seen, passed, ended, written=written)
                     left_out = dict(self._deferred.take_left_out())
@@ -548,14 +552,18 @@ class Finder(Stateful):
 
     # --- when matches with trailing negations are decided --------------------------------------------
 
-    def _stamped(self, found: Found, deadlines: Deadlines, seen: NumberedInstants, ended: int | None) -> Found:
-        """The matches with the times at which they are decided, in that order, then in that of their ends. `seen`: the
-        instants of the part; `ended`: the greatest time of streams that have ended."""
-        if not len(found):
+    def stamped(
+        self, found: Found, rows: RowStore, seen: NumberedInstants | None = None, ended: int | None = None
+    ) -> Found:
+        """The matches, which name these rows, with the times at which they are decided, in that order, then in that of
+        their ends; as they are where each is decided with its last event. `seen`: the instants of the part, where
+        windows count them; `ended`: the greatest time of streams that have ended."""
+        if self._deadlines is None or not len(found):
             return found
-        last = self.rows.take(found.rows[found.ends[1:] - 1] >> PLACE_BITS)
-        starts = self.rows.clocks(found.rows[found.ends[:-1]] >> PLACE_BITS)
-        at = deadlines.of(last.time, starts, self._partition_of(last), self.window_start, seen)
+        last = rows.take(found.rows[found.ends[1:] - 1] >> PLACE_BITS)
+        starts = rows.clocks(found.rows[found.ends[:-1]] >> PLACE_BITS)
+        partitions = self._partition_of(last)
+        at = self._deadlines.of(last.time, starts, partitions, self.window_start, seen or _NO_INSTANTS)
         at = np.where(self._waits(found), at, last.time)
         if ended is not None:
             at[at == UNKNOWN] = ended
@@ -582,6 +590,11 @@ class Finder(Stateful):
         if len(found):
             deferred.hold(found, self.rows, self._terms.bounds.matches)
         return deferred.release(passed, self.window_start, seen, ended)
+
+    @property
+    def decides_late(self) -> bool:
+        """Whether time may decide matches, behind their last event."""
+        return self._deadlines is not None
 
     def _waits(self, found: Found) -> NDArray[np.bool_]:
         """Which matches end in a negation, by the place of their last event."""
@@ -621,6 +634,8 @@ class Finder(Stateful):
     @property
     def waits(self) -> bool:
         """Whether the clock alone may let it find something."""
+        if self.away is not None:
+            return self.away.deadline is not None
         due = None if self._composer is None else self._composer.due
         held = self._deferred is not None and self._deferred.waits
         return self.sequence.waits or held or (due is not None and due.waits)
@@ -628,6 +643,8 @@ class Finder(Stateful):
     @property
     def deadlines(self) -> list[int]:
         """When the clock has passed one of these (µs), something may be found."""
+        if self.away is not None:
+            return [] if self.away.deadline is None else [self.away.deadline]
         held = None if self._deferred is None else self._deferred.deadline
         due = None if self._composer is None or self.by_number else self._composer.due
         report = None if due is None else due.deadline(self.window_start)

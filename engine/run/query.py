@@ -323,7 +323,7 @@ class QueryRun(Run):
     @property
     def written(self) -> Hashable | None:
         """The same in queries whose matches are written alike, each by itself; None: it has to see all of its own."""
-        return self.teller.written
+        return None if self.finder.decides_late else self.teller.written
 
     def _work(
         self, instants: Instants, found: Sequence[list[Rows]] | None, last: bool, answers: dict[str, KbAnswer] | None

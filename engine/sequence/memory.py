@@ -5,7 +5,7 @@ Everything starts small and doubles on demand; nothing is ever sized by the wind
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,3 +214,13 @@ def forget_answers(S: k.Memory, changed: bool) -> None:
     if (changed and known) or known > _MEMO_LIMIT:
         S.memo[:] = 0
         S.scalars[k.MEMOS] = 0
+
+
+def free_entries(S: k.Memory, wait: Any) -> None:
+    """What has waited for the very next instant has waited in vain; the chains are to be made again."""
+    at = int(wait["first"])
+    while at >= 0:
+        following = int(S.entries["sister"][at])
+        S.entries["edge"][at], S.entries["next"][at] = -1, S.scalars[k.ENTRY_FREE]
+        S.scalars[k.ENTRY_FREE], at = at, following
+    wait["first"] = wait["last"] = -1

@@ -19,7 +19,8 @@ from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.advance import advance, measure
-from oxiseq.engine.kernels.sequence.indexes import remove_killed
+from oxiseq.engine.kernels.sequence.entries import chain_entries
+from oxiseq.engine.kernels.sequence.indexes import remove_dead
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
@@ -29,6 +30,7 @@ from oxiseq.engine.sequence.memory import (
     allocate,
     begin_partitions,
     forget_answers,
+    free_entries,
     grow,
     keep_answers,
     make_nodes,
@@ -192,7 +194,9 @@ class SequenceRun(MatchRunner[k.Memory]):
             elif need == matches.TOO_MANY:
                 waited = self._memory.scalars[k.PHASE] == k.EMIT_CLOSED
                 limit = matches.NO_LIMIT if waited else int(tables.sizes[k.LIMIT])
-                self._list(limit, self._time_of(rows, at, passed, until), waited=waited)
+                timed = waited and not tables.sizes[k.NUMBERED]
+                instant = int(self._scalars[k.MOMENT]) if timed else self._time_of(rows, at, passed, until)
+                self._list(limit, instant, waited=waited)
             elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
                 self._counts.append(take_counts(self._memory))
                 self._memory = more_limbs(self._memory) if need == matches.NEED_LIMBS else more_tallies(self._memory)
@@ -288,17 +292,21 @@ class SequenceRun(MatchRunner[k.Memory]):
         return 0 if self._allocated is None else len(rows_named(self._allocated))
 
     def pass_to(self, clock: int) -> bool:
-        """Nothing before a clock comes any more, in the window's unit; whether that is news. What is dead then goes
-        with the next collection."""
-        if self._allocated is None or self._compiled.tables.sizes[k.NUMBERED] or clock <= self._scalars[k.CLOCK]:
+        """The last instant was at a clock, in the window's unit; whether that is news. What is dead then goes with the
+        next collection."""
+        tables, memory = self._compiled.tables, self._allocated
+        if memory is None or tables.sizes[k.NUMBERED] or clock <= memory.scalars[k.CLOCK]:
             return False
-        self._scalars[k.CLOCK] = clock
+        memory.scalars[k.CLOCK] = clock
+        if tables.sizes[k.STRICTS] and not tables.sizes[k.PARTITIONED]:  # there was an instant behind theirs
+            free_entries(memory, memory.waits[0])
+            call(chain_entries, self._tables.of(tables), self._tables.of(memory))
         return True
 
     def clean(self) -> None:
-        """Free all that is dead, killed groups too."""
+        """Free all that is dead, groups too that nobody has met since."""
         if self._allocated is not None:
-            call(remove_killed, self._tables.of(self._compiled.tables), self._tables.of(self._allocated))
+            call(remove_dead, self._tables.of(self._compiled.tables), self._tables.of(self._allocated))
         self.collect()
 
     def give_away(self) -> k.Memory | None:

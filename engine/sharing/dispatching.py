@@ -11,7 +11,7 @@ each query. None is safe for several threads.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -96,6 +96,10 @@ class Dispatcher(ABC, Generic[R]):
     @abstractmethod
     def forget(self, run: R, at: int) -> None:
         """One query gives up its partial matches, and has caught up before: see `Run.forget`."""
+
+    def orders(self, stream: str) -> Iterable[R]:
+        """Queries that read a stream, at least one for each order in which its events are taken."""
+        return [run for run in self._number if stream in run.plan.streams]
 
     def keep_answers(self, run: R) -> bool:
         """The KB is about to change, and the query has caught up: see `Run.keep_answers`. Raises KbError."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from itertools import chain
 from typing import Any
 
 from oxiseq.engine.events.batch import EventBatch
@@ -102,6 +103,9 @@ class Runs(Dispatcher[Run]):
 
     def stepped(self) -> set[Run]:
         return {*self._shared.stepped(), *self._together.stepped(), *self._apart.stepped()}
+
+    def orders(self, stream: str) -> Iterable[Run]:
+        return chain(self._shared.orders(stream), self._together.orders(stream), self._apart.orders(stream))
 
     def keep_answers(self, run: Run) -> bool:
         return self._of[run].keep_answers(run)

@@ -146,6 +146,9 @@ class SharedRuns(Dispatcher[QueryRun]):
             outcomes += self._advance(group)
         return self._settled(groups, outcomes)
 
+    def orders(self, stream: str) -> Iterable[QueryRun]:
+        return (group.runs[0] for group in self._reading.get(stream, ()))
+
     def keep_answers(self, run: QueryRun) -> bool:
         kept = run.keep_answers()
         if run.own_answers:
@@ -248,7 +251,10 @@ class SharedRuns(Dispatcher[QueryRun]):
             self._passes.pop(kind, None)
             for run in group.runs:
                 run.follow(other.clock)
-            other.runs = sorted([*other.runs, *group.runs], key=self._number.__getitem__)
+            in_order = self._number[other.runs[-1]] < self._number[group.runs[0]]
+            other.runs += group.runs
+            if not in_order:
+                other.runs.sort(key=self._number.__getitem__)
             other.watchful |= group.watchful
             other.keeping |= group.keeping
             self._drop(group)
@@ -319,8 +325,10 @@ class SharedRuns(Dispatcher[QueryRun]):
         runs = [run for group in self._groups[kind] for run in group.runs]
         may_share = [run for run in runs if run.lineage is not None and run not in self._by_themselves]
         share(may_share, self._bounds, self._terms)
-        for group in self._groups[kind] if join else ():
-            self._join(group)
+        for group in self._groups[kind]:
+            if join:
+                self._join(group)
+            self._watch(group)
         apart = [run for group in self._groups[kind] for run in group.runs if run.finder not in group.joined]
         asleep = (finder for group in self._groups[kind] for finder in group.asleep)
         return JointMatching(apart, len(kind[0]), self._terms, self._bounds, asleep)
@@ -351,6 +359,11 @@ class SharedRuns(Dispatcher[QueryRun]):
                     group.watchful.discard(run)
         group.joined = {finder: runs for finder, runs in joined.items() if finder in automaton.members}
         group.in_automaton = sum(map(len, group.joined.values()))
+
+    @staticmethod
+    def _watch(group: _Group) -> None:
+        """Those that work by themselves, and that time alone concerns, see every instant; they may have come home."""
+        group.watchful |= {run for run in group.runs if run.finder not in group.joined and run.watchful}
 
     def _work_together(
         self,
@@ -442,7 +455,7 @@ class SharedRuns(Dispatcher[QueryRun]):
     ) -> None:
         """Let the automaton of a group work; queries that it cannot help with these instants work by themselves."""
         try:
-            told, failed = automaton.step(part)
+            told, failed = automaton.step(part, last=last)
         except Exception as wrong:  # whose fault it is nobody knows; each goes on in a state of its own
             errors |= dict.fromkeys((run for runs in group.joined.values() for run in runs), wrong)
             self._stepped.update(errors)
@@ -482,14 +495,14 @@ class SharedRuns(Dispatcher[QueryRun]):
                 return
             batches = whole.cut(told.bounds)
         for number, (member, mine) in enumerate(zip(told.members, batches, strict=False)):
-            omitted = told.omitted.get(member, ())
+            omitted, findings = told.omitted.get(member, ()), None
             for run in group.joined[member.finder]:
                 if run in errors:
                     continue
                 if mine is not None and run.written == written:
                     self._worked(run, found, errors, run.take, mine, omitted)
-                else:
-                    findings = told.findings(number)
+                else:  # equal queries have one teller, which writes what it has been given once
+                    findings = findings or told.findings(number)
                     self._worked(run, found, errors, run.tell, part, findings, told.rows)
 
     def _break_up(self, group: _Group, matching: JointMatching) -> JointMatching:

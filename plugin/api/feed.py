@@ -65,6 +65,8 @@ class Feed:
         self._writers: dict[AnyQuery, None] = {}
         """The queries whose results go to streams."""
         self._queries: dict[Run, AnyQuery] = {}
+        self.named: dict[str, AnyQuery] = {}
+        """The same by their names."""
         self._last_push: dict[str, float] = {}
         self._clocks: dict[str, _StreamClock] = {}
         self._kept: dict[str, Kept] = {}
@@ -90,7 +92,7 @@ class Feed:
         """Events go to `query` from now on: those of instants that begin from now on."""
         passed = {iri: self._clock(iri) for iri in run.plan.streams}
         run.take_over({iri: Passed(c.largest, c.punctuation, tuple(c.lately)) for iri, c in passed.items()})
-        self._queries[run] = query
+        self._queries[run] = self.named[query.name] = query
         self._runs.add(run, start)
         if query.feeds is not None:
             self._writers[query] = None
@@ -139,6 +141,10 @@ class Feed:
                 query.progress.told(stream, until)
             self._hand_on(self._runs.punctuate(stream, until))
 
+    def readers(self, stream: str) -> list[AnyQuery]:
+        """Queries that read a stream: all others take its events in the order of one of these."""
+        return [self._queries[run] for run in self._runs.orders(stream)]
+
     def keep_answers(self, run: Run) -> None:
         """The KB is about to change: instants up to the newest one so far keep the present answers."""
         with self.lock:
@@ -183,7 +189,9 @@ class Feed:
                 query = self._queries[outcome.run]
                 query.receive(outcome.stream or stream, outcome.late, outcome.matches, self._exchange)
             if forget is not None:
-                self._writers.pop(self._queries.pop(forget), None)
+                query = self._queries.pop(forget)
+                self._writers.pop(query, None)
+                del self.named[query.name]
             self.arrived.notify_all()
         for outcome in outcomes:
             if outcome.error is not None:

@@ -366,9 +366,9 @@ class Store:
 
     def _named(self, name: str | None) -> str:
         """What a new query is called. Raises ConflictError."""
-        known = {query.name for query in self._feed.queries}
+        known = self._feed.named
         if name is None:
-            return next(each for each in (f"q{number}" for number in count(1)) if each not in known)
+            return next(each for each in (f"q{number}" for number in count(len(known) + 1)) if each not in known)
         TEXT.read(name, "name")
         if name in known:
             raise ConflictError(f"there is a query {name!r} already")
@@ -416,10 +416,10 @@ class Store:
 
     def find(self, name: str) -> ContinuousQuery:
         """The registered query of this name. Raises UnknownError."""
-        for query in self._feed.queries:
-            if query.name == name:
-                return query
-        raise UnknownError(f"there is no query {name!r}")
+        query = self._feed.named.get(name)
+        if query is None:
+            raise UnknownError(f"there is no query {name!r}")
+        return query
 
     def close(self) -> None:
         """End its queries and release the pyoxigraph store: its folder can then be opened elsewhere. May be called

@@ -79,7 +79,7 @@ class Stream:
         check_events(events)
         count = 0
         with self._feed.lock:
-            readers = {query: query.late_count for query in self._feed.queries if self.iri in query.reads}
+            readers = {query: query.late_count for query in self._feed.readers(self.iri)}
             for batch in batches_of(events, self._terms, on_error, mapping=self.mapping, bad=self._reject):
                 self.push_batch(batch)
                 count += len(batch)

@@ -32,7 +32,7 @@ class StreamUse:
 
 def refuse_own_results(query: StreamUse, others: Iterable[StreamUse] = ()) -> None:
     """Raise QueryError if results of a query reach it through streams and the other queries."""
-    path = _way_back(query, tuple(others))
+    path = None if query.feeds is None else _way_back(query, tuple(others))
     if path is not None:
         message = f"the result stream <{query.feeds}> is read by the query itself ({' -> '.join(path)})"
         raise QueryError(message, NOWHERE, hint=_HINT, code="own-results")

@@ -78,7 +78,6 @@ def test_a_query_by_itself_is_in_none() -> None:
     [
         (query("A; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
         (query("A; B", "WITHIN 5 EVENTS"), "count"),
-        (query("A; N!", SLIDING), "time decides"),
         (query("A & B; C", SLIDING), "joined"),
         (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "counted"),
         (query("A; B", SLIDING, "SELECT NEXT *"), "clauses"),
@@ -168,3 +167,10 @@ def test_state_and_records_are_read_without_leaving() -> None:
     assert first.state["groups"] == alone.state["groups"] > 0
     assert first.waiting == alone.waiting
     assert first.finder.away is not None
+
+
+def test_equal_queries_have_one_teller_which_drops_repeated_rows_once() -> None:
+    distinct = query("A; B?", SLIDING, "SELECT DISTINCT ?a")
+    queries = Queries(distinct, SEVERAL[0], distinct)
+    found = queries.push((1, "a", 1, 1), (2, "x", 1, 1), (3, "x", 1, 1))
+    assert [found.get(queries.all[n], 0) for n in (0, 2)] == [1, 1]

@@ -11,7 +11,7 @@ from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
 from oxiseq.engine.kernels.sequence.queues import is_queue, pop, turn
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, CLOSINGS, LAPSES, NEED_FINALS, Memory, Tables
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, CLOSINGS, LAPSES, MOMENT, NEED_FINALS, Memory, Tables
 
 
 @inner
@@ -127,8 +127,14 @@ def add_final(S: Ptr[MatchMemory], node: int, cut: int, query: int) -> bool:
 
 @inner
 def close_waits(T: Ptr[Tables], S: Ptr[Memory], clock: int) -> int:
-    """Groups whose window has closed before `clock` become final."""
-    while v.scalars(S)[CLOSINGS] > 0 and v.closings(S)[0].close < clock:
+    """Groups of the first window that has closed before `clock` become final; those of the next one when these have
+    been emitted, since bounds are of an instant, however many are passed at once."""
+    scalars = v.scalars(S)
+    while scalars[CLOSINGS] > 0 and v.closings(S)[0].close < clock:
+        moment = v.closings(S)[0].close
+        if scalars[FINALS] > 0 and moment != scalars[MOMENT]:
+            return DONE
+        scalars[MOMENT] = moment
         if not close_first(T, S):
             return NEED_FINALS
     return DONE

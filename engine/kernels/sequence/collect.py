@@ -93,10 +93,10 @@ def _hold_entries(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -
     for p in range((floors.shape[0] - 1) // queries if v.sizes(T)[PARTITIONED] else 0):
         drop_entries(S, p, least_cut(T, S, i64(p)))
     for i in range(v.scalars(S)[ENTRY_TOP]):
-        if v.entries(S)[i].edge >= 0:
-            edge = i64(v.entries(S)[i].edge)
-            owner = owner_of(T, edge, v.entry_keys(S), i) * queries + v.edges(T)[edge].query
-            root(marks, floors, v.entries(S)[i].node, owner if v.sizes(T)[PARTITIONED] else floors.shape[0] - 1)
+        entry = v.entries(S)[i]
+        if entry.edge >= 0:
+            owner = owner_of(T, i64(entry.edge), v.entry_keys(S), i) * queries + v.edges(T)[entry.edge].query
+            root(marks, floors, entry.node, owner if entry.maxs >= floors[owner] else floors.shape[0] - 1)
 
 
 @inner

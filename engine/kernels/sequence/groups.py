@@ -136,7 +136,7 @@ def expire(T: Ptr[Tables], S: Ptr[Memory], clock: int) -> None:
         g = scalars[QUEUE_FRONT]
         if g < 0:
             return
-        left = _left(T, S, i64(v.edges(T)[groups[g].edge].query), clock)
+        left = oldest_start(T, S, i64(v.edges(T)[groups[g].edge].query), clock)
         if groups[g].maxs < left:
             remove_group(T, S, g)
         elif groups[g].queued < left:
@@ -147,8 +147,8 @@ def expire(T: Ptr[Tables], S: Ptr[Memory], clock: int) -> None:
 
 
 @inner
-def _left(T: Ptr[Tables], S: Ptr[Memory], query: int, clock: int) -> int:
-    """What starts before is dead for a query, in every partition."""
+def oldest_start(T: Ptr[Tables], S: Ptr[Memory], query: int, clock: int) -> int:
+    """What starts before this clock is dead for a query, in every partition."""
     begin = window_begin(T, S, query, clock)
     return begin if v.sizes(T)[PARTITIONED] else max(begin, v.floors(S)[0])
 
