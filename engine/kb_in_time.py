@@ -139,6 +139,14 @@ class KbInTime:
         """The queries to it, as SPARQL."""
         return tuple(dict.fromkeys(text for part in self._parts.values() for text in part.reader.texts))
 
+    def release(self, name: str) -> None:
+        """Nothing reads this value any more."""
+        del self._parts[name]
+
+    def follow(self, other: KbInTime) -> None:
+        """Instants see from now on what they see in another run."""
+        self._kept = list(other._kept)
+
     # --- changes ------------------------------------------------------------------------------------
 
     def keep(self, until: int | None) -> bool:
@@ -160,6 +168,11 @@ class KbInTime:
     def same(self, other: KbInTime) -> bool:
         """Whether instants of another run see the same, from now on."""
         return self._kept == other._kept
+
+    @property
+    def kept_until(self) -> int | None:
+        """The last instant that sees the KB before a change, if one may come."""
+        return self._kept[-1].until if self._kept else None
 
     @property
     def kept_versions(self) -> set[int]:

@@ -196,7 +196,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "rehash_buckets": "i4[::1], BUCKET[::1], i8",
         "rehash_groups": "i4[::1], GROUP[::1], i8",
     },
-    "sequence.indexes": {"index_groups": "i8, i8, i8", "remove_killed": "i8, i8"},
+    "sequence.indexes": {"index_groups": "i8, i8, i8", "remove_dead": "i8, i8"},
     "sequence.joining": {"remember": "i8, i8, i8[:, ::1], i8, i8"},
     "sequence.leads": {"rebuild_leads": "i8, i8, i8[:, ::1], i8, i8"},
     "sequence.letter_rows": {"write_rows": "i8, i8, i8, i8[:, ::1], i8, i8, i8"},

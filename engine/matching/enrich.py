@@ -7,7 +7,7 @@ is compiled and keeps nothing, for one plan may run over several stores.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Final
 
 import numpy as np
@@ -111,6 +111,10 @@ class KbAnswer:
     def shared_certain(self) -> bool:
         """Whether every row binds all shared variables."""
         return bool(self._shared().all())
+
+    def named(self, variables: tuple[Variable, ...]) -> KbAnswer:
+        """The same, under other names."""
+        return replace(self, variables=variables)
 
     def join(self, shared_values: Ids) -> tuple[Places, Places]:
         """The compatible pairs (row, KB row), sorted; `shared_values` is u32[k, shared], 0 unbound.

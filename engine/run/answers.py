@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -33,6 +33,7 @@ class KbAnswers:
         self.exists = ExistsMatcher(asked_again, terms, self._kb) if asked_again else None
         """For the EXISTS of stateful filters."""
         patterns = {name: gpm.kb for name, gpm in plan.runner.gpms.items() if gpm.kb is not None}
+        self._variables = {name: pattern.variables for name, pattern in patterns.items()}
         self._patterns = {name: self._kb.materialised(f"GPM {name}", pattern) for name, pattern in patterns.items()}
         self.reads_kb: Final = bool(self._kb.texts)
 
@@ -49,6 +50,19 @@ class KbAnswers:
     def keep(self, clock: Clock) -> bool:
         """The KB is about to change; whether something is kept that was not."""
         return self._kb.keep(clock.unfinished)
+
+    def known(self) -> dict[str, KbAnswer]:
+        """The answers of the present KB, as far as it has asked."""
+        version = self._kb.present.version
+        return {name: each.made[version] for name, each in self._patterns.items() if version in each.made}
+
+    def follow(self, kb: KbInTime, made: Mapping[str, Mapping[int, KbAnswer]]) -> None:
+        """Instants see from now on what they see in another run, of which these are the answers, by GPM and version."""
+        self._kb.follow(kb)
+        for name, versions in made.items():
+            own = self._patterns[name]
+            variables = self._variables[name]
+            own.made |= {version: answer.named(variables) for version, answer in versions.items()}
 
     def at(self, instants: Instants, low: int) -> tuple[dict[str, KbAnswer], int]:
         """The answers that hold for the instants from `low` on, and the first instant for which they do not."""

@@ -19,7 +19,7 @@ from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.advance import advance, measure
-from oxiseq.engine.kernels.sequence.indexes import remove_killed
+from oxiseq.engine.kernels.sequence.indexes import remove_dead
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
@@ -298,7 +298,7 @@ class SequenceRun(MatchRunner[k.Memory]):
     def clean(self) -> None:
         """Free all that is dead, killed groups too."""
         if self._allocated is not None:
-            call(remove_killed, self._tables.of(self._compiled.tables), self._tables.of(self._allocated))
+            call(remove_dead, self._tables.of(self._compiled.tables), self._tables.of(self._allocated))
         self.collect()
 
     def give_away(self) -> k.Memory | None:

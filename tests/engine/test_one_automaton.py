@@ -79,11 +79,10 @@ def test_a_query_by_itself_is_in_none() -> None:
         (query("A; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
         (query("A; B", "WITHIN 5 EVENTS"), "count"),
         (query("A; N!", SLIDING), "time decides"),
-        (query("A & B; C", SLIDING), "joined"),
         (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "counted"),
         (query("A; B", SLIDING, "SELECT NEXT *"), "clauses"),
-        (query("A; B", SLIDING, A="GRAPH :tags { ?a :tag ?t }"), "knowledge base"),
-        (query("A; B", SLIDING, A="OPTIONAL { ?a :missing ?m }"), "basic graph patterns"),
+        (query("A; B", SLIDING, A="OPTIONAL { GRAPH :tags { ?a :tag ?t } }"), "knowledge base within another pattern"),
+        (query("A; B", SLIDING, B="FILTER EXISTS { ?b :w ?av }"), "event's graph again"),
     ],
 )
 def test_others_have_runs_of_their_own_and_say_why(text: str, because: str) -> None:

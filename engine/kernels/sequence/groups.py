@@ -15,6 +15,8 @@ from oxiseq.engine.kernels.sequence.buckets import unlink
 from oxiseq.engine.kernels.sequence.hashing import drop, put, same_key
 from oxiseq.engine.kernels.sequence.queues import clear, is_queue
 from oxiseq.engine.kernels.sequence.records import (
+    CLOCK,
+    COUNTED,
     FIRED,
     GROUP_COUNT,
     GROUP_FREE,
@@ -144,6 +146,16 @@ def expire(T: Ptr[Tables], S: Ptr[Memory], clock: int) -> None:
             enqueue(S, g, clock)
         else:
             return
+
+
+@inner
+def expired(T: Ptr[Tables], S: Ptr[Memory], g: int) -> bool:
+    """Whether a group in the queue is dead by now, wherever it is there."""
+    group = v.groups(S)[g]
+    edge = v.edges(T)[group.edge]
+    if edge.waits != 0 or v.sizes(T)[COUNTED]:
+        return False
+    return group.maxs < _left(T, S, i64(edge.query), v.scalars(S)[CLOCK])
 
 
 @inner

@@ -10,7 +10,7 @@ from oxiseq.engine.kernels.matches.records import DONE
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import records as v
-from oxiseq.engine.kernels.sequence.groups import killed, remove_group
+from oxiseq.engine.kernels.sequence.groups import expired, killed, remove_group
 from oxiseq.engine.kernels.sequence.records import (
     BUCKET_COUNT,
     BUCKET_FREE,
@@ -26,10 +26,11 @@ from oxiseq.engine.kernels.terms.columns import Columns
 
 
 @kernel
-def remove_killed(T: Ptr[Tables], S: Ptr[Memory]) -> None:
-    """Remove the groups that a stamp on their bucket has killed: then the stamps are of no use any more."""
+def remove_dead(T: Ptr[Tables], S: Ptr[Memory]) -> None:
+    """Remove the groups that a stamp on their bucket has killed, of which the stamps are of no use any more then, and
+    those that are out of their window behind others that are not."""
     for g in range(v.scalars(S)[GROUP_TOP]):
-        if v.groups(S)[g].edge >= 0 and killed(T, S, g):
+        if v.groups(S)[g].edge >= 0 and (killed(T, S, g) or expired(T, S, g)):
             remove_group(T, S, g)
 
 
