@@ -144,7 +144,9 @@ def cell(language: str, kind: str, queries: int, seconds: float) -> dict[str, fl
     store.register(
         text_of(language, "predicates" if kind in RULES else kind, 10**6), **more
     )  # grammar and kernels are loaded
-    store.update(f"PREFIX : <{E}> INSERT DATA {{ GRAPH :known {{ {' '.join(f':c{n} :vip true .' for n in range(0, 100, 2))} }} }}")
+    store.update(
+        f"PREFIX : <{E}> INSERT DATA {{ GRAPH :known {{ {' '.join(f':c{n} :vip true .' for n in range(0, 100, 2))} }} }}"
+    )
     texts = [rule(kind, n, queries) if kind in RULES else text_of(language, kind, n) for n in range(queries)]
     gc.collect()
     before, begun = resident(), process_time()

@@ -191,9 +191,7 @@ class CommonLetters:
 
     def _plain(self, own: _OfKernel) -> PlainLetter:
         sought = self.sought[own.gpm.stream]
-        letter = PlainLetter(
-            own.gpm.stream, len(sought), own.gpm.name, own.kernel, own.native, letters=[len(self.all)]
-        )
+        letter = PlainLetter(own.gpm.stream, len(sought), own.gpm.name, own.kernel, own.native, letters=[len(self.all)])
         sought.append(letter)
         return letter
 

@@ -15,7 +15,6 @@ import numpy as np
 from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters, PlainLetter, Sought
 from oxiseq.engine.automaton.made import MadeGpm, MadeLetter
 from oxiseq.engine.errors import MappingsError
-from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime, Materialised
 from oxiseq.engine.kernels.memory.pointers import address_of
