@@ -1,5 +1,5 @@
-"""Letters whose rows Python makes, under names of their own: events joined by `&`, filters of a letter, times, operators,
-and what the knowledge base knows.
+"""Letters whose rows Python makes, under names of their own: of joined events, filters, times, operators and the
+knowledge base.
 
 In the flow: letters of queries → **letters that are equal but for names, once** → common letters (letters.py). What a
 letter is made of is renamed in order of appearance, so equal letters of several queries are equal algebra, with one
@@ -56,7 +56,8 @@ class _Names:
 
 @dataclass(frozen=True, slots=True)
 class GpmForm:
-    """What decides the mappings of a GPM. shared: as of `KbPattern`; late, timed: as of `GpmPlan`; draws: as of `_draws`."""
+    """What decides the mappings of a GPM. shared: as of `KbPattern`; late, timed: as of `GpmPlan`; draws: see
+    `_draws`."""
 
     stream: int
     parts: GpmParts
