@@ -123,8 +123,8 @@ def made(dice: Random) -> list[str]:
             more.append(dice.choice(["FILTER(?bv > ?av)", "FILTER(EVENTTIME() != TIMEOF(A))"]))
         gpms[name] = " ".join([dice.choice([KEYED, KEYED, ""]), *more]).format(name.lower())
     for _ in range(dice.choice([1, 1, 2])):
-        text = query(sequence, window, select, **gpms)
-        texts.append(text if _accepted(text) else query(sequence, window, **gpms))
+        ways = query(sequence, window, select, **gpms), query(sequence, window, **gpms), query(sequence, window)
+        texts.append(next(text for text in ways if _accepted(text)))
         gpms["A"] = f"{gpms['A']} FILTER(?av > {dice.randint(1, 9)})"
     return texts
 
