@@ -143,9 +143,11 @@ class KbInTime:
         """Nothing reads this value any more."""
         del self._parts[name]
 
-    def follow(self, other: KbInTime) -> None:
-        """Instants see from now on what they see in another run."""
+    def follow(self, other: KbInTime, names: Iterable[tuple[str, str]]) -> None:
+        """Instants see from now on what they see in another run; `names`: of values here and there."""
         self._kept = list(other._kept)
+        for own, its in names:
+            self._parts[own].made |= other._parts[its].made
 
     # --- changes ------------------------------------------------------------------------------------
 

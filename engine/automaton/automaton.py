@@ -123,7 +123,7 @@ class JoinedQuery:
 
     def keep(self, clock: Clock) -> bool:
         """The KB is about to change; whether something is kept for it that was not."""
-        if not self.letters.asked:
+        if not self.letters.parts:
             return False
         kb = self.automaton.matching.kb
         kb.keep(clock.unfinished)
@@ -324,11 +324,7 @@ class SharedAutomaton:
                 raise AssertionError("one that has not come is at home")
             return
         finder.start = member.finder.start
-        answers, asked = self.matching.answers, member.letters.asked
-        finder.answers.follow(
-            self.matching.kb,
-            {name: answers[here].made for name in asked for here in member.letters.names_of(name) if here in answers},
-        )
+        finder.answers.follow(self.matching.kb, member.letters.parts)
         run = self._run
         if run is None or not len(run.memory.groups):
             return

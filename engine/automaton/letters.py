@@ -24,6 +24,7 @@ from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.matching.tables import NativeGpm
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
 from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
+from oxiseq.engine.run.answers import part_of
 from oxiseq.engine.run.letters import plain_gpm
 from oxiseq.engine.sequence.positions import Letter
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -76,10 +77,13 @@ class MemberLetters:
         numbers: Mapping[Letter, int],
         columns: Mapping[Letter, Mapping[Variable, int]],
         asked: Mapping[str, tuple[MadeGpm, ...]],
+        parts: Sequence[tuple[str, str]],
     ) -> None:
         self.numbers, self._columns = numbers, columns
         self.asked = asked
         """By GPM of the query that has a KB pattern what it is here: in letters with others it may be several."""
+        self.parts = parts
+        """Of what it reads of the KB the query's names, each with a name of here."""
 
     def names_of(self, gpm: str) -> tuple[str, ...]:
         """Of the KB's answers for a GPM of the query."""
@@ -143,6 +147,7 @@ class CommonLetters:
             return None
         numbers, columns = dict[Letter, int](), dict[Letter, dict[Variable, int]]()
         asked: dict[str, tuple[MadeGpm, ...]] = {}
+        parts: list[tuple[str, str]] = []
         for name, key, own in found:
             number = self._numbers.setdefault(key, len(self.all))
             if number == len(self.all):
@@ -155,12 +160,16 @@ class CommonLetters:
                 continue
             assert isinstance(own, NamedLetter)
             columns[name] = self._brought(letter, own)
-            for gpm, here in own.gpms.items():
-                if letter.gpms[here].asks is not None:
-                    asked[gpm] = (*asked.get(gpm, ()), letter.gpms[here])
+            for gpm, place in own.gpms.items():
+                here = letter.gpms[place]
+                if here.asks is not None:
+                    asked[gpm] = (*asked.get(gpm, ()), here)
+                    parts.append((part_of(gpm), here.asks))
+                elif here.in_place is not None:
+                    parts.append((_in_place(plan.runner.gpms[gpm], plan), here.in_place))
         for earlier, later in pairwise(numbers.values()):
             self._after.setdefault(earlier, set()).add(later)
-        return MemberLetters(numbers, columns, asked)
+        return MemberLetters(numbers, columns, asked, parts)
 
     def _in_order(self, numbers: Sequence[int]) -> bool:
         """Whether no query has a later one of these letters before an earlier one."""
@@ -278,6 +287,13 @@ class CommonLetters:
 
 
 _NO_TABLE: Final = 0
+
+
+def _in_place(gpm: GpmPlan, plan: QueryPlan) -> str:
+    """The name of what operators read of the KB for a GPM of a query alone."""
+    requests = plan.runner.requests[gpm.stream]
+    assert requests is not None
+    return next(each.part for each in requests.operators if each.request == gpm.order)
 
 
 def _of_kernel(letter: LetterPlan, plan: QueryPlan) -> _OfKernel | None:

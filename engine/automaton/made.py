@@ -70,7 +70,8 @@ class GpmForm:
 @dataclass(slots=True, eq=False)
 class MadeGpm:
     """A GPM of some made letters. `requests`: how it is matched, with all its variables; `first`: its number among what
-    the matcher of its stream looks for, its leaves behind it; `letters`: those that it is of."""
+    the matcher of its stream looks for, its leaves behind it; `letters`: those that it is of. What it reads of the KB
+    has a name that no other has: `asks` if its KB pattern is split off, `in_place` if operators read it."""
 
     plan: GpmPlan
     requests: StreamPlan
@@ -83,7 +84,7 @@ class MadeGpm:
         own = form.parts
         kb = None if own.kb is None else KbPattern(own.kb, form.shared, terms)
         keep = own.pattern_variables
-        requests = compile_stream([GpmRequest(own.gpm.name, own, keep)], terms)
+        requests = compile_stream([GpmRequest(f"{form.stream}.{first}", own, keep)], terms)
         return cls(GpmPlan(own.gpm.name, form.stream, own, keep, kb, form.late, 0, form.timed), requests, first)
 
     @property
@@ -93,9 +94,14 @@ class MadeGpm:
 
     @property
     def asks(self) -> str | None:
-        """A name for its KB pattern: equal ones that are joined alike have the same."""
+        """Equal patterns that are joined alike have the same."""
         kb = self.plan.kb
         return None if kb is None else " ".join([kb.text, *(variable.value for variable in kb.shared)])
+
+    @property
+    def in_place(self) -> str | None:
+        """See above."""
+        return next((each.part for each in self.requests.operators if each.asked), None)
 
 
 @dataclass(slots=True)

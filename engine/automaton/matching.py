@@ -61,6 +61,7 @@ class CommonMatching:
         has = self._wanted = letters.wanted(members).tolist()
         operators, self._operators = self._operators, []
         asks: dict[str, MadeGpm] = {}
+        in_place = [gpm.in_place for each in operators for gpm in each]
         for stream, (matcher, sought) in enumerate(zip(self._matchers, letters.sought, strict=True)):
             mine = [each for each in sought if any(has[number] for number in each.letters)]
             made = dict.fromkeys(each for each in mine if isinstance(each, MadeGpm))
@@ -68,7 +69,7 @@ class CommonMatching:
             before = operators[stream] if operators else {}
             self._operators.append(
                 {
-                    gpm: before.get(gpm) or StreamMatcher(gpm.requests, self._terms)
+                    gpm: before.get(gpm) or StreamMatcher(gpm.requests, self._terms, self.kb)
                     for gpm in made
                     if not gpm.requests.all_native
                 }
@@ -77,9 +78,13 @@ class CommonMatching:
                 wanted = np.zeros(len(sought), np.bool_)
                 wanted[[number for each in mine for number in each.numbers]] = True
                 matcher.want(wanted[[gpm.request for gpm in matcher.plan.kernel]])
+        here = {gpm.in_place for each in self._operators for gpm in each}
         for name in self.answers.keys() - asks.keys():
             self.kb.release(name)
             del self.answers[name]
+        for name in {*in_place} - here:
+            if name is not None:
+                self.kb.release(name)
         for name, gpm in asks.items():
             if name not in self.answers:
                 assert gpm.plan.kb is not None

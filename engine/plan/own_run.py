@@ -20,6 +20,6 @@ def why_own_run(plan: QueryPlan) -> str | None:
         return "time decides its matches"
     if runner.family is not None:
         return "it finds the matches of a family"
-    if any(gpm.asks_again or gpm.parts.in_place for gpm in runner.gpms.values()):
-        return "it asks its event's graph again, or the knowledge base within another pattern"
+    if any(gpm.asks_again for gpm in runner.gpms.values()):
+        return "it asks its event's graph again"
     return None

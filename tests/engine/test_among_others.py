@@ -89,6 +89,8 @@ KNOWN = [
     "GRAPH :g {{ ?e :of ?k ; :limit ?limit }}",
     "GRAPH :g {{ ?{0} :limit ?v }}",
     "GRAPH ?g {{ ?{0} ?p ?limit }}",
+    "OPTIONAL {{ GRAPH :tags {{ ?{0} :tag ?{0}t }} }}",
+    "MINUS {{ GRAPH :tags {{ ?{0} :tag 1 }} }}",
 ]
 OPERATED = [
     "OPTIONAL {{ ?{0} :w ?w }}",

@@ -85,7 +85,6 @@ def test_a_query_by_itself_is_in_none() -> None:
         (query("A; N!", SLIDING), "time decides"),
         (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "counted"),
         (query("A; B", SLIDING, "SELECT NEXT *"), "clauses"),
-        (query("A; B", SLIDING, A="OPTIONAL { GRAPH :tags { ?a :tag ?t } }"), "knowledge base within another pattern"),
         (query("A; B", SLIDING, B="FILTER EXISTS { ?b :w ?av }"), "event's graph again"),
     ],
 )
