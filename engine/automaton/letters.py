@@ -153,15 +153,15 @@ class CommonLetters:
             if number == len(self.all):
                 self.all.append(self._plain(own) if isinstance(own, _OfKernel) else self._made(own))
                 self.version += 1
-            numbers[name], letter = number, self.all[number]
-            if isinstance(letter, PlainLetter):
-                assert isinstance(own, _OfKernel)
-                columns[name] = self._columns(letter, own)
+            numbers[name], common = number, self.all[number]
+            if isinstance(own, _OfKernel):
+                assert isinstance(common, PlainLetter)
+                columns[name] = self._columns(common, own)
                 continue
-            assert isinstance(own, NamedLetter)
-            columns[name] = self._brought(letter, own)
+            assert isinstance(common, MadeLetter)
+            columns[name] = self._brought(common, own)
             for gpm, place in own.gpms.items():
-                here = letter.gpms[place]
+                here = common.gpms[place]
                 if here.asks is not None:
                     asked[gpm] = (*asked.get(gpm, ()), here)
                     parts.append((part_of(gpm), here.asks))

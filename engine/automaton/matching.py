@@ -61,15 +61,15 @@ class CommonMatching:
         has = self._wanted = letters.wanted(members).tolist()
         operators, self._operators = self._operators, []
         asks: dict[str, MadeGpm] = {}
-        in_place = [gpm.in_place for each in operators for gpm in each]
+        before = {gpm.in_place for each in operators for gpm in each}
         for stream, (matcher, sought) in enumerate(zip(self._matchers, letters.sought, strict=True)):
             mine = [each for each in sought if any(has[number] for number in each.letters)]
             made = dict.fromkeys(each for each in mine if isinstance(each, MadeGpm))
             asks |= {gpm.asks: gpm for gpm in made if gpm.asks is not None}
-            before = operators[stream] if operators else {}
+            known = operators[stream] if operators else {}
             self._operators.append(
                 {
-                    gpm: before.get(gpm) or StreamMatcher(gpm.requests, self._terms, self.kb)
+                    gpm: known.get(gpm) or StreamMatcher(gpm.requests, self._terms, self.kb)
                     for gpm in made
                     if not gpm.requests.all_native
                 }
@@ -78,13 +78,12 @@ class CommonMatching:
                 wanted = np.zeros(len(sought), np.bool_)
                 wanted[[number for each in mine for number in each.numbers]] = True
                 matcher.want(wanted[[gpm.request for gpm in matcher.plan.kernel]])
-        here = {gpm.in_place for each in self._operators for gpm in each}
+        now = {gpm.in_place for each in self._operators for gpm in each}
+        for gone in [name for name in before - now if name is not None]:
+            self.kb.release(gone)
         for name in self.answers.keys() - asks.keys():
             self.kb.release(name)
             del self.answers[name]
-        for name in {*in_place} - here:
-            if name is not None:
-                self.kb.release(name)
         for name, gpm in asks.items():
             if name not in self.answers:
                 assert gpm.plan.kb is not None
@@ -139,9 +138,9 @@ class CommonMatching:
             if making.take_beyond():
                 beyond.add(number)
             elif len(frame):
-                at, table = np.ascontiguousarray(frame.where), frame.table(tuple(letter.names))
-                self._kept += [at, table]
-                sources.append((number, address_of(at), address_of(table), table.shape[1], 0, 0, len(frame), 0))
+                where, table = np.ascontiguousarray(frame.where), frame.table(tuple(letter.names))
+                self._kept += [where, table]
+                sources.append((number, address_of(where), address_of(table), table.shape[1], 0, 0, len(frame), 0))
         if beyond:
             return FoundLetters([], {}, beyond)
         sources.sort(key=lambda source: self._places[source[lr.LETTER]])

@@ -376,9 +376,10 @@ class SharedRuns(Dispatcher[QueryRun]):
         for low in range(0, max(total, 1), CHUNK):
             part = instants.slice(low, low + CHUNK)
             last = low + CHUNK >= total
-            for piece in () if group.automaton is None else group.automaton.matching.pieces(part):
-                ends = last and piece.first + len(piece.time) == part.first + len(part.time)
-                self._step(group.automaton, group, piece, ends, found, errors)
+            if (automaton := group.automaton) is not None:
+                for piece in automaton.matching.pieces(part):
+                    ends = last and piece.first + len(piece.time) == part.first + len(part.time)
+                    self._step(automaton, group, piece, ends, found, errors)
             if not matching.count:
                 continue
             matched = matching.rows(part, group.asleep)
