@@ -377,7 +377,7 @@ class SharedAutomaton:
         columns = letters.row_columns(letters.width)
         self._writer = RowWriter(letters.row_columns(builder.wide), columns, compiled)
         self.rows = self.rows.widened(max(letters.width, 1))
-        self.matching.want(member.letters for member in self.members.values())
+        self.matching.want([member.letters for member in self.members.values()])
         for member in self._entering:
             self._take_in(self._run, compiled, member)
         self._entering, self._stale, self._clean, self._counts = [], False, False, None

@@ -78,12 +78,15 @@ class MemberLetters:
         columns: Mapping[Letter, Mapping[Variable, int]],
         asked: Mapping[str, tuple[MadeGpm, ...]],
         parts: Sequence[tuple[str, str]],
+        texts: Sequence[tuple[str, str]],
     ) -> None:
         self.numbers, self._columns = numbers, columns
         self.asked = asked
         """By GPM of the query that has a KB pattern what it is here: in letters with others it may be several."""
         self.parts = parts
         """Of what it reads of the KB the query's names, each with a name of here."""
+        self.texts = texts
+        """Of KB patterns the names of here, each with the query's question."""
 
     def names_of(self, gpm: str) -> tuple[str, ...]:
         """Of the KB's answers for a GPM of the query."""
@@ -148,6 +151,7 @@ class CommonLetters:
         numbers, columns = dict[Letter, int](), dict[Letter, dict[Variable, int]]()
         asked: dict[str, tuple[MadeGpm, ...]] = {}
         parts: list[tuple[str, str]] = []
+        texts: list[tuple[str, str]] = []
         for name, key, own in found:
             number = self._numbers.setdefault(key, len(self.all))
             if number == len(self.all):
@@ -161,15 +165,16 @@ class CommonLetters:
             assert isinstance(common, MadeLetter)
             columns[name] = self._brought(common, own)
             for gpm, place in own.gpms.items():
-                here = common.gpms[place]
-                if here.asks is not None:
+                here, kb = common.gpms[place], plan.runner.gpms[gpm].kb
+                if here.asks is not None and kb is not None:
                     asked[gpm] = (*asked.get(gpm, ()), here)
+                    texts.append((here.asks, kb.text))
                     parts.append((part_of(gpm), here.asks))
                 elif here.in_place is not None:
                     parts.append((_in_place(plan.runner.gpms[gpm], plan), here.in_place))
         for earlier, later in pairwise(numbers.values()):
             self._after.setdefault(earlier, set()).add(later)
-        return MemberLetters(numbers, columns, asked, parts)
+        return MemberLetters(numbers, columns, asked, parts, texts)
 
     def _in_order(self, numbers: Sequence[int]) -> bool:
         """Whether no query has a later one of these letters before an earlier one."""

@@ -28,9 +28,11 @@ T = TypeVar("T")
 
 
 class _Names:
-    """Names of a letter's GPMs, variables and blank nodes, in order of appearance."""
+    """Names of a letter's GPMs, variables and blank nodes, in order of appearance; `kept`: only the GPMs have others
+    than they had."""
 
-    def __init__(self, letter: LetterPlan) -> None:
+    def __init__(self, letter: LetterPlan, *, kept: bool) -> None:
+        self._kept = kept
         self.gpms: Final = {name: f"g{number}" for number, name in enumerate(letter.letter)}
         self._terms: dict[Variable | BlankNode, Variable | BlankNode] = {}
         for name, own in self.gpms.items():
@@ -41,7 +43,7 @@ class _Names:
         for variable in parts(algebra, Variable):
             self.variable(variable)
         for blank in parts(algebra, BlankNode):
-            self._terms.setdefault(blank, BlankNode(f"b{len(self._terms)}"))
+            self._terms.setdefault(blank, blank if self._kept else BlankNode(f"b{len(self._terms)}"))
         return changed(algebra, self._renamed)
 
     def _renamed(self, part: Any) -> Any:
@@ -49,7 +51,7 @@ class _Names:
 
     def variable(self, variable: Variable) -> Variable:
         """That of a variable."""
-        named = self._terms.setdefault(variable, Variable(f"v{len(self._terms)}"))
+        named = self._terms.setdefault(variable, variable if self._kept else Variable(f"v{len(self._terms)}"))
         assert isinstance(named, Variable)
         return named
 
@@ -71,11 +73,13 @@ class GpmForm:
 class MadeGpm:
     """A GPM of some made letters. `requests`: how it is matched, with all its variables; `first`: its number among what
     the matcher of its stream looks for, its leaves behind it; `letters`: those that it is of. What it reads of the KB
-    has a name that no other has: `asks` if its KB pattern is split off, `in_place` if operators read it."""
+    has a name that no other has: `asks` if its KB pattern is split off, the same for equal ones that are joined alike,
+    `in_place` if operators read it."""
 
     plan: GpmPlan
     requests: StreamPlan
     first: int
+    asks: str | None
     letters: list[int] = field(default_factory=list)
 
     @classmethod
@@ -85,18 +89,14 @@ class MadeGpm:
         kb = None if own.kb is None else KbPattern(own.kb, form.shared, terms)
         keep = own.pattern_variables
         requests = compile_stream([GpmRequest(f"{form.stream}.{first}", own, keep)], terms)
-        return cls(GpmPlan(own.gpm.name, form.stream, own, keep, kb, form.late, 0, form.timed), requests, first)
+        plan = GpmPlan(own.gpm.name, form.stream, own, keep, kb, form.late, 0, form.timed)
+        asks = None if kb is None else " ".join([kb.text, *(variable.value for variable in kb.shared)])
+        return cls(plan, requests, first, asks)
 
     @property
     def numbers(self) -> range:
         """Of itself and its leaves."""
         return range(self.first, self.first + 1 + len(self.requests.leaves))
-
-    @property
-    def asks(self) -> str | None:
-        """Equal patterns that are joined alike have the same."""
-        kb = self.plan.kb
-        return None if kb is None else " ".join([kb.text, *(variable.value for variable in kb.shared)])
 
     @property
     def in_place(self) -> str | None:
@@ -117,10 +117,11 @@ class NamedLetter:
     """A made letter of one query, renamed."""
 
     def __init__(self, letter: LetterPlan, plan: QueryPlan) -> None:
-        names = _Names(letter)
+        own = {name: plan.runner.gpms[name] for name in letter.letter}
+        # what operators ask the knowledge base has the names of variables, and is what the query has announced
+        names = _Names(letter, kept=any(gpm.parts.in_place for gpm in own.values()))
         self.gpms: Final = names.gpms
         """By the query's name of a GPM that of here."""
-        own = {name: plan.runner.gpms[name] for name in letter.letter}
         self.forms: Final = {names.gpms[name]: _form(names, gpm) for name, gpm in own.items()}
         self.plan: Final = LetterPlan(tuple(self.forms), names.of(letter.filters), (), positive=True)
         bound = {variable for gpm in own.values() for variable in _bound(gpm)}

@@ -7,7 +7,7 @@ letter is no matter of the queries without it: those that have it are named, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime, Materialised
 from oxiseq.engine.kernels.memory.pointers import address_of
 from oxiseq.engine.kernels.sequence import letter_rows as lr
-from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.matching.enrich import KbAnswer, KbPattern
 from oxiseq.engine.order.clock import Instants
 from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
 from oxiseq.engine.run.letters import Frame, Source, gpm_frame, letter_frame
@@ -42,6 +42,7 @@ class CommonMatching:
         self._letters, self._terms = letters, terms
         self.kb = KbInTime(kb)
         self.answers: dict[str, Materialised[KbAnswer]] = {}
+        self._asked: dict[str, KbPattern] = {}
         self._known = -1
         self._places: list[int] = []
         """By letter its place in an instant."""
@@ -52,9 +53,13 @@ class CommonMatching:
         self._kept: list[object] = []
         """Those whose addresses the kernel gets."""
 
-    def want(self, members: Iterable[MemberLetters]) -> None:
+    def want(self, members: Sequence[MemberLetters]) -> None:
         """These queries' letters are looked for from now on."""
         letters = self._letters
+        texts: dict[str, dict[str, None]] = {}
+        for each in members:
+            for name, text in each.texts:
+                texts.setdefault(name, {})[text] = None
         if letters.version != self._known:
             self._known, self._places = letters.version, letters.places()
             self._matchers = [None if plan is None else StreamMatcher(plan, self._terms) for plan in letters.plans()]
@@ -83,11 +88,13 @@ class CommonMatching:
             self.kb.release(gone)
         for name in self.answers.keys() - asks.keys():
             self.kb.release(name)
-            del self.answers[name]
+            del self.answers[name], self._asked[name]
         for name, gpm in asks.items():
             if name not in self.answers:
                 assert gpm.plan.kb is not None
+                self._asked[name] = gpm.plan.kb
                 self.answers[name] = self.kb.materialised(name, gpm.plan.kb)
+            self._asked[name].ask_as(texts[name])
 
     def know(self, answers: Mapping[str, KbAnswer], letters: MemberLetters) -> None:
         """A query that comes has asked the present KB already."""

@@ -7,6 +7,7 @@ is compiled and keeps nothing, for one plan may run over several stores.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import field, replace
 from typing import Final
 
@@ -46,6 +47,12 @@ class KbPattern:
         names = " ".join(f"?{v.value}" for v in self.variables) or "(1 AS ?oxiseq_one)"
         self.text = f"{base_clause(pattern)}SELECT DISTINCT {names} WHERE {render_group(pattern)}"
         self.texts = (self.text,)
+
+    def ask_as(self, texts: Collection[str]) -> None:
+        """Its question is one of these, which differ in the names of variables: those that queries have announced."""
+        if self.text not in texts:
+            self.text = next(iter(texts))
+            self.texts = (self.text,)
 
     def answer(self, kb: KnowledgeBase) -> KbAnswer:
         """Ask for it. Raises KbError."""

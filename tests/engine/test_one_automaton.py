@@ -176,10 +176,11 @@ def test_state_and_records_are_read_without_leaving() -> None:
 
 
 class CountedKb(StoreKb):
-    """Counts how often it is asked; what names a refused word it does not answer."""
+    """Knows what it has been asked; what names a refused word it does not answer."""
 
     def __init__(self, *lines: str, refused: str = "") -> None:
-        self.store, self.asked, self.refused = Store(), 0, refused
+        self.store, self.refused = Store(), refused
+        self.asked: list[str] = []
         super().__init__(self.store)
         self.add(*lines)
 
@@ -188,7 +189,7 @@ class CountedKb(StoreKb):
         self.touch()
 
     def solutions(self, query_text: str) -> QuerySolutions:
-        self.asked += 1
+        self.asked.append(query_text)
         if self.refused and self.refused in query_text:
             raise KbError("refused")
         return super().solutions(query_text)
@@ -229,11 +230,26 @@ def test_queries_that_ask_the_same_ask_once_whatever_their_names_are() -> None:
     found = things(queries, (1, "a", 1), (2, "a", 2), (3, "b", 1), (4, "x", 1))
     assert [found[run] for run in queries.all] == [[('"one"',)]] * 4
     assert all(run.finder.away is not None for run in queries.all)
-    assert len(queries.automaton._letters.all) == 2 and kb.asked == 1
+    assert len(queries.automaton._letters.all) == 2 and len(kb.asked) == 1
     kb.add(tagged(2, "two"))
     found = things(queries, (5, "a", 2), (6, "b", 1), (7, "x", 1))
     assert [found[run] for run in queries.all] == [[('"two"',)]] * 4
-    assert kb.asked == 2
+    assert len(kb.asked) == 2
+
+
+def test_what_is_asked_is_what_a_query_has_announced() -> None:
+    """As a knowledge base elsewhere needs it, whose answers are kept by questions."""
+    texts = [query("A; B", SLIDING, f"SELECT ?{v}", A=TAGGED.format("a", v)) for v in ("t", "x", "x")]
+    texts += [query("A; B", SLIDING, A=f"OPTIONAL {{ {TAGGED.format('a', v)} }}") for v in ("t", "x")]
+    kb = CountedKb(tagged(1, "one"))
+    queries = with_kb(kb, *texts)
+    things(queries, (1, "a", 1), (2, "b", 1), (3, "x", 1))
+    queries.runs.remove(queries.all.pop(0))
+    kb.add(tagged(2, "two"))
+    before = len(kb.asked)
+    things(queries, (4, "a", 2), (5, "b", 1), (6, "x", 1))
+    announced = {text for run in queries.all for text in run.kb_texts}
+    assert len(kb.asked) == before + 3 and announced == {*kb.asked[before:]}
 
 
 def test_instants_that_wait_see_the_kb_of_before_and_nobody_leaves_for_it() -> None:
