@@ -8,11 +8,12 @@
 Three kinds of queries have nothing to do with what comes: `predicates`: over the same stream, of other predicates or
 types; `streams`: over other streams; `rows`: each has rows, or its first part is met, and never completes. The others,
 of SPAseq, are sets of rules `SEQ(A; B)` of which events concern some: `types`: A has a type of its own, B is the same
-pattern in all; `thresholds`: A has a threshold of its own; `chosen`: A and B have predicates of their own, each event
-has one of them; `starts`: each event begins all, few complete; `lengths`: only the lengths of windows differ; `absent`:
-as `types`, but B does not come within the window. CPU time
-of single pushes (median; of sets of rules the mean, since few events concern a query) and of batches of 1,000 (mean of
-all events, catching up included), and the matches of an event. Every cell is a process of its own, so that memory is
+pattern in all; `known`: so it is, and A asks the knowledge base, which knows half of all things; `absent`: as `types`,
+but B does not come within the window; `thresholds`: A has a threshold of its own; `chosen`: A and B have predicates of
+their own, each event has one of them; `starts`: each event begins all, few complete; `lengths`: only the lengths of
+windows differ. CPU time of single pushes (median; of sets of rules the mean, since few events concern a query) and of
+batches of 1,000 (mean of all events, catching up included), and the matches of an event. Every cell is a process of its
+own, so that memory is
 its own, too: what registering takes, and all of the process in the end. `times`: a push and an event of a batch beside
 those of the first number of queries. Single pushes and batches end early after `--seconds` of CPU time each.
 """
@@ -42,6 +43,7 @@ DURATION: Final = "<http://www.w3.org/2001/XMLSchema#duration>"
 KINDS: Final = ("predicates", "streams", "rows")
 RULES: Final = {
     "types": ("?c a :T{number} ; :price ?p", "FILTER(?q > ?p)"),
+    "known": ("?c a :T{number} ; :price ?p . GRAPH :known {{ ?c :vip true }}", "FILTER(?q > ?p)"),
     "thresholds": ("?c a :T ; :price ?p FILTER(?p > {share})", "FILTER(?q > ?p)"),
     "chosen": ("?c :a{number} ?p", "FILTER(?q > ?p)"),
     "starts": ("?c :price ?p FILTER(?p > {below})", "FILTER(?q > ?p + 990)"),
@@ -111,7 +113,7 @@ def rules_event(kind: str, dice: Random) -> list[Triple]:
     thing, price = NamedNode(f"{E}c{dice.randrange(100)}"), dice.randrange(PRICES)
     if kind == "chosen":
         return [Triple(thing, NamedNode(f"{E}{dice.choice('ab')}{dice.randrange(PRICES)}"), Literal(price))]
-    types = [f"{E}T{dice.randrange(PRICES)}"] if kind in ("types", "absent") else []
+    types = [f"{E}T{dice.randrange(PRICES)}"] if kind in ("types", "absent", "known") else []
     if kind in ("thresholds", "lengths"):  # mostly low, and one of 20 begins something: few matches
         price = int(PRICES * dice.random() ** 4)
         types = [f"{E}T"] if dice.random() < 0.05 else []
@@ -146,6 +148,8 @@ def cell(language: str, kind: str, queries: int, seconds: float) -> dict[str, fl
     store.register(
         text_of(language, "predicates" if kind in RULES else kind, 10**6), **more
     )  # grammar and kernels are loaded
+    known = " ".join(f":c{number} :vip true ." for number in range(0, 100, 2))
+    store.update(f"PREFIX : <{E}> INSERT DATA {{ GRAPH :known {{ {known} }} }}")
     texts = [rule(kind, n, queries) if kind in RULES else text_of(language, kind, n) for n in range(queries)]
     gc.collect()
     before, begun = resident(), process_time()

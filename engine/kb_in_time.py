@@ -139,6 +139,16 @@ class KbInTime:
         """The queries to it, as SPARQL."""
         return tuple(dict.fromkeys(text for part in self._parts.values() for text in part.reader.texts))
 
+    def release(self, name: str) -> None:
+        """Nothing reads this value any more."""
+        del self._parts[name]
+
+    def follow(self, other: KbInTime, names: Iterable[tuple[str, str]]) -> None:
+        """Instants see from now on what they see in another run; `names`: of values here and there."""
+        self._kept = list(other._kept)
+        for own, its in names:
+            self._parts[own].made |= other._parts[its].made
+
     # --- changes ------------------------------------------------------------------------------------
 
     def keep(self, until: int | None) -> bool:
@@ -160,6 +170,11 @@ class KbInTime:
     def same(self, other: KbInTime) -> bool:
         """Whether instants of another run see the same, from now on."""
         return self._kept == other._kept
+
+    @property
+    def kept_until(self) -> int | None:
+        """The last instant that sees the KB before a change, if one may come."""
+        return self._kept[-1].until if self._kept else None
 
     @property
     def kept_versions(self) -> set[int]:

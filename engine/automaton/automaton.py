@@ -12,11 +12,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pyoxigraph import Variable
 
 from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters
+from oxiseq.engine.automaton.matching import NOTHING, CommonMatching, FoundLetters
 from oxiseq.engine.automaton.memory import TableSpan, deadlines_by_query, part_of, with_part, with_tables
 from oxiseq.engine.bounds import MATCHES, InstantBound
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matches.records import (
     ALLOWED,
     EMITTED,
@@ -38,11 +41,11 @@ from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.plan import NO_CLAUSES
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
 from oxiseq.engine.omissions import InstantError, Streak
-from oxiseq.engine.order.clock import Instants
+from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.output.rows import RowStore
-from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
+from oxiseq.engine.output.write import enriched_gpms
 from oxiseq.engine.run.finder import Finder, Findings
-from oxiseq.engine.run.letters import RowWriter, Source
+from oxiseq.engine.run.letters import RowWriter
 from oxiseq.engine.run.narrowed import finds_for_others
 from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.rows import RowBuffer
@@ -63,11 +66,13 @@ _FEW_GONE: Final = 16
 class AnswerShape:
     """Queries whose matches are written by one writer at once. `places`: of their stored variables in common rows;
     `written`: what is equal in their writers, None for those that write by themselves; `arranges`: matches of an
-    instant come in the order that their rows fix (run/narrowed.py)."""
+    instant come in the order that their rows fix (run/narrowed.py); `enriched`: what matches are joined with, the KB's
+    answers of these names here, by GPM, as variables of the queries."""
 
     places: NDArray[np.int32]
     written: Hashable | None
     arranges: bool
+    enriched: tuple[tuple[str, tuple[str, ...], tuple[Variable, ...]], ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +87,8 @@ class JoinedQuery:
     streak: Streak
     exact: int | None = None
     """How many records it has, if somebody has asked since the last step."""
+    kept: int | None = None
+    """Up to which instant it has been told that the KB of before holds."""
 
     @property
     def places(self) -> NDArray[np.int32]:
@@ -114,8 +121,19 @@ class JoinedQuery:
     def collect(self, clock: int) -> None:
         """Frees what is dead at a clock, of all."""
         self.automaton.collect(clock)
-        self.exact = self.copied().records
+        alone = self.copied()
+        alone.collect(clock)  # in a queue with others' a group may be dead for a while
+        self.exact = alone.records
         self.automaton.note_exact(self)
+
+    def keep(self, clock: Clock) -> bool:
+        """The KB is about to change; whether something is kept for it that was not."""
+        if not self.letters.parts:
+            return False
+        kb = self.automaton.matching.kb
+        kb.keep(clock.unfinished)
+        before, self.kept = self.kept, kb.kept_until
+        return self.kept is not None and self.kept != before
 
 
 class ShapeFound(NamedTuple):
@@ -201,15 +219,16 @@ class CommonRun(SequenceRun):
 class SharedAutomaton:
     """The queries of one clock that are in one run."""
 
-    def __init__(self, streams: int, terms: TermDictionary) -> None:
+    def __init__(self, streams: int, terms: TermDictionary, kb: KnowledgeBase) -> None:
         self.members: dict[Finder, JoinedQuery] = {}
-        self._streams, self._terms = streams, terms
+        self._streams, self._terms, self._kb = streams, terms, kb
         self._begin()
         terms.register(self)
 
     def _begin(self) -> None:
         """There are no queries."""
-        self._letters, self._builder = CommonLetters(self._streams), TableBuilder(self._terms)
+        self._letters, self._builder = CommonLetters(self._streams, self._terms), TableBuilder(self._terms)
+        self.matching = CommonMatching(self._letters, self._terms, self._kb)
         self._keys: list[tuple[Value, ...]] = []
         self._edges: list[Edge] = []
         self._filters_of: list[int] = []
@@ -227,11 +246,7 @@ class SharedAutomaton:
         """Those whose tumbling windows begin with the first instant."""
         self._stale = False
         self._clean = True
-        self._known: int = -1
         self._run: CommonRun | None = None
-        self._places: list[int] = []
-        """By letter its place in an instant."""
-        self._matchers: list[StreamMatcher | None] = []
         self.rows, self._kept_rows, self._unsorted = RowStore(1), 0, 0
         self._longest: int | None = None
         self._counts: NDArray[np.int64] | None = None
@@ -239,8 +254,6 @@ class SharedAutomaton:
         """By query, as of the last step."""
         self._asked: list[JoinedQuery] = []
         """Those whose records have been counted exactly."""
-        self._rows_of: list[Rows] = []
-        """Those whose addresses the kernel gets."""
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of all that is waited for (see `TermDictionary`)."""
@@ -269,8 +282,9 @@ class SharedAutomaton:
         streak = Streak(self._terms.bounds)
         places = letters.places(plan.runner.stored)
         arranges = finds_for_others(plan)
-        key = written, places.shape, places.tobytes(), arranges
-        shape = self._shapes.setdefault(key, AnswerShape(places, written, arranges))
+        asked = tuple((gpm.name, letters.names_of(gpm.name), gpm.kb.variables) for gpm in enriched_gpms(plan) if gpm.kb)
+        key = written, places.shape, places.tobytes(), arranges, asked
+        shape = self._shapes.setdefault(key, AnswerShape(places, written, arranges, asked))
         member = JoinedQuery(self, finder, span, letters, shape, streak)
         self._by_query[query] = self.members[finder] = member
         self._entering.append(member)
@@ -318,6 +332,7 @@ class SharedAutomaton:
                 raise AssertionError("one that has not come is at home")
             return
         finder.start = member.finder.start
+        finder.answers.follow(self.matching.kb, member.letters.parts)
         run = self._run
         if run is None or not len(run.memory.groups):
             return
@@ -325,8 +340,7 @@ class SharedAutomaton:
         sequence = finder.plan.runner.sequence
         memory, ids = part_of(run.memory, sequence, member.span, finder.capacities, self._terms)
         memory.scalars[OMITTED] = member.streak.running
-        block = self._own_rows(member, ids)
-        finder.take_back(memory, RowStore.of(block))
+        finder.take_back(memory, self._with_answers(self._own_rows(member, ids), member.shape))
 
     def note_exact(self, member: JoinedQuery) -> None:
         """Somebody has counted its records: that holds until the next step."""
@@ -371,13 +385,7 @@ class SharedAutomaton:
         columns = letters.row_columns(letters.width)
         self._writer = RowWriter(letters.row_columns(builder.wide), columns, compiled)
         self.rows = self.rows.widened(max(letters.width, 1))
-        if letters.version != self._known:
-            self._known, self._places = letters.version, letters.places()
-            plans = letters.plans()
-            self._matchers = [None if plan is None else StreamMatcher(plan, self._terms) for plan in plans]
-        for matcher, wanted in zip(self._matchers, letters.wanted(self._letters_of), strict=True):
-            if matcher is not None:
-                matcher.want(wanted)
+        self.matching.want([member.letters for member in self.members.values()])
         for member in self._entering:
             self._take_in(self._run, compiled, member)
         self._entering, self._stale, self._clean = [], False, False
@@ -386,10 +394,6 @@ class SharedAutomaton:
         windows = [member.finder.plan.window for member in self.members.values()]
         sizes = [None if window is None else window.size for window in windows]
         self._longest = None if None in sizes else max((size for size in sizes if size is not None), default=0)
-
-    @property
-    def _letters_of(self) -> Iterator[MemberLetters]:
-        return (member.letters for member in self.members.values())
 
     def _number(self) -> None:
         """Which query is written with which, and what its letters are."""
@@ -412,6 +416,7 @@ class SharedAutomaton:
     def _take_in(self, run: CommonRun, compiled: SequenceTables, member: JoinedQuery) -> None:
         """The state of a query that has come."""
         finder = member.finder
+        self.matching.know(finder.answers.known(), member.letters)
         memory, rows = finder.give_away()
         finder.away = member
         if finder.start is None and finder.plan.window is not None:
@@ -423,12 +428,16 @@ class SharedAutomaton:
         ids = rows_named(memory)
         base = self.rows.end
         if len(ids):
-            self._put_rows(member, rows.take(ids))
+            self._put_rows(member, rows, ids)
             self._unsorted = self.rows.end
         run.memory = with_part(run.memory, compiled, memory, member.span, (ids, base), self._terms)
 
-    def _put_rows(self, member: JoinedQuery, block: RowBlock) -> None:
+    def _put_rows(self, member: JoinedQuery, store: RowStore, ids: NDArray[np.int64]) -> None:
         """A query's own rows become common ones."""
+        block = store.take(ids)
+        epochs, place = np.unique(block.epoch, return_inverse=True)
+        known = [store.answers(epoch) if store.epochs else {} for epoch in epochs.tolist()]
+        epoch = np.array([self.rows.epoch(member.letters.common(answers)) for answers in known], np.int32)[place]
         numbers = np.array([*member.letters.numbers.values()], np.int32)
         stored = np.zeros((len(block.letter), self.rows.width), np.uint32)
         for own, places in enumerate(member.places):
@@ -436,7 +445,7 @@ class SharedAutomaton:
             for variable, column in enumerate(places.tolist()):
                 if column >= 0:
                     stored[rows, column] = block.stored[rows, variable]
-        self.rows.append(RowBlock(numbers[block.letter], block.time, block.clock, stored, block.epoch * 0))
+        self.rows.append(RowBlock(numbers[block.letter], block.time, block.clock, stored, epoch))
 
     # --- instants → matches -------------------------------------------------------------------------
 
@@ -447,12 +456,12 @@ class SharedAutomaton:
         if self._run is None:
             return [], {}
         count = len(instants.time)
-        sources = self._begun(self._run, instants) if count else []
+        sources, answers, _ = self._begun(self._run, instants) if count else NOTHING
         run = self._run
         if run is None or not (sources or run.waits):
             return [], {}
         if sources:
-            self._writer.settings[lr.FIRST_NUMBER] = instants.first
+            self._writer.settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(answers)
             clock = () if instants.clock is None else (instants.clock,)
             self._writer.write(sources, instants.time, self.rows, clock)
         self._clean, self._counts, self._deadlines = False, None, None
@@ -462,49 +471,28 @@ class SharedAutomaton:
         newest = instants.clocks.item(-1) - (instants.clock is not None) if count else None
         until = instants.passed if last or newest is None else newest + 1
         rows = self._writer.buffer if sources else None
-        found = run.feed(rows, until, self.rows.times, until, origin=None)
+        matches = run.feed(rows, until, self.rows.times, until, origin=None)
         failed, run.failed = run.failed, {}
-        told = self._told(run, found) if len(found) or run.left_out else []
+        told = self._told(run, matches) if len(matches) or run.left_out else []
         return told, {self._by_query[query].finder: error for query, error in failed.items()}
 
-    def _begun(self, run: CommonRun, instants: Instants) -> list[Source]:
-        """The letters that have rows in some instants, with which tumbling windows may begin."""
+    def _begun(self, run: CommonRun, instants: Instants) -> FoundLetters:
+        """What some instants bring, with which tumbling windows may begin."""
         for member in self._beginning:
             member.finder.start = instants.clocks.item(0)
             run.memory.origins[member.span.query] = member.finder.window_start
         self._beginning = []
         self._forget(run)
-        return self._sources(instants)
-
-    def _sources(self, instants: Instants) -> list[Source]:
-        """The letters that have rows."""
-        hits: list[tuple[int, NDArray[np.int64]]] = []
-        for stream, (matcher, batch) in enumerate(zip(self._matchers, instants.batches, strict=True)):
-            if matcher is None or not len(batch):
-                continue
-            hits.append((stream, matcher.find(batch)))
-            if matcher.beyond:
-                self._beyond({self._letters.number(stream, request) for request in matcher.beyond})
-                return self._sources(instants) if self.members else []
-        sources: list[Source] = []
-        self._rows_of.clear()
-        single = len(self._matchers) == 1
-        for stream, numbers in hits:
-            matcher = self._matchers[stream]
-            assert matcher is not None
-            where = instants.where[stream]
-            at = 0 if single else where.ctypes.data
-            for request, rows in matcher.rows_of(numbers.tolist()).items():
-                if rows.low < rows.high:
-                    number = self._letters.number(stream, request)
-                    width = rows.values.shape[1]
-                    self._rows_of.append(rows)
-                    sources.append((number, *rows.addresses, width, at, rows.low, rows.high, 0))
-        sources.sort(key=lambda source: self._places[source[lr.LETTER]])
-        return sources
+        found = self.matching.find(instants)
+        while found.beyond:
+            self._beyond(found.beyond)
+            if not self.members:
+                return NOTHING
+            found = self.matching.find(instants)
+        return found
 
     def _beyond(self, letters: set[int]) -> None:
-        """Queries with these letters go, since an event has too many of their rows; all may."""
+        """Queries with these letters go, since their rows are too many, or cannot be made; all may."""
         for member in tuple(self.members.values()):
             if member.finder in self.members and not letters.isdisjoint(member.letters.numbers.values()):
                 self.release(member)
@@ -554,9 +542,8 @@ class SharedAutomaton:
             for low, high in pairwise([*firsts, len(members)])
         ]
 
-    @staticmethod
     def _of_shape(
-        found: Found, block: RowBlock, members: list[JoinedQuery], bounds: list[int], first: int, last: int
+        self, found: Found, block: RowBlock, members: list[JoinedQuery], bounds: list[int], first: int, last: int
     ) -> ShapeFound:
         low, high = bounds[0], bounds[-1]
         begin, end = int(found.ends[low]), int(found.ends[high])
@@ -565,13 +552,31 @@ class SharedAutomaton:
         mine = RowBlock(*(column[first:last] for column in block))
         shape = members[0].shape
         part = part.arranged() if shape.arranges else part
-        store = RowStore.of(mine._replace(stored=_own_stored(mine, mine.letter, shape.places)))
+        store = self._with_answers(mine._replace(stored=_own_stored(mine, mine.letter, shape.places)), shape)
         return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {})
 
     @staticmethod
     def _nothing_of(member: JoinedQuery) -> ShapeFound:
         """Of a query whose matches are too many."""
         return ShapeFound(member.shape, [member], [0, 0], Found.of(()), RowStore(member.shape.places.shape[1]), {})
+
+    def _with_answers(self, block: RowBlock, shape: AnswerShape) -> RowStore:
+        """A store of rows of queries' own, with the KB's answers that their matches are joined with."""
+        if not shape.enriched:
+            return RowStore.of(block._replace(epoch=np.zeros_like(block.epoch)))
+        epochs, place = np.unique(block.epoch, return_inverse=True)
+        store = RowStore.of(block._replace(epoch=place.astype(np.int32)))
+        for epoch in epochs.tolist():
+            answers = self.rows.answers(epoch)
+            store.epochs.append(
+                {
+                    name: answers[here].named(variables)
+                    for name, names, variables in shape.enriched
+                    for here in names
+                    if here in answers
+                }
+            )
+        return store
 
     def _own_rows(self, member: JoinedQuery, ids: NDArray[np.int64]) -> RowBlock:
         """Common rows as the query alone has them."""

@@ -1,7 +1,7 @@
-"""The letters of many queries, each numbered once: graph patterns that are equal but for the names of their variables.
+"""The letters of many queries, each numbered once: those that are equal but for names are one.
 
 In the flow: plans of queries → **common letters** → one match kernel, one run. A row brings what any query compares or
-shows; each query knows by what columns it has its variables.
+shows; each query knows by what columns it has its variables. Rows are those of the match kernel, or are made (made.py).
 """
 
 from __future__ import annotations
@@ -11,43 +11,95 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.automaton.made import MadeGpm, MadeLetter, NamedLetter
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.conditions import Condition
+from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.matching.tables import NativeGpm
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
-from oxiseq.engine.plan.query import GpmPlan, QueryPlan
+from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
+from oxiseq.engine.run.answers import part_of
+from oxiseq.engine.run.letters import plain_gpm
 from oxiseq.engine.sequence.positions import Letter
+from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
 
 _Key: TypeAlias = tuple[Any, ...]
 
 
-@dataclass(slots=True)
-class CommonLetter:
-    """A letter of some queries. `columns`: the numbers that the variables of its rows have in its pattern."""
+@dataclass(slots=True, eq=False)
+class PlainLetter:
+    """A letter of some queries whose rows are the kernel's. `first`: its number among what the matcher of its stream
+    looks for; name: that of the first query's GPM, for errors; `columns`: the numbers that the variables of its rows
+    have in its pattern."""
 
     stream: int
-    request: int
-    """Its number among those of its stream."""
+    first: int
     name: str
-    """That of the first query's GPM, for errors."""
     gpm: KernelGpm
     native: NativeGpm
+    letters: list[int]
+    """Itself."""
     columns: list[int] = field(default_factory=list)
     names: list[Variable] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> range:
+        """As of `MadeGpm`."""
+        return range(self.first, self.first + 1)
+
+
+CommonLetter: TypeAlias = PlainLetter | MadeLetter
+Sought: TypeAlias = PlainLetter | MadeGpm
+"""What a stream's matcher looks for."""
+
+
+class _OfKernel(NamedTuple):
+    """A plain letter of one query."""
+
+    key: _Key
+    gpm: GpmPlan
+    kernel: KernelGpm
+    native: NativeGpm
 
 
 class MemberLetters:
     """The letters of one query among the common ones (`Lettering` of its tables)."""
 
-    def __init__(self, numbers: Mapping[Letter, int], columns: Mapping[Letter, Mapping[Variable, int]]) -> None:
+    def __init__(
+        self,
+        numbers: Mapping[Letter, int],
+        columns: Mapping[Letter, Mapping[Variable, int]],
+        asked: Mapping[str, tuple[MadeGpm, ...]],
+        parts: Sequence[tuple[str, str]],
+        texts: Sequence[tuple[str, str]],
+    ) -> None:
         self.numbers, self._columns = numbers, columns
+        self.asked = asked
+        """By GPM of the query that has a KB pattern what it is here: in letters with others it may be several."""
+        self.parts = parts
+        """Of what it reads of the KB the query's names, each with a name of here."""
+        self.texts = texts
+        """Of KB patterns the names of here, each with the query's question."""
+
+    def names_of(self, gpm: str) -> tuple[str, ...]:
+        """Of the KB's answers for a GPM of the query."""
+        return tuple(dict.fromkeys(each.asks for each in self.asked.get(gpm, ()) if each.asks is not None))
+
+    def common(self, answers: Mapping[str, KbAnswer]) -> dict[str, KbAnswer]:
+        """A query's answers under these names."""
+        return {
+            each.asks: answers[gpm].named(each.plan.kb.variables)
+            for gpm, several in self.asked.items()
+            for each in several
+            if gpm in answers and each.asks is not None and each.plan.kb is not None
+        }
 
     def number(self, letter: Letter) -> int:
         return self.numbers[letter]
@@ -72,10 +124,13 @@ class MemberLetters:
 class CommonLetters:
     """The letters of the queries over some streams."""
 
-    def __init__(self, streams: int) -> None:
+    def __init__(self, streams: int, terms: TermDictionary) -> None:
         self.all: list[CommonLetter] = []
+        self._terms = terms
         self._numbers: dict[_Key, int] = {}
-        self._of_stream: list[list[int]] = [[] for _ in range(streams)]
+        self._gpms: dict[object, MadeGpm] = {}
+        self.sought: list[list[Sought]] = [[] for _ in range(streams)]
+        """By stream and number."""
         self._memo: list[dict[Condition, int]] = [{} for _ in range(streams)]
         self._after: dict[int, set[int]] = {}
         """Which letters' rows come later in an instant, in some query."""
@@ -86,25 +141,40 @@ class CommonLetters:
         """Those of one more query; None where it has them in another order than others, since the order of an instant's
         rows decides that of its matches."""
         seen = Counter[_Key]()
-        found: list[tuple[Letter, _Key, GpmPlan, KernelGpm, NativeGpm]] = []
+        found: list[tuple[Letter, _Key, _OfKernel | NamedLetter]] = []
         for letter in plan.letters:
-            gpm = plan.runner.gpms[letter.letter[0]]
-            requests = plan.runner.requests[gpm.stream]
-            assert requests is not None
-            at = next(i for i, each in enumerate(requests.kernel) if each.request == gpm.order)
-            kernel, native = requests.kernel[at], requests.native[at]
-            key = _key(gpm.stream, kernel, native)
-            seen[key] += 1  # one event may be two letters of one query that are equal: these are two for all
-            found.append((letter.letter, (*key, seen[key]), gpm, kernel, native))
-        if not self._in_order([self._numbers[key] for _, key, *_ in found if key in self._numbers]):
+            own = _of_kernel(letter, plan) or NamedLetter(letter, plan)
+            seen[own.key] += 1  # one event may be two letters of one query that are equal: these are two for all
+            found.append((letter.letter, (*own.key, seen[own.key]), own))
+        if not self._in_order([self._numbers[key] for _, key, _ in found if key in self._numbers]):
             return None
         numbers, columns = dict[Letter, int](), dict[Letter, dict[Variable, int]]()
-        for name, key, gpm, kernel, native in found:
-            number = self._number(key, gpm.stream, gpm.name, kernel, native)
-            numbers[name], columns[name] = number, self._columns(number, kernel, native)
+        asked: dict[str, tuple[MadeGpm, ...]] = {}
+        parts: list[tuple[str, str]] = []
+        texts: list[tuple[str, str]] = []
+        for name, key, own in found:
+            number = self._numbers.setdefault(key, len(self.all))
+            if number == len(self.all):
+                self.all.append(self._plain(own) if isinstance(own, _OfKernel) else self._made(own))
+                self.version += 1
+            numbers[name], common = number, self.all[number]
+            if isinstance(own, _OfKernel):
+                assert isinstance(common, PlainLetter)
+                columns[name] = self._columns(common, own)
+                continue
+            assert isinstance(common, MadeLetter)
+            columns[name] = self._brought(common, own)
+            for gpm, place in own.gpms.items():
+                here, kb = common.gpms[place], plan.runner.gpms[gpm].kb
+                if here.asks is not None and kb is not None:
+                    asked[gpm] = (*asked.get(gpm, ()), here)
+                    texts.append((here.asks, kb.text))
+                    parts.append((part_of(gpm), here.asks))
+                elif here.in_place is not None:
+                    parts.append((_in_place(plan.runner.gpms[gpm], plan), here.in_place))
         for earlier, later in pairwise(numbers.values()):
             self._after.setdefault(earlier, set()).add(later)
-        return MemberLetters(numbers, columns)
+        return MemberLetters(numbers, columns, asked, parts, texts)
 
     def _in_order(self, numbers: Sequence[int]) -> bool:
         """Whether no query has a later one of these letters before an earlier one."""
@@ -133,71 +203,115 @@ class CommonLetters:
                     heappush(ready, later)
         return places
 
-    def _number(self, key: _Key, stream: int, name: str, kernel: KernelGpm, native: NativeGpm) -> int:
-        number = self._numbers.setdefault(key, len(self.all))
-        if number == len(self.all):
-            of_stream = self._of_stream[stream]
-            self.all.append(CommonLetter(stream, len(of_stream), name, kernel, native))
-            of_stream.append(number)
-            self.version += 1
-        return number
+    def _plain(self, own: _OfKernel) -> PlainLetter:
+        sought = self.sought[own.gpm.stream]
+        letter = PlainLetter(own.gpm.stream, len(sought), own.gpm.name, own.kernel, own.native, letters=[len(self.all)])
+        sought.append(letter)
+        return letter
 
-    def _columns(self, number: int, kernel: KernelGpm, native: NativeGpm) -> dict[Variable, int]:
-        letter, places = self.all[number], dict[Variable, int]()
-        for variable, column in zip(kernel.columns, native.columns, strict=True):
+    def _made(self, own: NamedLetter) -> MadeLetter:
+        gpms: dict[str, MadeGpm] = {}
+        for name, form in own.forms.items():
+            gpm = self._gpms.get(form)
+            if gpm is None:
+                sought = self.sought[form.stream]
+                gpm = self._gpms[form] = MadeGpm.of(form, len(sought), self._terms)
+                sought += [gpm] * len(gpm.numbers)
+            gpm.letters.append(len(self.all))
+            gpms[name] = gpm
+        return MadeLetter(own.plan, gpms)
+
+    def _columns(self, letter: PlainLetter, own: _OfKernel) -> dict[Variable, int]:
+        places = dict[Variable, int]()
+        for variable, column in zip(own.kernel.columns, own.native.columns, strict=True):
             if column not in letter.columns:
                 letter.columns.append(column)
                 # conditions that Python decides name the variables of the first query
-                letter.names.append(variable if kernel is letter.gpm else Variable(f"__column_{column}"))
+                letter.names.append(variable if own.kernel is letter.gpm else Variable(f"__column_{column}"))
                 self.version += 1
             places[variable] = letter.columns.index(column)
         return places
 
+    def _brought(self, letter: MadeLetter, own: NamedLetter) -> dict[Variable, int]:
+        for name in own.brought.values():
+            if name not in letter.names:
+                letter.names.append(name)
+                self.version += 1
+        return {variable: letter.names.index(name) for variable, name in own.brought.items()}
+
     def plans(self) -> list[StreamPlan | None]:
-        """Per stream what the match kernel looks for: its letters, as leaves."""
-        return [self._plan(stream) if numbers else None for stream, numbers in enumerate(self._of_stream)]
+        """Per stream what the match kernel looks for, as leaves."""
+        return [self._plan(stream) if sought else None for stream, sought in enumerate(self.sought)]
 
     def _plan(self, stream: int) -> StreamPlan:
         memo, kernel, native = self._memo[stream], list[KernelGpm](), list[NativeGpm]()
-        letters = [self.all[number] for number in self._of_stream[stream]]
-        for letter in letters:
-            pairs = [*zip(letter.gpm.conditions, letter.gpm.memo, strict=True)]
+        leaves: list[tuple[str, int]] = []
+
+        def add(
+            request: int, gpm: KernelGpm, names: Sequence[Variable], compiled: NativeGpm, columns: Sequence[int]
+        ) -> None:
+            pairs = [*zip(gpm.conditions, gpm.memo, strict=True)]
             tables = tuple(-1 if table < 0 else memo.setdefault(each, len(memo)) for each, table in pairs)
             filters = tuple(
                 each if table < 0 else each.with_memo(table)
-                for each, table in zip(letter.native.filters, tables, strict=True)
+                for each, table in zip(compiled.filters, tables, strict=True)
             )
-            columns = tuple(letter.names)
-            kernel.append(KernelGpm(letter.request, columns, letter.gpm.conditions, tables, letter.gpm.distinct))
-            native.append(NativeGpm(letter.native.instance, filters, tuple(letter.columns)))
-        leaves = tuple((letter.name, len(letter.columns)) for letter in letters)
-        return StreamPlan((), tuple(kernel), (), (), tuple(memo), tuple(native), leaves)
+            kernel.append(KernelGpm(request, tuple(names), gpm.conditions, tables, gpm.distinct))
+            native.append(NativeGpm(compiled.instance, filters, tuple(columns)))
 
-    def wanted(self, members: Iterable[MemberLetters]) -> list[NDArray[np.bool_]]:
-        """Per stream which of its letters one of these queries has."""
+        for number, each in enumerate(self.sought[stream]):
+            if number != each.first:
+                continue
+            if isinstance(each, PlainLetter):
+                add(number, each.gpm, each.names, each.native, each.columns)
+                leaves.append((each.name, len(each.columns)))
+                continue
+            for gpm, compiled in zip(each.requests.kernel, each.requests.native, strict=True):
+                add(number + gpm.request, gpm, gpm.columns, compiled, compiled.columns)
+            leaves += [(each.plan.name, len(each.plan.keep)), *each.requests.leaves]
+        return StreamPlan((), tuple(kernel), (), (), tuple(memo), tuple(native), tuple(leaves))
+
+    def wanted(self, members: Iterable[MemberLetters]) -> NDArray[np.bool_]:
+        """Which letters one of these queries has."""
         has = np.zeros(len(self.all), np.bool_)
         for each in members:
             has[[*each.numbers.values()]] = True
-        return [has[numbers] for numbers in self._of_stream]
-
-    def number(self, stream: int, request: int) -> int:
-        """Of the letter that this request of a stream is."""
-        return self._of_stream[stream][request]
+        return has
 
     @property
     def width(self) -> int:
         """Most columns of a letter."""
-        return max((len(letter.columns) for letter in self.all), default=0)
+        return max((len(letter.names) for letter in self.all), default=0)
 
     def row_columns(self, width: int) -> NDArray[np.int32]:
-        """i32[letter, width]: rows are as the match kernel writes them."""
+        """i32[letter, width]: rows are as the match kernel writes them, or as they are made."""
         columns = np.full((len(self.all), max(width, 1)), lr.UNBOUND, np.int32)
         for number, letter in enumerate(self.all):
-            columns[number, : len(letter.columns)] = np.arange(len(letter.columns))
+            columns[number, : len(letter.names)] = np.arange(len(letter.names))
         return columns
 
 
 _NO_TABLE: Final = 0
+
+
+def _in_place(gpm: GpmPlan, plan: QueryPlan) -> str:
+    """The name of what operators read of the KB for a GPM of a query alone."""
+    requests = plan.runner.requests[gpm.stream]
+    assert requests is not None
+    return next(each.part for each in requests.operators if each.request == gpm.order)
+
+
+def _of_kernel(letter: LetterPlan, plan: QueryPlan) -> _OfKernel | None:
+    """A letter whose rows are the match kernel's; None: they are made."""
+    gpm = plain_gpm(letter, plan)
+    if gpm is None:
+        return None
+    requests = plan.runner.requests[gpm.stream]
+    assert requests is not None
+    for kernel, native in zip(requests.kernel, requests.native, strict=True):
+        if kernel.request == gpm.order:
+            return _OfKernel(_key(gpm.stream, kernel, native), gpm, kernel, native)
+    return None
 
 
 def _key(stream: int, kernel: KernelGpm, native: NativeGpm) -> _Key:

@@ -7,7 +7,8 @@ is compiled and keeps nothing, for one plan may run over several stores.
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections.abc import Collection
+from dataclasses import field, replace
 from typing import Final
 
 import numpy as np
@@ -46,6 +47,12 @@ class KbPattern:
         names = " ".join(f"?{v.value}" for v in self.variables) or "(1 AS ?oxiseq_one)"
         self.text = f"{base_clause(pattern)}SELECT DISTINCT {names} WHERE {render_group(pattern)}"
         self.texts = (self.text,)
+
+    def ask_as(self, texts: Collection[str]) -> None:
+        """Its question is one of these, which differ in the names of variables: those that queries have announced."""
+        if self.text not in texts:
+            self.text = next(iter(texts))
+            self.texts = (self.text,)
 
     def answer(self, kb: KnowledgeBase) -> KbAnswer:
         """Ask for it. Raises KbError."""
@@ -111,6 +118,10 @@ class KbAnswer:
     def shared_certain(self) -> bool:
         """Whether every row binds all shared variables."""
         return bool(self._shared().all())
+
+    def named(self, variables: tuple[Variable, ...]) -> KbAnswer:
+        """The same, under other names."""
+        return replace(self, variables=variables)
 
     def join(self, shared_values: Ids) -> tuple[Places, Places]:
         """The compatible pairs (row, KB row), sorted; `shared_values` is u32[k, shared], 0 unbound.

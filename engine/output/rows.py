@@ -152,13 +152,17 @@ class RowStore:
             self._drop_epochs(int(self._block.epoch[self._low]))
 
     def epoch(self, answers: dict[str, KbAnswer]) -> int:
-        """The number under which these KB answers are kept while rows refer to them."""
+        """The number under which these KB answers are kept while rows refer to them. Answers that are asked for when
+        others have been already join those that still hold."""
         last = self.epochs[-1] if self.epochs else {}
-        if not self.epochs or any(last.get(name) is not answer for name, answer in answers.items()):
+        if not self.epochs or any(
+            name in last and last[name].columns is not answer.columns for name, answer in answers.items()
+        ):
             if self.base == self.end:  # no row refers to the earlier ones
                 self._forgotten_epochs += len(self.epochs)
                 self.epochs = []
-            self.epochs.append(answers)
+            self.epochs.append({})
+        self.epochs[-1].update(answers)
         return self._forgotten_epochs + len(self.epochs) - 1
 
     def answers(self, epoch: int) -> dict[str, KbAnswer]:

@@ -68,7 +68,7 @@ class AnswerWriter:
     def __init__(self, plan: QueryPlan, terms: TermDictionary) -> None:
         self._plan = plan
         self._terms = terms
-        self._late = [g for g in plan.runner.gpms.values() if g.enriched and self._is_positive(g)]
+        self._late = enriched_gpms(plan)
         enriched = [v for g in self._late for v in g.parts.kb_variables]
         stored, written = plan.runner.stored, plan.runner.written
         wanted = [v for v in (*stored, *enriched) if v in written.wanted or v in stored]
@@ -97,9 +97,6 @@ class AnswerWriter:
         columns = [stored.get(column.variable, -1) for column in self._plan.runner.written.columns]
         inside = np.ascontiguousarray(self._inside, np.uint8)
         return AnswerColumns(self._again, inside, np.array(columns, np.int32), np.zeros((inside.shape[1], 1), np.uint8))
-
-    def _is_positive(self, gpm: GpmPlan) -> bool:
-        return any(gpm.name in plan.letter for plan in self._plan.letters if plan.positive)
 
     def write(self, found: Found, rows: RowStore, start: int = 0, drawn_from: Sequence[int] = ()) -> list[MatchBatch]:
         """The answers for a run's matches; rows of the store are read now, ids mean nothing later. Those that windows
@@ -224,6 +221,8 @@ class AnswerWriter:
         block, answers, saved = rows.block, rows.answers(epoch), {}
         for gpm in self._late:
             assert gpm.kb is not None
+            if gpm.name not in answers:  # it has no rows of then
+                continue
             letters = np.array([gpm.name in plan.letter for plan in self._plan.letters])
             mine = np.flatnonzero(letters[block.letter] & (block.epoch == epoch))
             shared = [self._plan.runner.stored.index(v) for v in gpm.kb.shared]
@@ -383,6 +382,12 @@ class AnswerWriter:
                 keep.append(i)
         self._seen = {key: known for key, known in self._seen.items() if key[0] >= oldest}
         return batch.take(np.array(keep, np.int64))
+
+
+def enriched_gpms(plan: QueryPlan) -> list[GpmPlan]:
+    """The GPMs whose rows in matches are joined with the KB's answers."""
+    positive = {name for letter in plan.letters if letter.positive for name in letter.letter}
+    return [gpm for gpm in plan.runner.gpms.values() if gpm.enriched and gpm.name in positive]
 
 
 def _first_of_each_end(flat: _Flat, limit: int, partition: int | None) -> _Flat:

@@ -45,6 +45,11 @@ class OperatorGpm:
     """The number of its first leaf among what the match kernel answers."""
 
     @property
+    def part(self) -> str:
+        """The name of what it reads of the KB among what others read."""
+        return f"GPM {self.name}, {self.request}"
+
+    @property
     def asked(self) -> tuple[tuple[int, Asked], ...]:
         """Places of the sources that the knowledge base feeds, and their queries."""
         return tuple((i, form) for i, form in enumerate(self.flow.forms) if isinstance(form, Asked))

@@ -60,9 +60,8 @@ class OperatorMatcher(Stateful):
     def _begin(self) -> None:
         self._flow, self._tick = Flow(self.gpm.flow, self._terms), 0
         asked = [form for _, form in self.gpm.asked]
-        name = f"GPM {self.gpm.name}, {self.gpm.request}"
         self._of_kb = _NO_BLANKS
-        self._knowledge = Knowledge((), asked, self._kb, self._blanks, self._terms, name) if asked else None
+        self._knowledge = Knowledge((), asked, self._kb, self._blanks, self._terms, self.gpm.part) if asked else None
 
     def match(self, batch: EventBatch, leaves: Sequence[Found]) -> Found:
         """Its occurrences, kept columns only. leaves: the rows of its basic graph patterns. Raises LimitError

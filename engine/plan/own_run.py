@@ -18,12 +18,6 @@ def why_own_run(plan: QueryPlan) -> str | None:
         return "its matches are counted, ranked or held"
     if runner.family is not None:
         return "it finds the matches of a family"
-    if any(each is not None and not each.all_native for each in runner.requests):
-        return "its patterns are more than basic graph patterns"
-    for letter in plan.letters:
-        gpm = runner.gpms[letter.letter[0]]
-        if len(letter.letter) > 1 or letter.filters or gpm.timed:
-            return "its events are joined, or know their time"
-        if gpm.kb is not None or gpm.asks_again or gpm.parts.in_place:
-            return "it asks the knowledge base, or its event's graph again"
+    if any(gpm.asks_again for gpm in runner.gpms.values()):
+        return "it asks its event's graph again"
     return None

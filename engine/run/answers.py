@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,11 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 _NO_ANSWERS: Final[dict[str, KbAnswer]] = {}
 
 
+def part_of(gpm: str) -> str:
+    """The name of the answers of its KB pattern among what a query reads of the KB."""
+    return f"GPM {gpm}"
+
+
 class KbAnswers:
     """The answers of a query's KB patterns, by GPM; and its matchers, some of which read the KB in place."""
 
@@ -33,7 +38,8 @@ class KbAnswers:
         self.exists = ExistsMatcher(asked_again, terms, self._kb) if asked_again else None
         """For the EXISTS of stateful filters."""
         patterns = {name: gpm.kb for name, gpm in plan.runner.gpms.items() if gpm.kb is not None}
-        self._patterns = {name: self._kb.materialised(f"GPM {name}", pattern) for name, pattern in patterns.items()}
+        self._variables = {name: pattern.variables for name, pattern in patterns.items()}
+        self._patterns = {name: self._kb.materialised(part_of(name), pattern) for name, pattern in patterns.items()}
         self.reads_kb: Final = bool(self._kb.texts)
 
     @property
@@ -49,6 +55,18 @@ class KbAnswers:
     def keep(self, clock: Clock) -> bool:
         """The KB is about to change; whether something is kept that was not."""
         return self._kb.keep(clock.unfinished)
+
+    def known(self) -> dict[str, KbAnswer]:
+        """The answers of the present KB, as far as it has asked."""
+        version = self._kb.present.version
+        return {name: each.made[version] for name, each in self._patterns.items() if version in each.made}
+
+    def follow(self, kb: KbInTime, names: Iterable[tuple[str, str]]) -> None:
+        """See `KbInTime.follow`: the answers have the names of this query's variables here."""
+        self._kb.follow(kb, names)
+        for name, own in self._patterns.items():
+            variables = self._variables[name]
+            own.made = {version: answer.named(variables) for version, answer in own.made.items()}
 
     def at(self, instants: Instants, low: int) -> tuple[dict[str, KbAnswer], int]:
         """The answers that hold for the instants from `low` on, and the first instant for which they do not."""

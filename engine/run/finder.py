@@ -28,7 +28,7 @@ from oxiseq.engine.kernels.sequence.records import Memory
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, Streak
-from oxiseq.engine.order.clock import Instants
+from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.deadlines import UNKNOWN, Deadlines, NumberedInstants
 from oxiseq.engine.output.deferred import Decided, DeferredMatches
@@ -86,6 +86,9 @@ class CommonState(Protocol):
 
     def collect(self, clock: int) -> None:
         """As of a finder."""
+
+    def keep(self, clock: Clock) -> bool:
+        """As of its answers."""
 
 
 class Part(NamedTuple):
@@ -146,7 +149,7 @@ class Finder(Stateful):
         """Where its state is, while it is not here."""
         self.answers = KbAnswers(plan, terms, kb)
         self.capacities = capacities
-        self._terms, self._kb = terms, kb
+        self._terms, self.kb = terms, kb
         self._letters = LetterRows(plan, terms, self.answers.exists)
         self._ranks = None if plan.runner.family is None else Ranks(plan, plan.runner.family, terms)
         requests = [request for request in plan.runner.requests if request is not None]
@@ -219,7 +222,7 @@ class Finder(Stateful):
 
     def another(self, plan: QueryPlan) -> Finder:
         """One that has not seen anything."""
-        return Finder(plan, self._terms, self._kb, self.start, self.capacities)
+        return Finder(plan, self._terms, self.kb, self.start, self.capacities)
 
     def copy(self, window: Window | None) -> Finder:
         """Another one in the same state, of queries with this window; not where the knowledge base is queried."""

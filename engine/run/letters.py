@@ -225,7 +225,7 @@ class LetterRows:
         self._exists = exists
         self._gpms = plan.runner.gpms
         self._letters = plan.letters
-        self._plain = [_plain_gpm(letter, plan) for letter in plan.letters]
+        self._plain = [plain_gpm(letter, plan) for letter in plan.letters]
         compared = [_brought(letter, plan) for letter in plan.letters]
         stored = plan.runner.stored
         self._variables = [
@@ -306,7 +306,7 @@ def _brought(letter: LetterPlan, plan: QueryPlan) -> tuple[Variable, ...]:
     return tuple(ranked[letter.letter] if variable == RANK else variable for variable in letter.columns)
 
 
-def _plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
+def plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
     """The GPM whose rows are the letter's as they are, if there is one."""
     gpm = plan.runner.gpms[letter.letter[0]]
     made = gpm.kb is not None or letter.filters or gpm.asks_again or gpm.timed

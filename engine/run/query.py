@@ -265,7 +265,7 @@ class QueryRun(Run):
             "joined": list(self._joined),
             **finder.save_for(terms, self.plan),
             **self.teller.save_with(finder.rows, terms),
-            "kept": self.finder.answers.save(terms),
+            "kept": finder.answers.save(terms),
         }
 
     def restore_own(self, state: State, clock: Clock, terms: KnownTerms) -> None:
@@ -375,7 +375,7 @@ class QueryRun(Run):
     def keep_answers(self) -> bool:
         """The KB is about to change: instants up to the newest one so far keep the present answers. Whether some do
         that did not before."""
-        return self.finder.answers.keep(self.clock)
+        return (self.finder.away or self.finder.answers).keep(self.clock)
 
     @property
     def own_answers(self) -> bool:

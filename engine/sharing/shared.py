@@ -69,8 +69,6 @@ class _Group:
         """Those that work by themselves now: one that is alone, or those with answers of their own."""
         if len(self.runs) == 1:
             return self.runs
-        if self.keeping:
-            self.keeping = {run for run in self.keeping if run.own_answers}
         return [run for run in self.runs if run in self.keeping] if self.keeping else []
 
 
@@ -286,6 +284,10 @@ class SharedRuns(Dispatcher[QueryRun]):
 
     def _work(self, group: _Group, found: dict[QueryRun, list[MatchBatch]], errors: dict[QueryRun, Exception]) -> None:
         """What the clock returns next: matches and errors are put with those that are there already."""
+        keeping = {run for run in group.keeping if run.own_answers}
+        if len(keeping) < len(group.keeping):  # some may come into an automaton again
+            group.keeping = keeping
+            self._passes.pop(group.kind, None)
         if len(group.runs) > 1 and group.kind not in self._passes:
             self._passes[group.kind] = self._pass(group.kind)
         instants = group.clock.take()
@@ -336,8 +338,13 @@ class SharedRuns(Dispatcher[QueryRun]):
     def _join(self, group: _Group) -> None:
         """Have the automaton of a group have all that may be in it, if there are several."""
         joined: dict[Finder, list[QueryRun]] = {}
+        cut = {run.finder for run in group.runs if run.plan.window != run.finder.plan.window}
         for run in group.runs:
-            if run not in self._by_themselves and not run.own_answers and why_own_run(run.finder.plan) is None:
+            if run.finder in group.joined:
+                group.watchful.add(run)  # unless it stays, it may need every instant
+            if run.own_answers:
+                group.keeping.add(run)
+            elif run not in self._by_themselves and run.finder not in cut and why_own_run(run.finder.plan) is None:
                 joined.setdefault(run.finder, []).append(run)
         automaton = group.automaton
         if len(joined) < 2:
@@ -346,17 +353,18 @@ class SharedRuns(Dispatcher[QueryRun]):
             group.automaton, group.joined, group.in_automaton = None, {}, 0
             return
         if automaton is None:
-            automaton = group.automaton = SharedAutomaton(len(group.kind[0]), self._terms)
+            kb = next(iter(joined)).kb
+            automaton = group.automaton = SharedAutomaton(len(group.kind[0]), self._terms, kb)
         for finder in automaton.members.keys() - joined.keys():
             automaton.drop(finder)
         for finder, runs in joined.items():
-            if finder in automaton.members:
-                continue
-            self._rouse(group, finder)
-            if automaton.enter(finder, runs[0].shift, runs[0].written):
-                for run in runs:
-                    run.origin = None
-                    group.watchful.discard(run)
+            if finder not in automaton.members:
+                self._rouse(group, finder)
+                if not automaton.enter(finder, runs[0].shift, runs[0].written):
+                    continue
+            for run in runs:
+                run.origin = None
+                group.watchful.discard(run)
         group.joined = {finder: runs for finder, runs in joined.items() if finder in automaton.members}
         group.in_automaton = sum(map(len, group.joined.values()))
 
@@ -381,8 +389,10 @@ class SharedRuns(Dispatcher[QueryRun]):
         for low in range(0, max(total, 1), CHUNK):
             part = instants.slice(low, low + CHUNK)
             last = low + CHUNK >= total
-            if group.automaton is not None:
-                self._step(group.automaton, group, part, last, found, errors)
+            if (automaton := group.automaton) is not None:
+                for piece in automaton.matching.pieces(part):
+                    ends = last and piece.first + len(piece.time) == part.first + len(part.time)
+                    self._step(automaton, group, piece, ends, found, errors)
             if not matching.count:
                 continue
             matched = matching.rows(part, group.asleep)

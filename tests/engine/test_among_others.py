@@ -81,10 +81,60 @@ def exploding(dice: Random) -> list[str]:
     ]
 
 
+KNOWN = [
+    "GRAPH :tags {{ ?{0} :tag ?tag }}",
+    "GRAPH :tags {{ ?{0} :tag ?{0}t }} FILTER(?{0}t >= ?{0}v)",
+    "GRAPH :tags {{ ?{0} :tag 1 }}",
+    "GRAPH :g {{ ?e :of ?{0}v }}",
+    "GRAPH :g {{ ?e :of ?k ; :limit ?limit }}",
+    "GRAPH :g {{ ?{0} :limit ?v }}",
+    "GRAPH ?g {{ ?{0} ?p ?limit }}",
+    "OPTIONAL {{ GRAPH :tags {{ ?{0} :tag ?{0}t }} }}",
+    "MINUS {{ GRAPH :tags {{ ?{0} :tag 1 }} }}",
+]
+OPERATED = [
+    "OPTIONAL {{ ?{0} :w ?w }}",
+    "OPTIONAL {{ ?{0} :v ?{0}w FILTER(?{0}w > 5) }}",
+    "{{ ?{0} :v ?{0}u }} UNION {{ ?{0} :k ?{0}u }}",
+    "FILTER EXISTS {{ ?{0} :w ?m }}",
+    "FILTER NOT EXISTS {{ ?{0} :w 1 }}",
+    "MINUS {{ ?{0} :k 1 }}",
+    "?{0} :v|:w ?{0}p .",
+    "VALUES ?{0}y {{ 1 2 3 }} ?{0} :k ?{0}y .",
+    "BIND(?{0}v + 1 AS ?{0}x)",
+]
+TIMED = [
+    'FILTER(EVENTTIME() > "1970-01-01T00:00:00.00002Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>)',
+    "FILTER(STRLEN(STR(EVENTTIME())) > ?{0}v)",
+]
+
+
+def made(dice: Random) -> list[str]:
+    """Some with letters whose rows Python makes: of what the KB knows, of operators, of times, of joined events."""
+    sequence = dice.choice(["A; B", "A; B", "A: B+", "A; B;+; C", "A & B; C", "A; (B & C)", "A & B", "A; N!; B"])
+    window = dice.choice(["", "WITHIN PT0.00001S", *["WITHIN PT0.00001S SLIDING"] * 3])
+    select = dice.choice(
+        ["SELECT *", "SELECT *", "SELECT *", "SELECT DISTINCT ?k ?tag", "SELECT ?a (STR(?limit) AS ?l)"]
+    )
+    texts = []
+    gpms = {name: "" for name in "ABCN" if name in sequence}
+    for name in gpms:
+        more = [dice.choice(dice.choice([KNOWN, KNOWN, KNOWN, OPERATED, OPERATED, TIMED]))] * (dice.random() < 0.6)
+        more += [dice.choice(OPERATED)] * (dice.random() < 0.1)
+        if name == "B" and dice.random() < 0.3:
+            more.append(dice.choice(["FILTER(?bv > ?av)", "FILTER(EVENTTIME() != TIMEOF(A))"]))
+        gpms[name] = " ".join([dice.choice([KEYED, KEYED, ""]), *more]).format(name.lower())
+    for _ in range(dice.choice([1, 1, 2])):
+        ways = query(sequence, window, select, **gpms), query(sequence, window, **gpms), query(sequence, window)
+        texts.append(next(text for text in ways if _accepted(text)))
+        gpms["A"] = f"{gpms['A']} FILTER(?av > {dice.randint(1, 9)})"
+    return texts
+
+
 def groups(dice: Random) -> list[str]:
     """Some that belong together, or one."""
     ways: list[Callable[[Random], list[str]]] = [alike, of_windows, of_thresholds, anything, anything, anything]
-    ways += [lambda dice: [random_query(dice)], lambda dice: [of_endings(dice)], exploding, exploding]
+    ways += [lambda dice: [random_query(dice)], lambda dice: [of_endings(dice)], exploding, exploding, made, made]
     return dice.choice(ways)(dice)
 
 
@@ -93,11 +143,15 @@ def related(dice: Random, text: str) -> str:
     changed = dice.choice([_itself, _itself, _other_variables, _other_gpms, _other_thresholds, _other_window])(
         dice, text
     )
+    return changed if _accepted(changed) else text
+
+
+def _accepted(text: str) -> bool:
     try:
-        load(changed)
+        load(text)
     except QueryError:
-        return text
-    return changed
+        return False
+    return True
 
 
 def _itself(dice: Random, text: str) -> str:
@@ -130,10 +184,10 @@ def _other_window(dice: Random, text: str) -> str:
 
 
 class Drawing:
-    """Steps, one after the other. tight: the bounds of an instant are soon passed."""
+    """Steps, one after the other. tight: the bounds of an instant are soon passed; `ways`: to some queries."""
 
-    def __init__(self, seed: int, *, tight: bool) -> None:
-        self.dice, self.tight = Random(seed), tight
+    def __init__(self, seed: int, *, tight: bool, ways: Callable[[Random], list[str]] = groups) -> None:
+        self.dice, self.tight, self.ways = Random(seed), tight, ways
         self.steps = list[Step]()
         self.texts: dict[str, str] = {}
         """By name those that are registered."""
@@ -192,7 +246,7 @@ class Drawing:
     def register(self, most: int) -> None:
         """Some come at once: lateness and start are theirs in common, or they would have little to share."""
         dice = self.dice
-        texts = [related(dice, dice.choice(self.known))] if self.known and dice.random() < 0.3 else groups(dice)
+        texts = [related(dice, dice.choice(self.known))] if self.known and dice.random() < 0.3 else self.ways(dice)
         texts += [related(dice, dice.choice(texts)) for _ in range(dice.choice([0, 0, 1, 2, 4]))]
         dice.shuffle(texts)
         lateness = dice.choice([0, 0, 0, 0, 2, 4])
@@ -236,6 +290,13 @@ def fail_small(found: Situation) -> None:
 @pytest.mark.slow
 def test_each_query_finds_what_it_finds_alone(seed: int) -> None:
     fail_small(Drawing(seed, tight=False).situation())
+
+
+@drawn(50, phases=WITHOUT_SHRINKING)
+@given(st.integers(0, 2**62))
+@pytest.mark.slow
+def test_so_it_does_where_rows_are_made(seed: int) -> None:
+    fail_small(Drawing(seed, tight=False, ways=made).situation())
 
 
 @drawn(25, phases=WITHOUT_SHRINKING)

@@ -6,16 +6,20 @@ That each query finds what it finds alone: test_shared_runs.py, test_among_other
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
-from engine_runs import STREAM, Reading, query, readings_batch
+from engine_runs import STREAM, E, Reading, query, readings_batch
 from loaded import load
-from pyoxigraph import Store
+from pyoxigraph import QuerySolutions, RdfFormat, Store, parse
 
 from oxiseq.engine.automaton.automaton import SharedAutomaton
 from oxiseq.engine.bounds import InstantBounds
+from oxiseq.engine.errors import KbError
+from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.omissions import InstantError
+from oxiseq.engine.patterns.matcher import MatchLimits, StreamMatcher
 from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
@@ -78,11 +82,9 @@ def test_a_query_by_itself_is_in_none() -> None:
     [
         (query("A; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
         (query("A; B", "WITHIN 5 EVENTS"), "count"),
-        (query("A & B; C", SLIDING), "joined"),
         (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "counted"),
         (query("A; B", SLIDING, "SELECT NEXT *"), "clauses"),
-        (query("A; B", SLIDING, A="GRAPH :tags { ?a :tag ?t }"), "knowledge base"),
-        (query("A; B", SLIDING, A="OPTIONAL { ?a :missing ?m }"), "basic graph patterns"),
+        (query("A; B", SLIDING, B="FILTER EXISTS { ?b :w ?av }"), "event's graph again"),
     ],
 )
 def test_others_have_runs_of_their_own_and_say_why(text: str, because: str) -> None:
@@ -174,3 +176,139 @@ def test_equal_queries_have_one_teller_which_drops_repeated_rows_once() -> None:
     queries = Queries(distinct, SEVERAL[0], distinct)
     found = queries.push((1, "a", 1, 1), (2, "x", 1, 1), (3, "x", 1, 1))
     assert [found.get(queries.all[n], 0) for n in (0, 2)] == [1, 1]
+
+
+# --- letters whose rows are made -------------------------------------------------------------------
+
+
+class CountedKb(StoreKb):
+    """Knows what it has been asked; what names a refused word it does not answer."""
+
+    def __init__(self, *lines: str, refused: str = "") -> None:
+        self.store, self.refused = Store(), refused
+        self.asked: list[str] = []
+        super().__init__(self.store)
+        self.add(*lines)
+
+    def add(self, *lines: str) -> None:
+        self.store.extend(parse("".join(lines).encode(), format=RdfFormat.N_QUADS))
+        self.touch()
+
+    def solutions(self, query_text: str) -> QuerySolutions:
+        self.asked.append(query_text)
+        if self.refused and self.refused in query_text:
+            raise KbError("refused")
+        return super().solutions(query_text)
+
+
+def tagged(number: int, tag: str) -> str:
+    return f'<{E}a{number}> <{E}tag> "{tag}" <{E}tags> .\n'
+
+
+def with_kb(kb: CountedKb, *texts: str) -> Queries:
+    queries = Queries()
+    queries.kb = kb
+    queries.all = [queries.add(text) for text in texts]
+    return queries
+
+
+TAGGED = "GRAPH :tags {{ ?{0} :tag ?{1} }}"
+
+
+def things(queries: Queries, *readings: tuple[int, str, int]) -> dict[QueryRun, list[tuple[str, ...]]]:
+    """What queries find in readings (time, kind, number of the thing)."""
+    events = [
+        (time, f"<{E}{kind}{number}> <{E}kind> <{E}{kind}> ; <{E}k> 1 ; <{E}v> 1 .") for time, kind, number in readings
+    ]
+    found: dict[QueryRun, list[tuple[str, ...]]] = {}
+    for outcome in queries.runs.push(STREAM, encode_events(events, queries.terms)):
+        if outcome.error is not None:
+            raise outcome.error
+        rows = [row for batch in outcome.matches for row in batch.values.tolist()]
+        found[outcome.run] = [tuple(queries.terms.text(i) for i in row) for row in rows]
+    return found
+
+
+def test_queries_that_ask_the_same_ask_once_whatever_their_names_are() -> None:
+    texts = [query("A; B", SLIDING, f"SELECT ?{v}", A=TAGGED.format("a", v)) for v in ("t", "t", "x", "y")]
+    kb = CountedKb(tagged(1, "one"))
+    queries = with_kb(kb, *texts)
+    found = things(queries, (1, "a", 1), (2, "a", 2), (3, "b", 1), (4, "x", 1))
+    assert [found[run] for run in queries.all] == [[('"one"',)]] * 4
+    assert all(run.finder.away is not None for run in queries.all)
+    assert len(queries.automaton._letters.all) == 2 and len(kb.asked) == 1
+    kb.add(tagged(2, "two"))
+    found = things(queries, (5, "a", 2), (6, "b", 1), (7, "x", 1))
+    assert [found[run] for run in queries.all] == [[('"two"',)]] * 4
+    assert len(kb.asked) == 2
+
+
+def test_what_is_asked_is_what_a_query_has_announced() -> None:
+    """As a knowledge base elsewhere needs it, whose answers are kept by questions."""
+    texts = [query("A; B", SLIDING, f"SELECT ?{v}", A=TAGGED.format("a", v)) for v in ("t", "x", "x")]
+    texts += [query("A; B", SLIDING, A=f"OPTIONAL {{ {TAGGED.format('a', v)} }}") for v in ("t", "x")]
+    kb = CountedKb(tagged(1, "one"))
+    queries = with_kb(kb, *texts)
+    things(queries, (1, "a", 1), (2, "b", 1), (3, "x", 1))
+    queries.runs.remove(queries.all.pop(0))
+    kb.add(tagged(2, "two"))
+    before = len(kb.asked)
+    things(queries, (4, "a", 2), (5, "b", 1), (6, "x", 1))
+    announced = {text for run in queries.all for text in run.kb_texts}
+    assert len(kb.asked) == before + 3 and announced == {*kb.asked[before:]}
+
+
+def test_instants_that_wait_see_the_kb_of_before_and_nobody_leaves_for_it() -> None:
+    texts = [query("A; B", SLIDING, f"SELECT ?{v}", A=TAGGED.format("a", v)) for v in ("t", "x")]
+    kb = CountedKb(tagged(1, "before"))
+    queries = with_kb(kb, *texts, query("A; B", SLIDING, "SELECT ?b"))
+    things(queries, (1, "a", 2), (2, "a", 1))
+    assert [queries.runs.keep_answers(run) for run in queries.all] == [True, True, False]
+    assert [queries.runs.keep_answers(run) for run in queries.all] == [False, False, False]
+    kb.add(tagged(2, "after"), tagged(1, "after"))
+    found = things(queries, (3, "a", 2), (4, "b", 1), (5, "x", 1))
+    tags = ['"after"', '"before"']
+    assert [sorted(tag for (tag,) in found[run]) for run in queries.all[:2]] == [tags, tags]
+    assert len(found[queries.all[2]]) == 3
+    assert all(run.finder.away is not None for run in queries.all)
+
+
+def test_a_question_that_fails_is_an_error_of_those_alone_that_ask_it() -> None:
+    asks = query("A; B", SLIDING, A="GRAPH :refused { ?a :tag ?t }")
+    queries = with_kb(CountedKb(refused="refused"), *SEVERAL, asks)
+    batch = readings_batch(queries.terms, [Reading(1, "a", 1, 1), Reading(2, "b", 1, 9), Reading(3, "x")])
+    found = {outcome.run: outcome for outcome in queries.runs.push(STREAM, batch)}
+    assert isinstance(found[queries.all[-1]].error, KbError)
+    assert all(found[run].error is None and found[run].matches for run in queries.all[:5])
+
+
+@pytest.mark.parametrize(
+    "gpm",
+    [
+        "GRAPH :tags { ?x :tag ?t } FILTER(STR(?t) != STR(?av))",
+        "OPTIONAL { ?x ?p ?y . ?z ?q ?w }",
+        "OPTIONAL { ?x ?p ?y } OPTIONAL { ?z ?q ?w }",
+    ],
+)
+def test_too_many_mappings_are_left_out_for_that_query_alone(gpm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StreamMatcher.__init__, "__defaults__", (None, replace(MatchLimits(), rows=5), None))
+    queries = with_kb(CountedKb(*(tagged(number, "t") for number in range(30))))
+    queries.terms.bounds = InstantBounds(made=20)
+    queries.all = [queries.add(text) for text in [*SEVERAL, query("A; B", SLIDING, A=gpm)]]
+    batch = readings_batch(queries.terms, [Reading(1, "a", 1, 1), Reading(2, "b", 1, 9), Reading(3, "x")])
+    found = {outcome.run: outcome for outcome in queries.runs.push(STREAM, batch)}
+    assert isinstance(found[queries.all[-1]].error, InstantError)
+    assert all(found[run].error is None and found[run].matches for run in queries.all[:5])
+
+
+def test_events_that_are_joined_and_know_their_times_find_what_they_find_alone() -> None:
+    texts = [
+        query("(A & B); C", SLIDING, B="FILTER(?bv >= ?av)", C="FILTER(EVENTTIME() != TIMEOF(A))"),
+        query("(P & B); C", SLIDING, B="FILTER(?bv >= ?pv)", C="FILTER(EVENTTIME() != TIMEOF(P))").replace(
+            ":p ;", ":a ;"
+        ),
+    ]
+    queries = Queries(*texts)
+    found = queries.push((1, "a", 1, 1), (1, "b", 1, 2), (2, "c", 1, 1), (3, "c", 1, 1), (4, "x", 1, 1))
+    assert [found[run] for run in queries.all] == [1, 1]
+    assert len(queries.automaton._letters.all) == 2

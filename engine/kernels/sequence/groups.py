@@ -15,6 +15,8 @@ from oxiseq.engine.kernels.sequence.buckets import unlink
 from oxiseq.engine.kernels.sequence.hashing import drop, put, same_key
 from oxiseq.engine.kernels.sequence.queues import clear, is_queue
 from oxiseq.engine.kernels.sequence.records import (
+    CLOCK,
+    COUNTED,
     FIRED,
     GROUP_COUNT,
     GROUP_FREE,
@@ -136,7 +138,7 @@ def expire(T: Ptr[Tables], S: Ptr[Memory], clock: int) -> None:
         g = scalars[QUEUE_FRONT]
         if g < 0:
             return
-        left = oldest_start(T, S, i64(v.edges(T)[groups[g].edge].query), clock)
+        left = _left(T, S, i64(v.edges(T)[groups[g].edge].query), clock)
         if groups[g].maxs < left:
             remove_group(T, S, g)
         elif groups[g].queued < left:
@@ -147,8 +149,18 @@ def expire(T: Ptr[Tables], S: Ptr[Memory], clock: int) -> None:
 
 
 @inner
-def oldest_start(T: Ptr[Tables], S: Ptr[Memory], query: int, clock: int) -> int:
-    """What starts before this clock is dead for a query, in every partition."""
+def expired(T: Ptr[Tables], S: Ptr[Memory], g: int) -> bool:
+    """Whether a group in the queue is dead by now, wherever it is there."""
+    group = v.groups(S)[g]
+    edge = v.edges(T)[group.edge]
+    if edge.waits != 0 or v.sizes(T)[COUNTED]:
+        return False
+    return group.maxs < _left(T, S, i64(edge.query), v.scalars(S)[CLOCK])
+
+
+@inner
+def _left(T: Ptr[Tables], S: Ptr[Memory], query: int, clock: int) -> int:
+    """What starts before is dead for a query, in every partition."""
     begin = window_begin(T, S, query, clock)
     return begin if v.sizes(T)[PARTITIONED] else max(begin, v.floors(S)[0])
 

@@ -5,18 +5,16 @@ In which order groups lie in a bucket decides nothing: what a row finds there is
 
 from __future__ import annotations
 
-from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.engine.kernels.matches.records import DONE
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import records as v
-from oxiseq.engine.kernels.sequence.groups import killed, oldest_start, remove_group
+from oxiseq.engine.kernels.sequence.groups import expired, killed, remove_group
 from oxiseq.engine.kernels.sequence.records import (
     BUCKET_COUNT,
     BUCKET_FREE,
     BUCKET_TOP,
-    CLOCK,
-    COUNTED,
     GROUP_TOP,
     NEED_BUCKETS,
     PROBES,
@@ -29,21 +27,11 @@ from oxiseq.engine.kernels.terms.columns import Columns
 
 @kernel
 def remove_dead(T: Ptr[Tables], S: Ptr[Memory]) -> None:
-    """Remove the groups that a stamp on their bucket has killed, and those of which nothing is in the window at CLOCK:
-    which of them are there still depends on what came since. Then the stamps are of no use any more."""
-    scalars, groups = v.scalars(S), v.groups(S)
-    for g in range(scalars[GROUP_TOP]):
-        if groups[g].edge >= 0 and (killed(T, S, g) or _out_of_window(T, S, i64(g))):
+    """Remove the groups that a stamp on their bucket has killed, of which the stamps are of no use any more then, and
+    those that are out of their window behind others that are not."""
+    for g in range(v.scalars(S)[GROUP_TOP]):
+        if v.groups(S)[g].edge >= 0 and (killed(T, S, g) or expired(T, S, g)):
             remove_group(T, S, g)
-
-
-@inner
-def _out_of_window(T: Ptr[Tables], S: Ptr[Memory], g: int) -> bool:
-    """Whether all of group `g` starts before its window; what waits for the window's end is none of these."""
-    edge = v.edges(T)[v.groups(S)[g].edge]
-    if edge.waits != 0 or v.sizes(T)[COUNTED]:
-        return False
-    return v.groups(S)[g].maxs < oldest_start(T, S, i64(edge.query), v.scalars(S)[CLOCK])
 
 
 @kernel
