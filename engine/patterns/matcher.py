@@ -204,7 +204,8 @@ class StreamMatcher:
         beyond: dict[int, MappingsError] = {}
         if found is None:
             found = self._found(batch)
-            beyond |= self._first_beyond()
+            if self.beyond:
+                beyond = self._first_beyond()
         while True:
             kept = [_without(each, beyond) for each in found] if beyond else found
             try:

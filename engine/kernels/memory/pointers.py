@@ -139,13 +139,8 @@ def _pointer(table: I64, owner: Addressed[Group], arrays: Group) -> Ptr[Group]:
 
 
 def call(kernel: Callable[..., Any], *args: Addressed[Any] | Array | int) -> Any:
-    """Call a kernel with the addresses of their owners, which stay alive until it returns. Owners come first."""
-    given = [*args]
-    for place, owner in enumerate(args):
-        if not isinstance(owner, Addressed):
-            break
-        given[place] = owner.address
-    return kernel(*given)
+    """Call a kernel with the addresses of their owners, which stay alive until it returns."""
+    return kernel(*[arg.address if isinstance(arg, Addressed) else arg for arg in args])
 
 
 class Bound(partial[Any]):
