@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,6 @@ _CHUNK: Final = 1 << 12
 _NONE: Final = np.iinfo(np.int64).min
 
 _Batches = list[EventBatch]
-
-
-class _Part(NamedTuple):
-    """Whole instants. ends: by stream how many instants it has had by then."""
-
-    batches: _Batches
-    ends: tuple[int, ...]
 
 
 class Recent:
@@ -55,9 +48,10 @@ class Recent:
         self._instants = list(instants or [0] * len(plan.streams))
         self._unknown = tuple(self._instants)
         """By stream the instants whose events may be missing."""
-        self._old: list[_Part] = []
-        self._new: list[Sequence[EventBatch]] = []
-        """Whole instants, as they have come."""
+        self._old: list[tuple[Sequence[EventBatch], Sequence[int]]] = []
+        """Whole instants by stream, and how many each stream has had by then."""
+        self._new: list[tuple[Sequence[EventBatch], Sequence[int]]] = []
+        """The same, as they have come."""
         self._many = 0
         """Events in `_new`."""
         self._last = _NONE
@@ -97,16 +91,23 @@ class Recent:
             return
         if self._counted:
             self._instants = [n + _count(batch) for n, batch in zip(self._instants, batches, strict=True)]
-        self._new.append(batches)
+        self._new.append((batches, self._instants))
         self._last = last
         self._many += events
         if len(self._new) >= _FEW or self._many >= _CHUNK:
-            inside = self._cut(self._together(self._new))
+            inside = self._cut(self._together(self._inside()))
             short = [_kept(batch, read) for batch, read in zip(inside, self._read, strict=True)]
-            self._old.append(_Part(short, tuple(self._instants)))
+            self._old.append((short, self._instants))
             self._new, self._many = [], 0
-            while len(self._old) > 1 and self._is_out(self._old[0]):
+            while len(self._old) > 1 and self._is_out(*self._old[0]):
                 del self._old[0]
+
+    def _inside(self) -> list[Sequence[EventBatch]]:
+        """Of what has come last that which windows hold something of, and the last instants."""
+        first = 0
+        while first < len(self._new) - 1 and self._is_out(*self._new[first]):
+            first += 1
+        return [batches for batches, _ in self._new[first:]]
 
     @property
     def bytes(self) -> int:
@@ -116,16 +117,15 @@ class Recent:
     @property
     def _every(self) -> list[Sequence[EventBatch]]:
         """Whole instants, by stream."""
-        return [*(part.batches for part in self._old), *self._new]
+        return [batches for batches, _ in (*self._old, *self._new)]
 
-    def _is_out(self, part: _Part) -> bool:
-        """Whether no window holds anything of it."""
+    def _is_out(self, batches: Sequence[EventBatch], ends: Sequence[int]) -> bool:
+        """Whether no window holds anything of instants."""
         for window, stream in self._windows:
-            batch = part.batches[stream]
-            if len(batch) and (part.ends[stream] if window.counted else batch.time.item(-1)) > self._low(
-                window, stream
-            ):
-                return False
+            if len(time := batches[stream].time):
+                last = ends[stream] if window.counted else time.item(-1)
+                if last > self._low(window, stream):
+                    return False
         return True
 
     def _together(self, parts: Sequence[Sequence[EventBatch]]) -> _Batches:
@@ -183,8 +183,8 @@ class Recent:
     @property
     def held(self) -> int:
         """About how many of its events are in a window."""
-        new = self._cut(self._together(self._new)) if self._new else []
-        return sum([len(batch) for part in self._old for batch in part.batches]) + sum(map(len, new))
+        new = self._cut(self._together(self._inside())) if self._new else []
+        return sum([len(batch) for batches, _ in self._old for batch in batches]) + sum(map(len, new))
 
     @property
     def last(self) -> int | None:
@@ -211,7 +211,7 @@ class Recent:
         self._last = int(state["last"])
         if self._counted:
             self._instants = [int(n) for n in state["instants"]]
-        self._old = [_Part([EventBatch.restored(each, terms) for each in state["events"]], tuple(self._instants))]
+        self._old = [([EventBatch.restored(each, terms) for each in state["events"]], self._instants)]
 
 
 def _kept(batch: EventBatch, read: NDArray[np.uint32] | None) -> EventBatch:
