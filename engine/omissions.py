@@ -30,7 +30,8 @@ class Streak(Stateful):
 
     def __init__(self, bounds: InstantBounds, running: int = 0) -> None:
         self.bounds, self.running = bounds, running
-        self._omitted: list[InstantError] = []
+        self.omitted: list[InstantError] = []
+        """Since the last `take`."""
 
     def answered(self) -> None:
         """Something has been emitted at an instant."""
@@ -42,7 +43,7 @@ class Streak(Stateful):
         error = given
         if isinstance(error, int):
             error = LimitError(error, getattr(self.bounds, bound.name), bound.what)
-        self._omitted.append(InstantError(error.given, error.limit, error.what, bound.name, instant, self.over))
+        self.omitted.append(InstantError(error.given, error.limit, error.what, bound.name, instant, self.over))
 
     def give_up(self, bound: InstantBound, error: LimitError, instant: int) -> None:
         """An instant (µs) is beyond a limit, and the state that it has left cannot be mended: it is the last one."""
@@ -74,7 +75,7 @@ class Streak(Stateful):
 
     def take(self) -> list[InstantError]:
         """The instants that have been left out since the last call."""
-        omitted, self._omitted = self._omitted, []
+        omitted, self.omitted = self.omitted, []
         return omitted
 
 

@@ -181,9 +181,9 @@ class CommonRun(SequenceRun):
     def memory(self, memory: k.Memory) -> None:
         self._memory = memory
 
-    def _begin_counting(self) -> None:
+    def _begin_counting(self, memory: k.Memory) -> None:
         most = UNCOUNTED_MOST + 64 * len(self._compiled.tables.windows)
-        self._memory.scalars[UNCOUNTED] = min(self.bounds.matches, most)
+        memory.scalars[UNCOUNTED] = min(self.bounds.matches, most)
 
     def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
         """Each query for itself: one with too many matches at the instant has none there."""

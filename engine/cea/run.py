@@ -168,7 +168,7 @@ class CeaRun(MatchRunner[k.Memory]):
             self._newest = time.item(-1)
         scalars = self._memory.scalars
         failed, table = -1, self._tables.of
-        self._begin_counting()
+        self._begin_counting(self._memory)
         while not self.over:
             A, S = table(self._cache.arrays), table(self._memory)
             need = call(advance, A, S, E)

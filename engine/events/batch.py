@@ -7,6 +7,7 @@ stream; whose stream it is, the caller knows. The times need not be in order: so
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -84,11 +85,12 @@ class EventBatch:
             return next(iter(batches))
         if not batches:
             return cls.empty()
-        joints = np.cumsum([len(batch.offset) for batch in batches])[:-1] - 1
-        sizes = np.delete(np.diff(np.concatenate([batch.offset for batch in batches])), joints)
+        before = list(accumulate([len(batch.subject) for batch in batches], initial=0))[:-1]
+        offset = np.concatenate([_FIRST, *[batch.offset[1:] for batch in batches]])
+        offset[1:] += np.repeat(before, [len(batch.time) for batch in batches])
         return cls(
             np.concatenate([batch.time for batch in batches]),
-            offsets(sizes),
+            offset,
             np.concatenate([batch.subject for batch in batches]),
             np.concatenate([batch.predicate for batch in batches]),
             np.concatenate([batch.object for batch in batches]),
@@ -151,4 +153,5 @@ def offsets(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 _NO_IDS: Final = np.zeros(0, np.uint32)
-_EMPTY: Final = EventBatch(np.zeros(0, np.int64), np.zeros(1, np.int64), _NO_IDS, _NO_IDS, _NO_IDS)
+_FIRST: Final = np.zeros(1, np.int64)
+_EMPTY: Final = EventBatch(np.zeros(0, np.int64), _FIRST, _NO_IDS, _NO_IDS, _NO_IDS)

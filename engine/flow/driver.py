@@ -26,7 +26,7 @@ from oxiseq.engine.kernels.flow.driving import (
     Steps,
     drive,
 )
-from oxiseq.engine.kernels.memory.pointers import Addressed, Pointers, call
+from oxiseq.engine.kernels.memory.pointers import Addressed, Bound, Pointers
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 _TIDIED: Final = 64
@@ -58,12 +58,13 @@ class Driver:
             )
         )
         """What `drive` takes."""
+        self._drive = Bound(drive, self.table)
         self._until_tidy = _TIDIED
 
     def step(self) -> None:
         """Clear what nodes hold of the last batch, and step each that has something to take in. Raises LimitError."""
         self.ready()
-        while (place := call(drive, self.table)) != ALL_DONE:
+        while (place := self._drive()) != ALL_DONE:
             self.go_on(place)
 
     def ready(self) -> None:

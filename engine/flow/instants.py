@@ -7,6 +7,7 @@ what is known besides streams is one too, whose window holds its last event alon
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from oxiseq.engine.window import Window
 from oxiseq.grammar.records import dataclass
 
 I64s = NDArray[np.int64]
+_BEGIN: Final = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64
     """Complete events by source, each in order of time. counts: i64[sources], the instants of each source so far; they
     continue here."""
     busy = [number for number, batch in enumerate(batches) if len(batch)]
-    if len(windows) == 1:
+    if len(windows) == 1 and len(batches[0]):
         return _of_one_source(windows[0], batches[0], counts)
     if len(busy) == 1 and batches[busy[0]].time[0] == batches[busy[0]].time[-1]:
         return _one_instant(windows, batches[busy[0]], busy[0], counts)
@@ -63,12 +65,13 @@ def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64
 
 def _of_one_source(window: Window, batch: EventBatch, counts: I64s) -> Merged:
     """The same for one window: its events as they are."""
-    first = np.append(np.flatnonzero(np.diff(batch.time, prepend=batch.time[:1] - 1)), len(batch))
-    time, clock = batch.time[first[:-1]], batch.time
-    now = time
+    first = np.concatenate([_BEGIN, np.flatnonzero(batch.time[1:] != batch.time[:-1]) + 1, [len(batch)]])
+    alone = len(first) > len(batch)  # each is an instant of its own
+    clock = batch.time
+    now = time = clock if alone else clock[first[:-1]]
     if window.counted:
         now = np.arange(counts[0] + 1, counts[0] + len(first))
-        clock = np.repeat(now, np.diff(first))
+        clock = now if alone else np.repeat(now, np.diff(first))
         counts[0] += len(now)
     return Merged(batch, clock, np.zeros(len(batch), np.int32), first, time, window.low(now)[:, None])
 

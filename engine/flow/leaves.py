@@ -31,7 +31,8 @@ from oxiseq.engine.kernels.flow import windowing as k
 from oxiseq.engine.kernels.flow.arrangement import NEVER
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import WORDS, Pointers, PointerTables, Replaceable, call
+from oxiseq.engine.kernels.memory.pointers import WORDS, Bound, Pointers, Replaceable, call
+from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.conditions import ConditionMemo
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, unsaved
@@ -89,7 +90,7 @@ class Leaves(Stateful):
         self._memo = ConditionMemo(compiled.conditions, terms)
         self._tables = Pointers(compiled.tables)
         self._memory = Replaceable(_allocated(compiled.tables.views["source"], len(self._windows), compiled.depth))
-        self._pointers = PointerTables()
+        self._columns: TermColumns | None = None
         self._one = _One(np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), np.zeros((1, 1), np.int64))
         self._counts = np.zeros(len(self._windows), np.int64)
         """Instants by source so far, where its window counts them."""
@@ -136,6 +137,8 @@ class Leaves(Stateful):
         """Several instants, for a run whose windows get their contents from outside; the present content of the KB's
         graphs, if that has changed, holds from the first on. Each node's changes go into `outs` as those of `push`.
         Raises LimitError."""
+        if not self.outs:  # all rows are given
+            return
         instants, clocks = [*moves.instants], [places + 1 for places in moves.places]
         self._versions += bool(graphs)
         for batch in graphs:
@@ -171,14 +174,20 @@ class Leaves(Stateful):
         self._roomy = [out for out in self._roomy if out.roomy]
         scalars = self._memory.arrays.scalars
         scalars[k.INSTANT : k.NOTE + 1], scalars[k.TICK] = 0, tick
-        C = self._pointers.of(self._terms.columns)
-        while need := call(k.advance, self._tables, self._memory, C, offset, s, p, o, clock, source, first, bounds):
+        while need := self._kernel(offset, s, p, o, clock, source, first, bounds):
             try:
                 self._make_room(need)
             except Exception as error:
                 self._failed = error
                 raise
-            C = self._pointers.of(self._terms.columns)
+
+    @property
+    def _kernel(self) -> Bound:
+        """What works through events."""
+        if self._columns is not self._terms.columns:
+            self._columns = self._terms.columns
+            self._advance = Bound(k.advance, self._tables, self._memory, Pointers(self._columns))
+        return self._advance
 
     def _make_room(self, need: int) -> None:
         """Serves the kernel's need. Raises LimitError."""

@@ -68,9 +68,10 @@ class MatchRunner(Stateful, Generic[M]):
         scalars[k.OMITTED] = streak.running
         self._omitted += streak.take()
 
-    def _begin_counting(self) -> None:
+    def _begin_counting(self, memory: M) -> None:
         """Before a batch: how many matches of an instant may be listed without knowing how many there are."""
-        self._memory.scalars[k.UNCOUNTED] = min(self.bounds.matches, UNCOUNTED_MOST)
+        most = self.bounds.matches
+        memory.scalars[k.UNCOUNTED] = most if most < UNCOUNTED_MOST else UNCOUNTED_MOST
 
     def _choose(self, chosen: Callable[[], M], instant: int) -> None:
         """Have the kernel continue with what is chosen of an instant's matches, or behind the instant (µs) where that

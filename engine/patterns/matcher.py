@@ -24,7 +24,7 @@ from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.matching import records as k
 from oxiseq.engine.kernels.matching.records import MatchTables
-from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, address_of, call
+from oxiseq.engine.kernels.memory.pointers import Bound, Pointers, address_of
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.asking import KNOWN_TRUE
 from oxiseq.engine.matching.conditions import ConditionMemo, passes
@@ -204,7 +204,8 @@ class StreamMatcher:
         beyond: dict[int, MappingsError] = {}
         if found is None:
             found = self._found(batch)
-            beyond |= self._first_beyond()
+            if self.beyond:
+                beyond = self._first_beyond()
         while True:
             kept = [_without(each, beyond) for each in found] if beyond else found
             try:
@@ -219,8 +220,8 @@ class StreamMatcher:
     def native(self, batch: EventBatch) -> list[Rows]:
         """The rows of the kernel's GPMs, for `rows`; `nothing` itself where there are none. Raises LimitError."""
         found = self._found(batch)
-        for _, error in sorted(self._first_beyond().items()):
-            raise error
+        if self.beyond:
+            raise min(self._first_beyond().items())[1]
         return found
 
     def _found(self, batch: EventBatch) -> list[Rows]:
@@ -261,7 +262,7 @@ class StreamMatcher:
         if not len(batch) or not self.plan.kernel:
             return _NONE
         if self._kernel is None:
-            self._kernel = _Kernel(build_tables(self._native, self._terms), self._limits)
+            self._kernel = _Kernel(build_tables(self._native, self._terms), self._limits, self._terms.columns)
             self._kernel.want(self._wanted_native)
         kernel = self._kernel
         rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
@@ -368,7 +369,7 @@ class StreamMatcher:
 class _Kernel:
     """The match kernel with its scratch memory and output, which grow on demand."""
 
-    def __init__(self, tables: MatchTables, limits: MatchLimits) -> None:
+    def __init__(self, tables: MatchTables, limits: MatchLimits, columns: TermColumns) -> None:
         self._limits = limits
         self._most_hits_per_triple = int(tables.widths[3])
         self._gpm, self._gpm0 = tables.gpm, tables.gpm0[:-1]
@@ -382,22 +383,20 @@ class _Kernel:
             limits.grow_heads,
         )
         self.memory = _memory(tables, limits, self.state)
+        self._columns = columns
         self._point()
-        self._columns = PointerTables()
 
     def run(self, batch: EventBatch, columns: TermColumns, memo: NDArray[np.uint8]) -> int:
         """Fill the rows; their number."""
         offset = _writable(batch.offset, _I64)
         subject, predicate = _writable(batch.subject, _U32), _writable(batch.predicate, _U32)
         object_ = _writable(batch.object, _U32)
-        if memo is not self.memory.memo:
-            self.memory = self.memory._replace(memo=memo)
+        if memo is not self.memory.memo or columns is not self._columns:
+            self.memory, self._columns = self.memory._replace(memo=memo), columns
             self._point()
-        C, resumed = self._columns.of(columns), False
+        resumed = False
         while True:
-            status: int = call(
-                match.match_events, self._tables, C, self._pointers, resumed, offset, subject, predicate, object_
-            )
+            status: int = self._match(resumed, offset, subject, predicate, object_)
             if status == match.FULL:
                 self.memory = self.memory.grow("out")
                 self._point()
@@ -423,7 +422,7 @@ class _Kernel:
 
     def _point(self) -> None:
         memory = self.memory
-        self._pointers = Pointers(memory)
+        self._match = Bound(match.match_events, self._tables, Pointers(self._columns), Pointers(memory))
         self.addresses = address_of(memory.event), address_of(memory.row_values)
         """Of the rows sorted by GPM."""
 

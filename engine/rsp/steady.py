@@ -59,7 +59,8 @@ class SteadyAnswers(Stateful):
         """Complete events by stream in order of time, of which there are some; when something is emitted, and what.
         Raises KbError, LimitError."""
         times, at, values = self._standing.push([batches[content.stream] for content in self._plan.contents])
-        self.too_many = {int(times[number]): given for number, given in self._standing.too_many.items()}
+        too_many = self._standing.too_many
+        self.too_many = {int(times[number]): given for number, given in too_many.items()} if too_many else too_many
         at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
         return times[at], rows
 
@@ -113,7 +114,10 @@ def full_rows(plan: RspPlan, at: I64, values: Ids, of_kb: Ids, terms: TermDictio
     alike = at[1:] == at[:-1]
     if not alike.any():
         return at, FullRows(values, span)
-    tied = np.flatnonzero(np.append(alike, False) | np.append(False, alike))  # the others keep their places
+    among = np.zeros(len(at), np.bool_)
+    among[1:] = alike
+    among[:-1] |= alike
+    (tied,) = among.nonzero()  # the others keep their places
     index = np.arange(len(at))
     index[tied] = tied[in_order(at[tied], values[tied], flow.order, of_kb, terms, span[tied])]
     return at, FullRows(values[index], span[index] if span.shape[1] else span)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,7 +142,12 @@ class Finder(Stateful):
     def __init__(
         self, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None, capacities: Capacities
     ) -> None:
-        self.plan = plan
+        self.plan: Final = plan
+        self._window = window = plan.window
+        self.by_number: Final = window is not None and window.events
+        """Whether windows count instants."""
+        self.endless: Final = window is None or (window.events and plan.query.partition is not None)
+        """Whether time alone does not decide which rows are out of every window."""
         self.start = start
         self.users = 0
         self.away: CommonState | None = None
@@ -170,7 +175,6 @@ class Finder(Stateful):
         self.joint = JointRows()
         self.begin()
         terms.register(self)
-        window = plan.window
         if window is not None and self.partitions is None:
             settings = self._letters.settings
             settings[lr.BY_NUMBER] = window.events
@@ -312,8 +316,6 @@ class Finder(Stateful):
         self, instants: Instants, every: Sequence[Sequence[Rows]], beyond: Mapping[int, MappingsError]
     ) -> None:
         """Instants that are left out since an event there is beyond a limit; those with rows are answered."""
-        if not beyond and not self._unmatched.running:
-            return
         with_rows = {
             number
             for where, requests in zip(instants.where, every, strict=True)
@@ -365,8 +367,10 @@ class Finder(Stateful):
         """Its last result, as far as a query with the thresholds and the window of `plan` finds it; the same for
         everyone with these."""
         family = self.plan.runner.family
+        if plan is self.plan and family is None:
+            return findings
         size = 0 if plan.window is None else plan.window.size
-        longest = 0 if self.plan.window is None else self.plan.window.size
+        longest = 0 if self._window is None else self._window.size
         if family is None and size == longest:
             return findings
         case = Case(self.number_of(plan), ANY_LENGTH if size == longest else size)
@@ -424,8 +428,8 @@ class Finder(Stateful):
         finally:
             if exists is not None:
                 exists.end()
-        omitted = [*self._unmatched.take(), *self._undecided.take()]
-        if omitted:
+        if self._unmatched.omitted or self._undecided.omitted:
+            omitted = [*self._unmatched.take(), *self._undecided.take()]
             findings.omitted = sorted([*omitted, *findings.omitted], key=lambda error: error.instant)
         return findings
 
@@ -434,7 +438,7 @@ class Finder(Stateful):
         part: Part,
         rows: Sequence[Sequence[Rows]],
         answers: dict[str, KbAnswer],
-        beyond: Mapping[int, MappingsError],
+        beyond: dict[int, MappingsError],
     ) -> Findings:
         plan, instants, number, last = self.plan, part.instants, part.number, part.last
         clocks, count = instants.clocks, len(instants.time)
@@ -448,7 +452,9 @@ class Finder(Stateful):
             split = self.partitions.split(rows, instants.where, clocks)
             if split is not None:
                 sources = self._letters.sources(rows, instants.where, instants.time, answers, split)
-        self._note_unmatched(instants, rows, {**beyond, **self._letters.take_beyond()})
+        beyond |= self._letters.take_beyond()
+        if beyond or self._unmatched.running:
+            self._note_unmatched(instants, rows, beyond)
         newest = clocks.item(-1) if count else None
         if newest is not None and instants.clock is not None:
             newest -= 1  # the next position may be at the same time
@@ -663,11 +669,6 @@ class Finder(Stateful):
         """The first clock of the first tumbling window."""
         return 0 if self.by_number else self.start or 0
 
-    @property
-    def by_number(self) -> bool:
-        """Whether windows count instants."""
-        return self.plan.window is not None and self.plan.window.events
-
     def _until(self, time: int | None, number: int, last: bool, passed: int) -> int:
         """The smallest clock that may still come, in the window's unit, after the instant at `time`; the next
         instant has this number."""
@@ -707,12 +708,6 @@ class Finder(Stateful):
         if self.endless:
             self._forget_unnamed()
 
-    @property
-    def endless(self) -> bool:
-        """Whether time alone does not decide which rows are out of every window."""
-        window = self.plan.window
-        return window is None or (window.events and self.partitions is not None)
-
     def _forget_unnamed(self) -> None:
         """Drop rows before all that a node refers to, or a match held; nodes have been collected."""
         oldest = self.sequence.oldest_row
@@ -735,12 +730,11 @@ class Finder(Stateful):
 
     def forget(self, time: int, number: int) -> None:
         """Drop rows that are out of every window, now that the instant of this time and number is over."""
-        window = self.plan.window
-        if self.endless:
+        if (window := self._window) is None or self.endless:
             if self.rows.held > 4 * max(self._kept_rows, 1024):
                 self.sequence.collect()
                 self._forget_unnamed()
-        elif window is not None:
+        else:
             floor = cut_of(window, number if window.events else time, self.window_start)
             if self._deferred is not None and window.sliding:
                 floor -= window.size  # a match is held for a window's length after its end

@@ -195,26 +195,29 @@ class RowWriter:
         """Fill the buffer and the row store; `settings` up to EPOCH but for FIRST_ROW and STORE_AT are the caller's.
         `times`: by instant of the batch; `columns`: those from CLOCKS_AT on, by instant, of partitions if there are
         some."""
-        columns = [np.ascontiguousarray(column) for column in columns]
-        for place, column in enumerate(columns, lr.CLOCKS_AT):
-            self.settings[place] = address_of(column)
-        count = len(columns[0] if columns else times)
-        most = sum([source[lr.HIGH] - source[lr.LOW] for source in sources])
-        self.buffer.reserve(max(most, count) if self.settings[lr.EVERY] else most)
-        first = self.settings[lr.FIRST_ROW] = rows.end
-        self.settings[lr.STORE_AT] = rows.reserve(most)
+        settings, buffer = self.settings, self.buffer
+        if columns:
+            columns = [np.ascontiguousarray(column) for column in columns]
+            for place, column in enumerate(columns, lr.CLOCKS_AT):
+                settings[place] = address_of(column)
+        count, most = len(columns[0] if columns else times), 0
+        for source in sources:
+            most += source[lr.HIGH] - source[lr.LOW]
+        buffer.reserve(max(most, count) if settings[lr.EVERY] else most)
+        first = settings[lr.FIRST_ROW] = rows.end
+        settings[lr.STORE_AT] = rows.reserve(most)
         times = np.ascontiguousarray(times)
-        self.buffer.instants = call(
+        buffer.instants = call(
             lr.write_rows,
             self._columns,
-            self.buffer.pointers,
+            buffer.pointers,
             rows.pointers,
             np.array(sources, np.int64).reshape(-1, lr.NEXT + 1),
             address_of(times),
             len(times),
             count,
         )
-        rows.end = first + int(self.buffer.arrays.first[self.buffer.instants])  # some may be in no partition
+        rows.end = first + buffer.arrays.first.item(buffer.instants)  # some may be in no partition
 
 
 class LetterRows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,10 @@ from oxiseq.engine.window import Window
 _FEW: Final = 256
 """Batches that are put together to one."""
 _CHUNK: Final = 1 << 12
-"""Events that are returned at once, and those of the same instant."""
+"""Events that are returned at once, and those of the same instant; more are not kept as they have come."""
 _NONE: Final = np.iinfo(np.int64).min
 
 _Batches = list[EventBatch]
-
-
-class _Part(NamedTuple):
-    """Whole instants. ends: by stream how many instants it has had by then."""
-
-    batches: _Batches
-    ends: tuple[int, ...]
 
 
 class Recent:
@@ -55,12 +48,14 @@ class Recent:
         self._instants = list(instants or [0] * len(plan.streams))
         self._unknown = tuple(self._instants)
         """By stream the instants whose events may be missing."""
-        self._old: list[_Part] = []
-        self._new: list[_Part] = []
+        self._old: list[tuple[Sequence[EventBatch], Sequence[int]]] = []
+        """Whole instants by stream, and how many each stream has had by then."""
+        self._new: list[tuple[Sequence[EventBatch], Sequence[int]]] = []
+        """The same, as they have come."""
+        self._many = 0
+        """Events in `_new`."""
         self._last = _NONE
         """The last instant."""
-        self.bytes = 0
-        """About how large it is."""
 
     def copy(self, read: Sequence[NDArray[np.uint32] | None] | None = None) -> Recent:
         """Goes on by itself, with `read` as at the beginning."""
@@ -87,44 +82,60 @@ class Recent:
 
     def add(self, batches: Sequence[EventBatch]) -> None:
         """Further instants, whole ones."""
-        events, size, last = 0, 0, self._last
+        events, last = 0, self._last
         for batch in batches:
             if count := len(batch.time):
-                events, size, last = events + count, size + batch.bytes, max(last, batch.time.item(-1))
+                events += count
+                last = max(last, batch.time.item(-1))
         if not events:
             return
         if self._counted:
             self._instants = [n + _count(batch) for n, batch in zip(self._instants, batches, strict=True)]
-        self._new.append(_Part(list(batches), tuple(self._instants)))
-        self.bytes += size
+        self._new.append((batches, self._instants))
         self._last = last
-        if len(self._new) >= _FEW or events >= _FEW:
-            inside = self._cut(self._together(self._new))
+        self._many += events
+        if len(self._new) >= _FEW or self._many >= _CHUNK:
+            inside = self._cut(self._together(self._inside()))
             short = [_kept(batch, read) for batch, read in zip(inside, self._read, strict=True)]
-            self._old.append(_Part(short, tuple(self._instants)))
-            self.bytes += sum(batch.bytes for batch in short) - sum(map(_size, self._new))
-            self._new = []
-            while len(self._old) > 1 and self._is_out(self._old[0]):
-                self.bytes -= _size(self._old.pop(0))
+            self._old.append((short, self._instants))
+            self._new, self._many = [], 0
+            while len(self._old) > 1 and self._is_out(*self._old[0]):
+                del self._old[0]
 
-    def _is_out(self, part: _Part) -> bool:
-        """Whether no window holds anything of it."""
+    def _inside(self) -> list[Sequence[EventBatch]]:
+        """Of what has come last that which windows hold something of, and the last instants."""
+        first = 0
+        while first < len(self._new) - 1 and self._is_out(*self._new[first]):
+            first += 1
+        return [batches for batches, _ in self._new[first:]]
+
+    @property
+    def bytes(self) -> int:
+        """About how large it is."""
+        return sum([batch.bytes for batches in self._every for batch in batches])
+
+    @property
+    def _every(self) -> list[Sequence[EventBatch]]:
+        """Whole instants, by stream."""
+        return [batches for batches, _ in (*self._old, *self._new)]
+
+    def _is_out(self, batches: Sequence[EventBatch], ends: Sequence[int]) -> bool:
+        """Whether no window holds anything of instants."""
         for window, stream in self._windows:
-            batch = part.batches[stream]
-            if len(batch) and (part.ends[stream] if window.counted else batch.time.item(-1)) > self._low(
-                window, stream
-            ):
-                return False
+            if len(time := batches[stream].time):
+                last = ends[stream] if window.counted else time.item(-1)
+                if last > self._low(window, stream):
+                    return False
         return True
 
-    def _together(self, parts: Sequence[_Part]) -> _Batches:
+    def _together(self, parts: Sequence[Sequence[EventBatch]]) -> _Batches:
         streams = range(len(self._plan.streams))
-        return [EventBatch.concat([part.batches[s] for part in parts if len(part.batches[s])]) for s in streams]
+        return [EventBatch.concat([batches[s] for batches in parts if len(batches[s].time)]) for s in streams]
 
     @property
     def whole(self) -> _Batches:
         """The contents of windows, and the last instant, by stream."""
-        every = self._together([*self._old, *self._new])
+        every = self._together(self._every)
         return every if self._last == _NONE else self._cut(every)
 
     def _cut(self, batches: _Batches) -> _Batches:
@@ -167,7 +178,13 @@ class Recent:
         return [self._instants[s] - self._low(w, s) for w, s in self._windows if w.counted]
 
     def __len__(self) -> int:
-        return sum(len(batch) for part in (*self._old, *self._new) for batch in part.batches)
+        return sum(len(batch) for batches in self._every for batch in batches)
+
+    @property
+    def held(self) -> int:
+        """About how many of its events are in a window."""
+        new = self._cut(self._together(self._inside())) if self._new else []
+        return sum([len(batch) for batches, _ in self._old for batch in batches]) + sum(map(len, new))
 
     @property
     def last(self) -> int | None:
@@ -176,8 +193,8 @@ class Recent:
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of the events."""
-        for part in (*self._old, *self._new):
-            for batch in part.batches:
+        for batches in self._every:
+            for batch in batches:
                 yield from batch.ids
 
     def save(self, terms: SavedTerms) -> State:
@@ -194,18 +211,13 @@ class Recent:
         self._last = int(state["last"])
         if self._counted:
             self._instants = [int(n) for n in state["instants"]]
-        self._old = [_Part([EventBatch.restored(each, terms) for each in state["events"]], tuple(self._instants))]
-        self.bytes = _size(self._old[0])
+        self._old = [([EventBatch.restored(each, terms) for each in state["events"]], self._instants)]
 
 
 def _kept(batch: EventBatch, read: NDArray[np.uint32] | None) -> EventBatch:
     """Events with the triples that are read; the arrays that they have come in, many times as long, may go."""
     short = batch if read is None else batch.only(read)
     return batch.take(np.arange(len(batch))) if short is batch else short
-
-
-def _size(part: _Part) -> int:
-    return sum(batch.bytes for batch in part.batches)
 
 
 def times_of(batches: Sequence[EventBatch]) -> NDArray[np.int64]:
@@ -233,7 +245,7 @@ def portions(batches: Sequence[EventBatch], most: int) -> Iterator[_Batches]:
 def _count(batch: EventBatch) -> int:
     """Of instants."""
     time = batch.time
-    return int(np.count_nonzero(time[1:] != time[:-1])) + 1 if len(time) else 0
+    return int(np.count_nonzero(time[1:] != time[:-1])) + 1 if len(time) > 1 else len(time)
 
 
 def _starts(batch: EventBatch) -> NDArray[np.int64]:

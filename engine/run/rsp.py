@@ -297,7 +297,8 @@ class RspRun(KbRun):
 
     def advance(self) -> list[MatchBatch]:
         self._on_its_own()
-        found = [*self.left(), *super().advance()]
+        left = self.left() if self._emitted else []
+        found = left + super().advance()
         if omitted := self._streak.take():
             self.omitted, self._emitted = self.omitted.more(omitted), found
             self.matches -= sum(map(len, found))  # they are counted when they are returned
@@ -344,6 +345,8 @@ class RspRun(KbRun):
         if unmatched := self._unmatched(until):
             kept = np.flatnonzero(~np.isin(at, [*unmatched]))
             at, rows, left_out = at[kept], rows.take(kept), {**left_out, **unmatched}
+        if not left_out and not streak.running:
+            return at, rows
         last = streak.note(at.tolist(), left_out, final=final)
         if last is None:
             return at, rows
@@ -382,11 +385,11 @@ class RspRun(KbRun):
     def _portions(self, batches: Sequence[EventBatch]) -> Iterator[Sequence[EventBatch]]:
         """Whole instants in as many portions as leave no more rows of patterns behind than windows hold, or `_DEAD`:
         those that have gone stay until the next portion, and what does not fit the cache takes twice as long."""
-        if sum(batch.triples for batch in batches) <= _DEAD:
+        if sum([batch.triples for batch in batches]) <= _DEAD:
             yield batches
             return
         assert self._kept is not None and isinstance(self._answers, SteadyAnswers)
-        rows, held = self._answers.rows, len(self._kept)
+        rows, held = self._answers.rows, self._kept.held
         most = max(rows, _DEAD) * held // rows if rows else 0
         if most and max(map(len, batches)) > 2 * most:
             yield from portions(batches, most)

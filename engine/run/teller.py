@@ -83,7 +83,8 @@ class Teller(Stateful):
         if self._told is None or self._told[0] is not findings:
             try:
                 batches = self._answers(part, findings, rows, joint)
-                self._streak.note((time for batch in batches for time in batch.at.tolist()), self._left_out())
+                if (left_out := self._left_out()) or self._streak.running:
+                    self._streak.note([time for batch in batches for time in batch.at.tolist()], left_out)
                 self._told = findings, Told(batches, self._streak.take())
             except Exception as error:
                 self._told = findings, error
@@ -94,7 +95,7 @@ class Teller(Stateful):
 
     def _left_out(self) -> LeftOut:
         """The instants of the part that it leaves out."""
-        left_out: dict[int, tuple[InstantBound, int | LimitError]] = {**self._writer.take_left_out()}
+        left_out: dict[int, tuple[InstantBound, int | LimitError]] = self._writer.take_left_out()
         if self._ranks is not None:
             left_out |= self._ranks.take_left_out()
         if self._summaries is not None:

@@ -157,28 +157,29 @@ class SequenceRun(MatchRunner[k.Memory]):
         still come; `passed` is the same in µs, if that is another unit; `origin`: the first clock of the first tumbling
         window, None: as its memory says. A strategy compares `positions`. Matches of
         an instant where they are past a limit are as if they were none: see `take_omitted`."""
-        tables, scalars = self._compiled.tables, self._memory.scalars
+        tables, memory = self._compiled.tables, self._memory
         # the number of an event's graph means another event in each batch
-        forget_answers(self._memory, changed=self._ask is not None or self._generation != self._terms.generation)
+        forget_answers(memory, changed=self._ask is not None or self._generation != self._terms.generation)
         self._generation = self._terms.generation
-        scalars[k.INSTANT] = 0
+        memory.scalars[k.INSTANT] = 0
         if origin is not None:
-            self._memory.origins[0] = origin
+            memory.origins[0] = origin
         if rows is None:
             rows = self._no_rows
         self._first_row = int(rows.arrays.base[0])
         table = self._tables.of
         T, R, C = table(tables), rows.pointers, table(self._terms.columns)
         if self._compiled.measure_count:
-            call(measure, T, table(self._memory), R, C)
+            call(measure, T, table(memory), R, C)
         failed, collections = -1, 0
         self.bounds = self._terms.bounds
-        self._begin_counting()
+        self._begin_counting(memory)
         while not self.over:
-            need = call(advance, T, table(self._memory), R, C, until, until if passed is None else passed)
+            memory = self._memory
+            need = call(advance, T, table(memory), R, C, until, until if passed is None else passed)
             if need == matches.DONE:
                 break
-            at = int(self._memory.scalars[k.INSTANT])
+            at = int(memory.scalars[k.INSTANT])
             if need == matches.NEED_NODES:
                 collections += 1
                 self._weigh(rows)
@@ -192,16 +193,15 @@ class SequenceRun(MatchRunner[k.Memory]):
             elif need == matches.OUT_FULL:
                 self._drain(full=True)
             elif need == matches.TOO_MANY:
-                waited = self._memory.scalars[k.PHASE] == k.EMIT_CLOSED
+                waited = memory.scalars[k.PHASE] == k.EMIT_CLOSED
                 limit = matches.NO_LIMIT if waited else int(tables.sizes[k.LIMIT])
                 timed = waited and not tables.sizes[k.NUMBERED]
                 instant = int(self._scalars[k.MOMENT]) if timed else self._time_of(rows, at, passed, until)
                 self._list(limit, instant, waited=waited)
             elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
-                self._counts.append(take_counts(self._memory))
-                self._memory = more_limbs(self._memory) if need == matches.NEED_LIMBS else more_tallies(self._memory)
+                self._counts.append(take_counts(memory))
+                self._memory = more_limbs(memory) if need == matches.NEED_LIMBS else more_tallies(memory)
             else:
-                memory = self._memory
                 self._memory = grow(table(tables), table(memory), memory, need, self._compiled)
         self._weigh(rows)
         self._drain()

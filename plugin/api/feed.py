@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
@@ -39,15 +39,17 @@ class _StreamClock:
 
     def came(self, batch: EventBatch) -> None:
         """Events, in order of arrival."""
-        if len(batch) == 1:
-            last = batch.time.item(0)
+        times = batch.time
+        if len(times) == 1:
+            last = times.item(0)
             self.lately.append(last)
-        elif len(batch):
-            last = int(batch.time.max())
-            self.lately.extend(batch.time[-REMEMBERED:].tolist())
+        elif len(times):
+            last = int(times.max())
+            self.lately.extend(times[-REMEMBERED:].tolist())
         else:
             return
-        self.largest = max(self.largest, last)
+        if last > self.largest:
+            self.largest = last
 
 
 class Feed:
@@ -68,7 +70,7 @@ class Feed:
         self.named: dict[str, AnyQuery] = {}
         """The same by their names."""
         self._last_push: dict[str, float] = {}
-        self._clocks: dict[str, _StreamClock] = {}
+        self._clocks = defaultdict[str, _StreamClock](_StreamClock)
         self._kept: dict[str, Kept] = {}
         self._terms = terms
         self._closed = False
@@ -90,7 +92,7 @@ class Feed:
 
     def add(self, run: Run, query: AnyQuery, start: int | None) -> None:
         """Events go to `query` from now on: those of instants that begin from now on."""
-        passed = {iri: self._clock(iri) for iri in run.plan.streams}
+        passed = {iri: self._clocks[iri] for iri in run.plan.streams}
         run.take_over({iri: Passed(c.largest, c.punctuation, tuple(c.lately)) for iri, c in passed.items()})
         self._queries[run] = self.named[query.name] = query
         self._runs.add(run, start)
@@ -102,18 +104,14 @@ class Feed:
         with self.lock:
             self.check_open()
             self._last_push[stream] = time.monotonic()
-            self._clock(stream).came(batch)
+            self._clocks[stream].came(batch)
             if stream in self._kept:
                 self._kept[stream].add(batch)
-            if len(batch):
+            if self._writers and len(batch):
+                last = int(batch.time.max())
                 for query in self._writers:
-                    query.progress.came(stream, int(batch.time.max()))
+                    query.progress.came(stream, last)
             self._hand_on(self._runs.push(stream, batch), stream)
-
-    def _clock(self, stream: str) -> _StreamClock:
-        if (clock := self._clocks.get(stream)) is None:
-            clock = self._clocks[stream] = _StreamClock()
-        return clock
 
     def retain(self, stream: str, most: int) -> None:
         """Keep so many of the newest events of a stream from now on; none for 0."""
@@ -135,7 +133,7 @@ class Feed:
         """No event of `stream` before `until` (µs) will come."""
         with self.lock:
             self.check_open()
-            clock = self._clock(stream)
+            clock = self._clocks[stream]
             clock.punctuation = max(clock.punctuation, until)
             for query in self._writers:
                 query.progress.told(stream, until)

@@ -60,7 +60,7 @@ class Stream:
         (`query.late_count`) and returned by `query.drain_late_events()`. Raises EventError for what is not RDF.
         """
         with self._feed.lock:
-            if isinstance(graph, Mapping):
+            if not isinstance(graph, list) and isinstance(graph, Mapping):
                 if start is not None:
                     raise ArgumentTypeError("a row has no start: push its graph")
                 self.push_batch(row_event(graph, self.mapping, time, self._terms))

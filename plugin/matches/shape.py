@@ -100,7 +100,7 @@ class Block:
 
     def numbered(self, first: int) -> Block:
         """The same with ids from `first` on."""
-        return replace(self, numbers=np.arange(first, first + len(self)))
+        return Block(self.shape, self.rows, self.letters, self.positions, np.arange(first, first + len(self)))
 
     def take(self, index: I64) -> Block:
         """Some of them, in the order of `index`."""

@@ -20,7 +20,7 @@ from oxiseq.engine.kernels.memory.hashing import mix, row_tag, tag_of, times
 from oxiseq.engine.kernels.memory.lent import FreedError, NotLentError
 from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointed import i64_at
-from oxiseq.engine.kernels.memory.pointers import Array, Pointers, Replaceable, address_of, call
+from oxiseq.engine.kernels.memory.pointers import Array, Bound, Pointers, Replaceable, address_of, call
 from oxiseq.engine.kernels.memory.scan import every, find_byte
 
 RECORD: Final = np.dtype([("count", "i8"), ("small", "u1"), ("list", "i4", 3)], align=True)
@@ -214,6 +214,13 @@ def test_a_table_whose_owner_is_gone_is_refused(kind: Any) -> None:
     others = [kind(group) for _ in range(100)]  # one of which would have its memory
     with pytest.raises(FreedError):
         set_number(address, 0, 1)
+    del others
+
+
+def test_a_bound_kernel_keeps_its_tables() -> None:
+    bound = Bound(set_number, Pointers(some()))
+    others = [Pointers(some()) for _ in range(100)]
+    assert bound(1, 1) == 1
     del others
 
 

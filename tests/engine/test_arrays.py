@@ -9,7 +9,7 @@ import pytest
 from numba import njit
 
 from oxiseq.engine.arrays.declared import WHOLE, Arrays, array
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Bound, Pointers
 
 GROUP = np.dtype([("count", "i8"), ("next", "i4")], align=True)
 
@@ -54,6 +54,13 @@ def test_a_kernel_sees_what_is_declared_and_a_subclass_as_its_base() -> None:
     assert Keyed._fields == ("scalars", "groups", "links", "keys", "table", "scratch")
     assert Bare._fields == ("scalars",)
     assert issubclass(Keyed, Bare)
+
+
+def test_a_bound_kernel_keeps_the_tables_that_it_reads() -> None:
+    counted = Bound(first_count, Pointers(some()))
+    others = [Pointers(some()) for _ in range(100)]  # one of which would have its memory
+    assert counted() == (-1, 2, (3, 2))
+    del others
 
 
 def test_all_arrays_of_a_record_grow_and_its_hash_table_is_empty() -> None:

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from ctypes import addressof, c_char
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from functools import partial
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
 from llvmlite import ir
@@ -33,6 +34,7 @@ I64: TypeAlias = NDArray[np.int64]
 WORDS = 3
 """Of each array in the table: address, rows, columns."""
 
+_first_byte: Final[Callable[[Any], c_char]] = c_char.from_buffer
 G = TypeVar("G")
 G_co = TypeVar("G_co", covariant=True)
 """A group of arrays, a named tuple of them; or what several of those have in common."""
@@ -125,7 +127,7 @@ class Replaceable(Addressed[Group], Generic[Group]):
 def address_of(array: Array) -> int:
     """The address of an array's first element, for kernels; the caller keeps the array alive."""
     try:
-        return addressof(c_char.from_buffer(cast(Any, array)))  # a quarter of what NumPy's own ways take
+        return addressof(_first_byte(array))  # a quarter of what NumPy's own ways take
     except (TypeError, ValueError):  # it is empty, read-only, or not contiguous
         return array.ctypes.data
 
@@ -139,6 +141,18 @@ def _pointer(table: I64, owner: Addressed[Group], arrays: Group) -> Ptr[Group]:
 def call(kernel: Callable[..., Any], *args: Addressed[Any] | Array | int) -> Any:
     """Call a kernel with the addresses of their owners, which stay alive until it returns."""
     return kernel(*[arg.address if isinstance(arg, Addressed) else arg for arg in args])
+
+
+class Bound(partial[Any]):
+    """A kernel with the addresses of its first arguments, whose owners it keeps alive: a call is no dearer than the
+    kernel's own."""
+
+    def __new__(cls, kernel: Callable[..., Any], *owners: Addressed[Any]) -> Bound:
+        made = super().__new__(cls, kernel, *[owner.address for owner in owners])
+        made.owners = owners
+        return made
+
+    owners: tuple[Addressed[Any], ...]
 
 
 def view_of(group: type[G], name: str, dtype: Any, ndim: int = 1) -> Callable[[Ptr[G]], Array]:
