@@ -14,6 +14,7 @@ from live_events import (
     ALARM,
     ALARMS,
     DOORS,
+    OPENED,
     POWER,
     RISES,
     Batch,
@@ -101,6 +102,24 @@ def test_an_error_that_no_query_owns(
 ) -> None:
     breaking(monkeypatch, Runs, "push", lambda stream, batch: batch.time, IndexError("out of bounds"))
     check(tmp_path, without, READERS, restarts)
+
+
+def test_checkpoints_stand_behind_an_entry_whose_error_no_query_owns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the last of its stream: what comes later, of another one, moves no offset of it."""
+    breaking(monkeypatch, Runs, "push", lambda stream, batch: batch.time, IndexError("out of bounds"))
+    at = SENT.index(BAD)
+    with live(tmp_path) as service:
+        service.queries.register("opened", OPENED)
+        for batch in [*SENT[: at + 1], *(batch for batch in SENT[at:] if batch.stream == DOORS)]:
+            push(service, batch)
+        rest(service)
+        assert service.worker.stops == 1
+        following = {stream: service.streams.get(stream).next for stream in (POWER, DOORS)}
+    with Journal(tmp_path / FILE_NAME) as journal:
+        checkpoint = journal.checkpoints.latest("opened")
+        assert checkpoint is not None and checkpoint.offsets == following
 
 
 @pytest.mark.parametrize("error", [IndexError("out of bounds"), LimitError(5, 4, "mappings"), MemoryError()])
