@@ -122,7 +122,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
         return found(service)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in (2, 3))])
 def test_deaths_between_changes_change_nothing(tmp_path: Path, expected: dict[str, Rows], seed: int) -> None:
     drawn = random.Random(seed)
     settings = drawn.choice([OFTEN, RARELY])
@@ -270,7 +270,7 @@ class Elsewhere:
         return answer.serialize(format=QueryResultsFormat.JSON) or b""
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_deaths_between_refreshes_change_nothing(tmp_path: Path, expected: dict[str, Rows], seed: int) -> None:
     """Whatever the endpoint says meanwhile: it counts from when it is asked."""
     dice = random.Random(seed)
