@@ -8,8 +8,10 @@ code is. `nightly` draws anew, over a hundred times as many. `--hypothesis-seed=
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 PROFILE: Final = os.environ.get("OXISEQ_PROFILE", "fixed")
@@ -40,3 +42,8 @@ def drawn(percent: int, **more: Any) -> settings:
 def thorough(**more: Any) -> settings:
     """For tests that compare an engine with its reference; `more`: other settings."""
     return drawn(150, **more)
+
+
+def in_the_gate(some: Collection[object], every: Iterable[object]) -> list[Any]:
+    """Parameters of a test: the gate has some, `make full` every one."""
+    return [each if each in some else pytest.param(each, marks=pytest.mark.full) for each in every]
