@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from kb_doors import STREAM, ask, server
+from profiles import crossed
 from pyoxigraph import RdfFormat
 
 import oxiseq
@@ -31,29 +31,20 @@ LINES = {
 TEXTS = ("text/turtle", "application/n-triples", "application/n-quads", "application/trig", "text/n3")
 
 
-def pairs(kinds: Sequence[str]) -> list[object]:
-    """Each line in each format; the gate has each line in one and each format with a line or two."""
-    gate = {(name, kinds[place % len(kinds)]) for place, name in enumerate(LINES)}
-    return [
-        pytest.param(*pair, marks=() if pair in gate else pytest.mark.full, id="-".join(pair))
-        for pair in product(LINES, kinds)
-    ]
-
-
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with server(tmp_path_factory.mktemp("live")) as given:
         yield given
 
 
-@pytest.mark.parametrize(("name", "kind"), pairs(TEXTS))
+@pytest.mark.parametrize(("name", "kind"), crossed([*LINES], TEXTS))
 def test_graphs(address: str, name: str, kind: str) -> None:
     answer = ask(address, "PUT", "/store?default", [("Content-Type", kind)], LINES[name])
     assert answer.status == 400
     assert json.loads(answer.body)["title"] == "malformed RDF"
 
 
-@pytest.mark.parametrize(("name", "kind"), pairs(TEXTS[:-1]))
+@pytest.mark.parametrize(("name", "kind"), crossed([*LINES], TEXTS[:-1]))
 def test_events(address: str, name: str, kind: str) -> None:
     target = f"{STREAM}?time=1" if kind in TEXTS[:2] else STREAM
     answer = ask(address, "POST", target, [("Content-Type", kind)], LINES[name])
