@@ -94,6 +94,7 @@ NEAR = {
         "live/test_rebuilding.py",
         "live/test_sink_files.py",
         "live/test_small_bodies.py",
+        "live/test_topics.py",
         "live/test_verifying.py",
         "server/test_live_http.py",
         "server/test_looking_back.py",

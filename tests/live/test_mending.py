@@ -20,7 +20,7 @@ from live_events import (
     Batch,
     batches,
 )
-from live_services import Rows, eventually, live, push, rest
+from live_services import Rows, eventually, live, push, rest, rows
 from many_queries import LANGUAGES, QUERIES, found, register
 
 from oxiseq.engine.automaton.automaton import SharedAutomaton
@@ -148,6 +148,7 @@ def test_a_state_that_is_at_fault_is_given_up_and_said_so(tmp_path: Path, monkey
         for batch in power[:11]:
             push(service, batch)
         rest(service)
+        stored = len(rows(service, "rises"))
     usual = QueryRun._work
 
     def broken(self: QueryRun, part: Any, *rest_: Any) -> Any:
@@ -167,6 +168,15 @@ def test_a_state_that_is_at_fault_is_given_up_and_said_so(tmp_path: Path, monkey
         service.streams.advance(POWER, times(power[-1])[-1] + 1)
         rest(service)
         assert service.queries.get("rises").record.next >= before > 1
+        since = rows(service, "rises", stored)
+    (tmp_path / "another").mkdir()
+    with live(tmp_path / "another") as service:  # that sees what comes behind, and nothing else
+        service.queries.register("rises", RISES)
+        for batch in power[11:]:
+            push(service, batch)
+        service.streams.advance(POWER, times(power[-1])[-1] + 1)
+        rest(service)
+        assert since == [(stored + number, row) for number, row in rows(service, "rises")]
 
 
 def test_a_damaged_blob_is_passed_over_by_its_readers(
