@@ -93,6 +93,7 @@ NEAR = {
         "live/test_mending.py",
         "live/test_rebuilding.py",
         "live/test_sink_files.py",
+        "live/test_sink_webhooks.py",
         "live/test_small_bodies.py",
         "live/test_topics.py",
         "live/test_verifying.py",
