@@ -7,6 +7,7 @@ lint:
 	ruff format --check .
 	lint-imports
 	mypy -p oxiseq
+	mypy tests/typing/every_name.py
 
 # what answers at once, under a minute of CPU time
 quick:

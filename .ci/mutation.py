@@ -57,7 +57,7 @@ BUILD: Final = HERE / "build" / "mutation"
 """Where is kept how long tests take; deleted, it is measured again."""
 DIRECT: Final = {
     "engine/kernels/expressions": ("expressions/test_facts.py", "expressions/test_machine.py"),
-    "engine/kernels/flow": ("flow/test_best.py", "flow/test_reach.py"),
+    "engine/kernels/flow": ("flow/test_best.py", "flow/test_follow.py", "flow/test_group.py", "flow/test_reach.py"),
     "engine/kernels/matches": ("engine/test_sums.py", "engine/test_weighed_matches.py"),
     "engine/kernels/sequence": ("engine/test_sequence_kernels.py",),
 }

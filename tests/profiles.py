@@ -8,8 +8,11 @@ code is. `nightly` draws anew, over a hundred times as many. `--hypothesis-seed=
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable, Sequence
+from itertools import product
 from typing import Any, Final
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 PROFILE: Final = os.environ.get("OXISEQ_PROFILE", "fixed")
@@ -40,3 +43,24 @@ def drawn(percent: int, **more: Any) -> settings:
 def thorough(**more: Any) -> settings:
     """For tests that compare an engine with its reference; `more`: other settings."""
     return drawn(150, **more)
+
+
+def in_the_gate(some: Collection[object], every: Iterable[object]) -> list[Any]:
+    """Parameters of a test: the gate has some, `make full` every one."""
+    return [each if each in some else pytest.param(each, marks=pytest.mark.full) for each in every]
+
+
+def crossed(first: Sequence[object], *others: Sequence[object], ways: int = 1) -> list[Any]:
+    """Parameters of a test, all combinations of values; of them the gate has so many with each value of `first`, in
+    which the values of `others` take turns."""
+    values = first, *others
+    gate = {
+        (place, *((place + way) % len(other) for other in others)) for place in range(len(first)) for way in range(ways)
+    }
+    return [
+        pytest.param(
+            *(each[at] for each, at in zip(values, places, strict=True)),
+            marks=() if places in gate else pytest.mark.full,
+        )
+        for places in product(*(range(len(each)) for each in values))
+    ]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from kb_doors import STREAM, ask, server
+from profiles import crossed
 from pyoxigraph import RdfFormat
 
 import oxiseq
@@ -36,21 +37,19 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield given
 
 
-@pytest.mark.parametrize("name", LINES)
-def test_graphs(address: str, name: str) -> None:
-    for kind in TEXTS:
-        answer = ask(address, "PUT", "/store?default", [("Content-Type", kind)], LINES[name])
-        assert (kind, answer.status) == (kind, 400)
-        assert json.loads(answer.body)["title"] == "malformed RDF"
+@pytest.mark.parametrize(("name", "kind"), crossed([*LINES], TEXTS))
+def test_graphs(address: str, name: str, kind: str) -> None:
+    answer = ask(address, "PUT", "/store?default", [("Content-Type", kind)], LINES[name])
+    assert answer.status == 400
+    assert json.loads(answer.body)["title"] == "malformed RDF"
 
 
-@pytest.mark.parametrize("name", LINES)
-def test_events(address: str, name: str) -> None:
-    for kind in TEXTS[:-1]:
-        target = f"{STREAM}?time=1" if kind in TEXTS[:2] else STREAM
-        answer = ask(address, "POST", target, [("Content-Type", kind)], LINES[name])
-        assert (kind, answer.status) == (kind, 400)
-        assert json.loads(answer.body)["rejected"] == 1
+@pytest.mark.parametrize(("name", "kind"), crossed([*LINES], TEXTS[:-1]))
+def test_events(address: str, name: str, kind: str) -> None:
+    target = f"{STREAM}?time=1" if kind in TEXTS[:2] else STREAM
+    answer = ask(address, "POST", target, [("Content-Type", kind)], LINES[name])
+    assert answer.status == 400
+    assert json.loads(answer.body)["rejected"] == 1
 
 
 def test_one_of_the_largest_bodies(address: str) -> None:

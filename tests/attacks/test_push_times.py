@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from asked_service import BEGIN, EX, LANGUAGES, NQUADS, PATH, STREAM, TURTLE, Asked, asked, settled
+from profiles import in_the_gate
 
 import oxiseq
 from oxiseq.engine.events.encode import encode_events
@@ -160,7 +161,9 @@ OLD = (  # events of a stream, or a punctuation
 )
 
 
-@pytest.mark.parametrize("old", OLD, ids=str)
+@pytest.mark.parametrize(
+    "old", in_the_gate([[(1 << 63) - 1], [BEGIN, 1 << 62], (1 << 63) - 1, -(1 << 63)], OLD), ids=str
+)
 def test_an_old_log_that_holds_such_an_entry_stops_nobody(tmp_path: Path, old: int | list[int]) -> None:
     with asked(tmp_path) as here:
         assert here.push(0, 10) == 200

@@ -226,6 +226,8 @@ def test_a_state_of_another_layout_is_refused() -> None:
             " OR ".join(f"(A{i}; B{i})" for i in range(9)),
             "none is listed: the automaton has more than 12 states",
         ),
+        ("COUNT(*) AS n", " OR ".join(f"A{i}" for i in range(10)), "composed windows"),
+        ("COUNT(*) AS n", " OR ".join(f"A{i}" for i in range(11)), "none is listed: the automaton has more than 12"),
     ],
 )
 def test_explain_says_which_are_composed(select: str, where: str, way: str) -> None:

@@ -52,13 +52,13 @@ def in_batches(driven: Driven, events: list[TupleEvent], size: int = 5000) -> li
 @pytest.mark.parametrize(
     ("formula", "select"),
     [
-        ("A; B; C WITHIN 40 SECONDS", "*"),
+        pytest.param("A; B; C WITHIN 40 SECONDS", "*", marks=pytest.mark.full),
         ("A; B; C WITHIN 60 EVENTS", "A, C"),
         ("A : (B OR C) : D WITHIN 9 [t]", "*"),
         ("A; B+; C FILTER B[v > 6] WITHIN 60 SECONDS", "*"),
         ("A; (B AS x; C)+ ; (A OR x_) AS y FILTER y[v < 3]".replace("x_", "D") + " WITHIN 40 SECONDS", "x, y"),
         ("A; B; C FILTER A[v = 1] OR B[v = 2] PARTITION BY [k] WITHIN 300 SECONDS", "*"),
-        ("A; A; A WITHIN 70 EVENTS", "*"),
+        pytest.param("A; A; A WITHIN 70 EVENTS", "*", marks=pytest.mark.full),
     ],
 )
 def test_as_many_as_can_be_counted(formula: str, select: str) -> None:
@@ -111,7 +111,7 @@ def test_unbounded_partial_matches_cost_no_more() -> None:
 
 @pytest.mark.parametrize("unit", ["SECONDS", "EVENTS"])
 @pytest.mark.parametrize("partition", ["", "PARTITION BY [k]"])
-@pytest.mark.parametrize("select", ["*", "C"])
+@pytest.mark.parametrize("select", [pytest.param("*", marks=pytest.mark.full), "C"])
 def test_memory_does_not_grow_with_the_stream(unit: str, partition: str, select: str) -> None:
     driven = Driven(query(f"A; B+; C AS x; C {partition} WITHIN 200 {unit} LIMIT 1", select))
     events = stream(80_000, "ABCDEFGHIJKLMNOPQ", keys=20)

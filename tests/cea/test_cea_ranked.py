@@ -174,3 +174,14 @@ def test_too_many_are_not_put_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_explain_says_so(where: str, tail: str, said: str) -> None:
     text = f"VOCAB <http://e/> SELECT * FROM S WHERE {where} {tail}"
     assert said in str(explain(compile_ceql(load(text, "ceql"))))
+
+
+@pytest.mark.parametrize(("variable", "first"), [("x", [0, 2]), ("y", [2, 0])])
+def test_variables_that_only_the_whole_of_a_complex_event_decides_are_summed(variable: str, first: list[int]) -> None:
+    """An A is x where a B follows it, y where a D follows at once; the two that end at the C begin at two places."""
+    kinds = [*"ABADC"]
+    rows = pa.table({"type": kinds, "time": [1_000_000 * i for i in range(len(kinds))], "v": [1, 2, 3, 4, 5]})
+    text = f"""VOCAB <http://e/> SELECT x, y FROM S WHERE (A AS x; B; C) OR (A AS y : D : C) WITHIN 1 MINUTES
+    ORDER BY SUM({variable}[v]) DESC"""
+    found = oxiseq.run(text, streams={"S": rows}, language="ceql")
+    assert [match.start_us // 1_000_000 for match in found] == first

@@ -304,7 +304,8 @@ def test_so_it_does_where_rows_are_made(seed: int) -> None:
 @pytest.mark.slow
 @ONE_BOUND
 def test_a_bound_is_each_query_s_own(seed: int) -> None:
-    fail_small(Drawing(seed, tight=True).situation())
+    """It is known to fail, hence not made small: that takes two minutes."""
+    assert difference(Drawing(seed, tight=True).situation()) is None
 
 
 def test_situations_have_something_to_compare() -> None:

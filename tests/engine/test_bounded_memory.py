@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from engine_runs import Driven, Reading, query, random_readings
+from profiles import crossed
 
 from oxiseq.engine.sequence.memory import Capacities
 
@@ -41,8 +42,7 @@ def plateau(driven: Driven, readings: list[Reading]) -> list[dict[str, int]]:
     return states
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("sequence", SEQUENCES)
+@pytest.mark.parametrize(("sequence", "window"), crossed([*SEQUENCES], [*WINDOWS], ways=2))
 def test_counters_stay_on_a_plateau(sequence: str, window: str) -> None:
     text, filters = SEQUENCES[sequence]
     driven = Driven(query(text, WINDOWS[window], **filters), ROOM)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from profiles import crossed
 from pyoxigraph import Literal
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -93,9 +94,10 @@ def rows(
     ]
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("tail", ["", "GROUP BY ?k", "GROUP BY (ENDTIME())"])
+@pytest.mark.parametrize(
+    ("pattern", "window", "tail"),
+    crossed([*PATTERNS], [*WINDOWS], ["", "GROUP BY ?k", "GROUP BY (ENDTIME())"], ways=5),
+)
 def test_counted_as_by_listing(pattern: str, window: str, tail: str) -> None:
     if "EVENTS" in window and "ENDTIME" in tail:
         pytest.skip("the end of a match is no number of an instant: such matches are listed")
@@ -130,10 +132,10 @@ TAILS = [
 CLAUSES = ["", "NEXT", "LAST", "CONSUME BY ANY", "PARTITION BY ?k", "NEXT PARTITION BY ?k CONSUME BY PARTITION"]
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize(
-    "sequence", ["A; B+; C", "A : B:+ : C", "A : (B; C)+", "N!; A; B;+", "A; (B;+)?; C", "A & N; B+"]
-)
+SEQUENCES = ["A; B+; C", "A : B:+ : C", "A : (B; C)+", "N!; A; B;+", "A; (B;+)?; C", "A & N; B+"]
+
+
+@pytest.mark.parametrize(("sequence", "window"), crossed(SEQUENCES, [*WINDOWS], ways=2))
 def test_folded_as_by_listing(sequence: str, window: str) -> None:
     dice = random.Random(f"{sequence} {window}")
     found = 0

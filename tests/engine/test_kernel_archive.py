@@ -17,7 +17,9 @@ from oxiseq.engine.kernels import archive, resident
 from oxiseq.engine.kernels.compiling import fingerprint
 from oxiseq.engine.kernels.compiling.fingerprint import KernelCache
 from oxiseq.engine.kernels.compiling.options import kernel
+from oxiseq.engine.kernels.signatures import kernel_of
 from oxiseq.warmup import shipping
+from oxiseq.warmup.first_run import of_sources
 
 NAME = "memory.nesting.json_depth"
 
@@ -125,13 +127,18 @@ def test_the_name_says_what_it_was_made_for() -> None:
     assert archive.file_name().startswith(python) and archive.file_name().endswith(".bin")
 
 
-@pytest.mark.slow
-def test_an_archive_is_made_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The archive of one kernel."""
     monkeypatch.setattr(shipping, "names", lambda: [NAME])
     with monkeypatch.context() as scope:
         for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_CACHE_DIR", archive.NATIVE):
             scope.setenv(name, "")  # put back afterwards
-        file = shipping.make(tmp_path)
+        return shipping.make(folder)
+
+
+@pytest.mark.slow
+def test_an_archive_is_made_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = made(tmp_path, monkeypatch)
     code = f"""
 import numpy as np
 from oxiseq.engine.kernels import archive
@@ -145,3 +152,14 @@ assert kernel.stats.cache_hits and not kernel.stats.cache_misses
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "none")}
     environment.pop(archive.NATIVE, None)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300, env=environment)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_kernels_that_are_the_same_are_taken_over(same: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, signature = kernel_of(NAME)
+    key, fingerprint = found._cache.key(signature)
+    of = fingerprint() if same else "of other sources"
+    archive.write(tmp_path / archive.file_name(), "others", {key: (of, b"made before"), "gone": (of, b"")})
+    renewed = archive.Archive(made(tmp_path, monkeypatch))
+    assert (renewed.find(key, fingerprint) == b"made before") is same
+    assert not renewed.has("gone", lambda: of) and renewed.sources == of_sources()

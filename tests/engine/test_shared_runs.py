@@ -648,6 +648,7 @@ def test_queries_whose_windows_are_composed_keep_no_rows() -> None:
 
 @drawn(40)
 @given(st.integers(0, 2**62))
+@pytest.mark.full
 @pytest.mark.slow
 def test_queries_of_longer_and_shorter_windows_find_what_they_find_alone(seed: int) -> None:
     drill = Drill(seed)
@@ -664,6 +665,7 @@ def test_queries_of_longer_and_shorter_windows_find_what_they_find_alone(seed: i
 
 @drawn(60)
 @given(st.integers(0, 2**62))
+@pytest.mark.full
 @pytest.mark.slow
 def test_queries_of_other_thresholds_find_what_they_find_alone(seed: int) -> None:
     drill = Drill(seed)

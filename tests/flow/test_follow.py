@@ -295,6 +295,16 @@ def test_tables_shrink_after_a_burst_and_keep_what_is_left() -> None:
     assert work.node.records == 9
 
 
+def test_a_restored_node_has_each_of_many_rows_once() -> None:
+    """Their moments do not fit into the room with which it begins."""
+    work = Work(p.Extreme(0, (), 1, latest=True), (Side(1, (), (), []),))
+    work.step([[(0, 1, (1, i)) for i in range(100)]])
+    work = work.again()
+    assert work.node.records == 100
+    for tick, last in enumerate(range(99, 0, -1), 1):
+        assert bag((w, row) for _, w, row in work.step([[(tick, -1, (1, last))]])) == {(1, last): -1, (1, last - 1): 1}
+
+
 # --- intervals ---------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from ep_strategies import queries, streams
 from failing_kb import FailingKb
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from profiles import in_the_gate
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 
 import oxiseq
@@ -51,7 +52,10 @@ BOUNDED = {
 }
 
 
-@pytest.mark.parametrize("name", BOUNDED)
+KINDS = {"SEQ", "UNION", "OPTIONALSEQ", "EQUALSOPTIONAL", "MINUS", "EXISTS, bounded", "a path"}
+
+
+@pytest.mark.parametrize("name", in_the_gate(KINDS, BOUNDED))
 def test_a_bound_on_the_duration_bounds_what_is_kept(name: str) -> None:
     engine = Engine(load(f"{P} SELECT * {{ {BOUNDED[name]} }}", "epsparql"))
     kept = []

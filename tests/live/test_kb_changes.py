@@ -26,6 +26,7 @@ from live_events import (
     power,
 )
 from live_services import Rows, live, push, rest, rows
+from profiles import in_the_gate
 from pyoxigraph import QueryResultsFormat, QuerySolutions
 from pyoxigraph import Store as RdfStore
 
@@ -122,7 +123,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
         return found(service)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", in_the_gate({0, 1}, range(4)))
 def test_deaths_between_changes_change_nothing(tmp_path: Path, expected: dict[str, Rows], seed: int) -> None:
     drawn = random.Random(seed)
     settings = drawn.choice([OFTEN, RARELY])
@@ -270,7 +271,7 @@ class Elsewhere:
         return answer.serialize(format=QueryResultsFormat.JSON) or b""
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", in_the_gate({0}, range(2)))
 def test_deaths_between_refreshes_change_nothing(tmp_path: Path, expected: dict[str, Rows], seed: int) -> None:
     """Whatever the endpoint says meanwhile: it counts from when it is asked."""
     dice = random.Random(seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from live_events import (
     ALARM,
     ALARMED_TWICE,
     ALARMS,
+    BEGIN,
     DOORS,
     EX,
     FALL,
@@ -27,8 +29,10 @@ from live_events import (
     Batch,
     batches,
     event,
+    power,
 )
 from live_services import Rows, eventually, finish, live, push, rest, rows
+from profiles import in_the_gate
 
 import oxiseq
 from oxiseq.api.store import Store
@@ -91,7 +95,7 @@ def test_the_matches_are_those_of_a_plain_run(tmp_path: Path, expected: dict[str
     assert [number for number, _ in expected["rises"]] == list(range(1, len(plain) + 1))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", in_the_gate({0}, range(3)))
 def test_restarts_pauses_and_repeats_change_nothing(tmp_path: Path, expected: dict[str, Rows], seed: int) -> None:
     drawn = random.Random(seed)
     at = 0
@@ -236,6 +240,21 @@ def test_a_query_with_lateness_is_not_hurried(tmp_path: Path) -> None:
         rest(service)
         service.worker._wake.wait(0.2)
         assert [e.count for e in service.journal.log.follow(0)] == [1]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_events_behind_a_punctuation_are_late_also_in_its_turn(tmp_path: Path, together: bool) -> None:
+    with live(tmp_path) as service:
+        service.queries.register("rises", RISES)
+        with service.worker.lock if together else nullcontext():  # no turn meanwhile
+            push(service, Batch(POWER, "a", power(1, BEGIN + 1_000_000, 1, 9).encode()))
+            service.streams.advance(POWER, BEGIN + 6_000_000)
+            for number in (2, 3):
+                if not together:
+                    rest(service)
+                push(service, Batch(POWER, f"b{number}", power(number, BEGIN + number * 1_000_000, 1, 9).encode()))
+        rest(service)
+        assert service.queries.get("rises").late == 2
 
 
 def test_late_and_rejected_events_are_told(tmp_path: Path) -> None:

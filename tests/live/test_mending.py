@@ -14,12 +14,13 @@ from live_events import (
     ALARM,
     ALARMS,
     DOORS,
+    OPENED,
     POWER,
     RISES,
     Batch,
     batches,
 )
-from live_services import Rows, eventually, live, push, rest
+from live_services import Rows, eventually, live, push, rest, rows
 from many_queries import LANGUAGES, QUERIES, found, register
 
 from oxiseq.engine.automaton.automaton import SharedAutomaton
@@ -103,6 +104,24 @@ def test_an_error_that_no_query_owns(
     check(tmp_path, without, READERS, restarts)
 
 
+def test_checkpoints_stand_behind_an_entry_whose_error_no_query_owns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the last of its stream: what comes later, of another one, moves no offset of it."""
+    breaking(monkeypatch, Runs, "push", lambda stream, batch: batch.time, IndexError("out of bounds"))
+    at = SENT.index(BAD)
+    with live(tmp_path) as service:
+        service.queries.register("opened", OPENED)
+        for batch in [*SENT[: at + 1], *(batch for batch in SENT[at:] if batch.stream == DOORS)]:
+            push(service, batch)
+        rest(service)
+        assert service.worker.stops == 1
+        following = {stream: service.streams.get(stream).next for stream in (POWER, DOORS)}
+    with Journal(tmp_path / FILE_NAME) as journal:
+        checkpoint = journal.checkpoints.latest("opened")
+        assert checkpoint is not None and checkpoint.offsets == following
+
+
 @pytest.mark.parametrize("error", [IndexError("out of bounds"), LimitError(5, 4, "mappings"), MemoryError()])
 def test_an_error_of_some_queries_that_comes_with_a_later_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: dict[str, Rows], error: Exception
@@ -129,6 +148,7 @@ def test_a_state_that_is_at_fault_is_given_up_and_said_so(tmp_path: Path, monkey
         for batch in power[:11]:
             push(service, batch)
         rest(service)
+        stored = len(rows(service, "rises"))
     usual = QueryRun._work
 
     def broken(self: QueryRun, part: Any, *rest_: Any) -> Any:
@@ -148,6 +168,15 @@ def test_a_state_that_is_at_fault_is_given_up_and_said_so(tmp_path: Path, monkey
         service.streams.advance(POWER, times(power[-1])[-1] + 1)
         rest(service)
         assert service.queries.get("rises").record.next >= before > 1
+        since = rows(service, "rises", stored)
+    (tmp_path / "another").mkdir()
+    with live(tmp_path / "another") as service:  # that sees what comes behind, and nothing else
+        service.queries.register("rises", RISES)
+        for batch in power[11:]:
+            push(service, batch)
+        service.streams.advance(POWER, times(power[-1])[-1] + 1)
+        rest(service)
+        assert since == [(stored + number, row) for number, row in rows(service, "rises")]
 
 
 def test_a_damaged_blob_is_passed_over_by_its_readers(

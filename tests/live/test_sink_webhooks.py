@@ -17,6 +17,9 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from oxiseq.rights import Rights, grant_of
 from oxiseq.sinks import Allowed
+from oxiseq.sinks.delivery import Delivery
+from oxiseq.sinks.errors import DeliveryError
+from oxiseq.sinks.webhook import _Poster
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -126,6 +129,26 @@ def test_a_batch_is_a_list(tmp_path: Path, receiver: Webhooks) -> None:
         receiver.wait(2)
     assert [json.loads(body) for _, body in receiver.seen] == [[1, 2, 3], [4, 5, 6]]
     assert receiver.keys == ["hot/1-3", "hot/4-6"]
+
+
+def test_of_a_delivery_that_is_confirmed_in_part_the_rest_comes_again(
+    tmp_path: Path, receiver: Webhooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, failed = _Poster.deliver, [False]
+
+    def deliver(self: _Poster, delivery: Delivery) -> str:
+        if failed[0]:
+            return usual(self, delivery)
+        failed[0] = True
+        raise DeliveryError("there is no more room", confirmed=2)
+
+    monkeypatch.setattr(_Poster, "deliver", deliver)
+    with hot(tmp_path) as doors:
+        doors.put("list", hook(receiver, batch=3, every="10s", template="{?heat}"))
+        doors.push(6)
+        receiver.wait(2)
+        eventually(lambda: doors.sink("list")["delivered"] == 6)
+    assert [json.loads(body) for _, body in receiver.seen] == [[3], [4, 5, 6]]
 
 
 def test_since_begins_with_what_is_kept_and_without_it_with_what_comes(tmp_path: Path, receiver: Webhooks) -> None:

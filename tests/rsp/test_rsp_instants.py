@@ -221,7 +221,9 @@ def test_graphs_of_events_stand_at_their_places_in_however_many_pushes_they_came
 # --- windows that have ended ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("other", ["", "FROM NAMED <urn:S> WIN [RANGE 5 SLIDE 1] AS :v "])
+@pytest.mark.parametrize(
+    "other", [pytest.param("", marks=pytest.mark.full), "FROM NAMED <urn:S> WIN [RANGE 5 SLIDE 1] AS :v "]
+)
 def test_what_comes_after_an_interval_is_not_kept(other: str) -> None:
     text = P + f"FROM NAMED <urn:S> WIN [INTERVAL 2 6] AS :w {other} EVENT ON :w {{ ?s :q ?n }} AS E "
     text += "WHERE { WINDOW :w { ?s :p ?o } MATCH { E } }"

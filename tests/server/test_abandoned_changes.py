@@ -54,7 +54,13 @@ def going_after(asks: int) -> tuple[Callable[[], bool], list[int]]:
 
 @pytest.mark.parametrize(
     ("method", "query"),
-    [("POST", GRAPH), ("PUT", GRAPH), ("POST", "graph=http://e/new"), ("PUT", "default"), ("POST", "")],
+    [
+        ("POST", GRAPH),
+        pytest.param("PUT", GRAPH, marks=pytest.mark.full),
+        pytest.param("POST", "graph=http://e/new", marks=pytest.mark.full),
+        ("PUT", "default"),
+        pytest.param("POST", "", marks=pytest.mark.full),
+    ],
 )
 def test_a_document_is_read_no_further(method: str, query: str) -> None:
     watched = Watched()

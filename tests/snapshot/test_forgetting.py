@@ -12,7 +12,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from saved_runs import Life, crowded
 from test_ceql_snapshots import Found, TupleLife
-from test_moved_features import QUERIES
+from test_moved_features import NAMES, QUERIES
 
 from oxiseq.engine.cea.memory import Capacities as CeaCapacities
 from oxiseq.engine.events.encode import encode_events
@@ -36,7 +36,7 @@ def beginner(of: Life) -> Life:
 @pytest.mark.parametrize(
     "room", [pytest.param(None, marks=pytest.mark.full), Capacities.smallest()], ids=["ample", "smallest"]
 )
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_run_that_forgets_is_as_one_that_begins(name: str, room: Capacities | None) -> None:
     dice = random.Random(name)
     seen = random_readings(len(name), 200, "aabbcn", 6 if "partitions" in name else 2, 9)

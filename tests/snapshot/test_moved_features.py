@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from profiles import EXAMPLES
+from profiles import EXAMPLES, in_the_gate
 from pyoxigraph import BlankNode, NamedNode, Quad, RdfFormat, Store
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine"))
@@ -63,11 +63,19 @@ QUERIES = {
     "exact": query("A: B", SLIDING, A="KEYED", B="KEYED FILTER(CONTAINS(STR(?bv), STR(?av)))"),
 }
 
+MORE = {
+    *("chain", "leading negation", "leading negation, no window", "trailing negation, tumbling", "deferred next"),
+    *("distinct", "partitions", "partitions that count, tumbling", "consume any, no partitions", "events, tumbling"),
+    *("exists", "groups", "groups, tumbling", "groups, events"),
+}
+"""What has a sister of the same parts: the gate has one of each."""
+NAMES = in_the_gate(QUERIES.keys() - MORE, QUERIES)
+
 
 @pytest.mark.parametrize(
     "room", [pytest.param(None, marks=pytest.mark.full), Capacities.smallest()], ids=["ample", "smallest"]
 )
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", NAMES)
 def test_long_streams(name: str, room: Capacities | None) -> None:
     dice = random.Random(name)
     readings = random_readings(len(name), 400, "aabbcn", 6 if "partitions" in name else 2, 9)
@@ -148,7 +156,7 @@ KB_QUERIES = {
 }
 
 
-@pytest.mark.parametrize("blank", [False, True], ids=["IRIs", "blank nodes"])
+@pytest.mark.parametrize("blank", [pytest.param(False, marks=pytest.mark.full), True], ids=["IRIs", "blank nodes"])
 @pytest.mark.parametrize("name", KB_QUERIES)
 def test_answers_of_the_kb(name: str, blank: bool) -> None:
     dice, tags = random.Random(f"{name}{blank}"), BLANKS if blank else IRIS

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from profiles import in_the_gate
 
 import oxiseq
 from oxiseq.kb_loader.java import spark_missing
@@ -104,9 +105,7 @@ def micros(time: Any) -> int:
     return round(time.timestamp() * 1e6)
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in IN_THE_GATE else pytest.param(name, marks=pytest.mark.full) for name in QUERIES]
-)
+@pytest.mark.parametrize("name", in_the_gate(IN_THE_GATE, QUERIES))
 def test_over_tables_that_end_it_is_run(spark: SparkSession, name: str) -> None:
     query, given = PREFIX + QUERIES[name], events(300)
     kb = KB if name == "known" else None

@@ -37,6 +37,7 @@ def test_the_file_uses_every_public_name() -> None:
     assert {*oxiseq.__all__} <= imported | used
 
 
+@pytest.mark.full  # with its checks of the package the gate looks at the file, too
 @pytest.mark.slow
 def test_mypy_finds_nothing(installed: Path, tmp_path: Path) -> None:
     pytest.importorskip("mypy")

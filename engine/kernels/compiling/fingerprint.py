@@ -65,7 +65,7 @@ class KernelCache(FunctionCache):
         """The compiled kernel, of the archive or of the cache; None where there is none."""
         rtsys.initialize(target_context)  # Numba makes all ready for compiling here, a fifth of a second
         archive = shipped()
-        data = None if archive is None else archive.find(*self._key(sig))
+        data = None if archive is None else archive.find(*self.key(sig))
         if data is not None:
             found = self._impl.rebuild(target_context, pickle.loads(data))
         else:
@@ -83,7 +83,7 @@ class KernelCache(FunctionCache):
     def has(self, sig: Any, target_context: Any) -> bool:
         """Whether there is a compiled kernel. Nothing of it is loaded."""
         archive = shipped()
-        if archive is not None and archive.has(*self._key(sig)):
+        if archive is not None and archive.has(*self.key(sig)):
             return True
         self._stamp(sig)
         return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
@@ -93,7 +93,7 @@ class KernelCache(FunctionCache):
         data = pickle.dumps(self._impl.reduce(compiled), protocol=5)
         return key_of(self._py_func, signature), self._fingerprint(signature), data
 
-    def _key(self, signature: Any) -> tuple[str, Callable[[], str]]:
+    def key(self, signature: Any) -> tuple[str, Callable[[], str]]:
         """What an archive is asked for."""
         return key_of(self._py_func, signature), partial(self._fingerprint, signature)
 
