@@ -147,12 +147,20 @@ class ShapeFound(NamedTuple):
     rows: RowStore
     omitted: dict[JoinedQuery, list[InstantError]]
 
+    def decided(self, number: int) -> NDArray[np.int64]:
+        """When the matches of a member are decided (µs)."""
+        found = self.members[number].finder.stamped(self._of(number), self.rows)
+        return self.rows.block.time[found.rows[found.ends[1:] - 1] >> PLACE_BITS] if found.at is None else found.at
+
     def findings(self, number: int) -> Findings:
         """What a member has found, by its number."""
-        member, matches = self.members[number], np.arange(*self.bounds[number : number + 2])
+        member = self.members[number]
         omitted = self.omitted.get(member, ())
-        found = member.finder.stamped(self.found.take(matches), self.rows)
+        found = member.finder.stamped(self._of(number), self.rows)
         return Findings(found, None, (), BEFORE_ALL, member.finder.window_start, omitted)
+
+    def _of(self, number: int) -> Found:
+        return self.found.take(np.arange(*self.bounds[number : number + 2]))
 
 
 class CommonRun(SequenceRun):
@@ -508,9 +516,7 @@ class SharedAutomaton:
             for number, member in enumerate(each.members):
                 beyond = left_out.get(member.span.query, {})
                 if beyond or member.streak.running:
-                    low, high = each.bounds[number : number + 2]
-                    last = each.found.rows[each.found.ends[low + 1 : high + 1] - 1] >> PLACE_BITS
-                    member.streak.note(each.rows.block.time[last].tolist(), beyond)
+                    member.streak.note(each.decided(number).tolist(), beyond)
                     each.omitted[member] = member.streak.take()
         return told
 
