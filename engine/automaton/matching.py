@@ -27,11 +27,12 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 
 class FoundLetters(NamedTuple):
-    """What some instants bring. `answers`: those of the KB that rows were checked against, by name; `beyond`: letters
-    of which nothing can be told, if there are some: then there are no sources."""
+    """What some instants bring. `answers`: those of the KB that rows were checked against, by name; `seen`: what events
+    have matched; `beyond`: letters of which nothing can be told, if there are some: then there are no sources."""
 
     sources: list[Source]
     answers: dict[str, KbAnswer]
+    seen: list[Sought]
     beyond: set[int]
 
 
@@ -149,9 +150,9 @@ class CommonMatching:
                 self._kept += [where, table]
                 sources.append((number, address_of(where), address_of(table), table.shape[1], 0, 0, len(frame), 0))
         if beyond:
-            return FoundLetters([], {}, beyond)
+            return FoundLetters([], {}, [], beyond)
         sources.sort(key=lambda source: self._places[source[lr.LETTER]])
-        return FoundLetters(sources, making.told, beyond)
+        return FoundLetters(sources, making.told, [each for each, _ in rows], beyond)
 
     def _rows(self, instants: Instants) -> tuple[list[tuple[Sought, Rows]], set[int]]:
         """What occurs, and the letters of which an event has too many rows."""
