@@ -469,7 +469,8 @@ class SharedAutomaton:
         if not found.sources:
             return [], {}
         run, settings = self._run, self._writer.settings
-        settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(found.answers)
+        settings[lr.FIRST_NUMBER] = instants.first
+        settings[lr.EPOCH] = self.rows.epoch(found.answers)
         clock = () if instants.clock is None else (instants.clock,)
         self._writer.write(found.sources, instants.time, self.rows, clock)
         self._clean, self._counts = False, None
