@@ -1,7 +1,8 @@
 """Many registered queries: what a push costs beside them, and registering them.
 
     python -m benchmarks.many [--queries 1 10 100 1000] [--languages spaseq ceql rspql epsparql sparql]
-    python -m benchmarks.many --languages spaseq --kinds types thresholds chosen starts lengths --queries 1 1000 10000
+    python -m benchmarks.many --languages spaseq --kinds types known thresholds chosen starts lengths \
+        --queries 1 1000 10000
     python -m benchmarks.against 666c5b34 many --ours --rounds 5 --at-most 1.1 -- --languages spaseq \
         --kinds starts lengths --queries 1000
 

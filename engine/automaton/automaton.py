@@ -6,7 +6,7 @@ own rows. A query that is examined, saved or does something by itself has its pa
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters
+from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters, Sought
 from oxiseq.engine.automaton.matching import NOTHING, CommonMatching, FoundLetters
 from oxiseq.engine.automaton.memory import TableSpan, deadlines_by_query, part_of, with_part, with_tables
 from oxiseq.engine.bounds import MATCHES, InstantBound
@@ -252,6 +252,8 @@ class SharedAutomaton:
         self._gone: set[int] = set()
         self._beginning: list[JoinedQuery] = []
         """Those whose tumbling windows begin with the first instant."""
+        self._without: list[JoinedQuery] = []
+        """Those of which the last instants with events that they match were left out (`Finder.unmatched`)."""
         self._stale = False
         self._clean = True
         self._run: CommonRun | None = None
@@ -314,6 +316,7 @@ class SharedAutomaton:
         member.finder.away = None
         del self.members[member.finder], self._by_query[member.span.query]
         self._beginning = [each for each in self._beginning if each is not member]
+        self._without = [each for each in self._without if each is not member]
         self._gone.add(member.span.query)
         self._stale = True
         if len(self._gone) > max(_FEW_GONE, len(self.members)):
@@ -341,6 +344,7 @@ class SharedAutomaton:
             return
         finder.start = member.finder.start
         finder.answers.follow(self.matching.kb, member.letters.parts)
+        finder.unmatched.running = member.finder.unmatched.running
         run = self._run
         if run is None or not len(run.memory.groups):
             return
@@ -429,6 +433,8 @@ class SharedAutomaton:
         finder.away = member
         if finder.start is None and finder.plan.window is not None:
             self._beginning.append(member)
+        if finder.unmatched.running:
+            self._without.append(member)
         run.memory.origins[member.span.query] = finder.window_start
         if memory is None:
             return
@@ -464,7 +470,7 @@ class SharedAutomaton:
         if self._run is None:
             return [], {}
         count = len(instants.time)
-        sources, answers, _ = self._begun(self._run, instants) if count else NOTHING
+        sources, answers, *_ = self._begun(self._run, instants) if count else NOTHING
         run = self._run
         if run is None or not (sources or run.waits):
             return [], {}
@@ -497,7 +503,17 @@ class SharedAutomaton:
             if not self.members:
                 return NOTHING
             found = self.matching.find(instants)
+        self._note_matched(found.seen)
         return found
+
+    def _note_matched(self, seen: Iterable[Sought]) -> None:
+        """An event that a query matches was not left out."""
+        if self._without:
+            letters = {number for each in seen for number in each.letters}
+            for member in self._without:
+                if not letters.isdisjoint(member.letters.numbers.values()):
+                    member.finder.unmatched.answered()
+            self._without = [each for each in self._without if each.finder.unmatched.running]
 
     def _beyond(self, letters: set[int]) -> None:
         """Queries with these letters go, since their rows are too many, or cannot be made; all may."""

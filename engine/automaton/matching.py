@@ -7,7 +7,7 @@ letter is no matter of the queries without it: those that have it are named, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -27,15 +27,16 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 
 class FoundLetters(NamedTuple):
-    """What some instants bring. `answers`: those of the KB that rows were checked against, by name; `beyond`: letters
-    of which nothing can be told, if there are some: then there are no sources."""
+    """What some instants bring. `answers`: those of the KB that rows were checked against, by name; `seen`: what events
+    have matched; `beyond`: letters of which nothing can be told, if there are some: then there are no sources."""
 
     sources: list[Source]
     answers: dict[str, KbAnswer]
+    seen: list[Sought]
     beyond: set[int]
 
 
-NOTHING: Final = FoundLetters([], {}, set())
+NOTHING: Final = FoundLetters([], {}, [], set())
 
 
 class CommonMatching:
@@ -104,8 +105,11 @@ class CommonMatching:
         for name, answer in letters.common(answers).items():
             self.answers[name].made.setdefault(self.kb.present.version, answer)
 
-    def pieces(self, instants: Instants) -> Iterator[Instants]:
+    def pieces(self, instants: Instants) -> Iterable[Instants]:
         """Instants, apart where the KB has changed: of each piece all see the same."""
+        return self._split(instants) if self.kb.waits else (instants,)
+
+    def _split(self, instants: Instants) -> Iterator[Instants]:
         clocks = instants.clocks
         low = 0
         while self.kb.waits and low < len(clocks):
@@ -120,25 +124,35 @@ class CommonMatching:
         """The rows of letters in instants that see the same KB."""
         rows, beyond = self._rows(instants)
         sources: list[Source] = []
-        made: dict[int, MadeLetter] = {}
+        answers: dict[str, KbAnswer] = {}
         self._kept.clear()
         occurring: dict[MadeGpm, Rows] = {}
         single = len(self._matchers) == 1
         for each, found in rows:
             if isinstance(each, MadeGpm):
                 occurring[each] = found
-                for number in each.letters:
-                    letter = self._letters.all[number]
-                    if self._wanted[number] and isinstance(letter, MadeLetter):
-                        made[number] = letter
                 continue
             at = 0 if single else address_of(instants.where[each.stream])
             self._kept.append(found)
             width = found.values.shape[1]
             sources.append((each.letters[0], *found.addresses, width, at, found.low, found.high, 0))
+        if occurring:
+            answers = self._make(instants, occurring, sources, beyond)
+        if beyond:
+            return FoundLetters([], {}, [], beyond)
+        sources.sort(key=lambda source: self._places[source[lr.LETTER]])
+        return FoundLetters(sources, answers, [each for each, _ in rows], beyond)
+
+    def _make(
+        self, instants: Instants, occurring: dict[MadeGpm, Rows], sources: list[Source], beyond: set[int]
+    ) -> dict[str, KbAnswer]:
+        """The rows of made letters, or that they cannot be made, are put with those that are there; the KB's answers
+        for them."""
         making = _Making(instants, occurring, self.answers, self._terms)
-        for number, letter in made.items():
-            if not all(gpm in occurring for gpm in letter.gpms.values()):
+        for number in dict.fromkeys(number for gpm in occurring for number in gpm.letters):
+            letter = self._letters.all[number]
+            assert isinstance(letter, MadeLetter)
+            if not (self._wanted[number] and all(gpm in occurring for gpm in letter.gpms.values())):
                 continue
             try:
                 frame = making.of(letter)
@@ -151,10 +165,7 @@ class CommonMatching:
                 where, table = np.ascontiguousarray(frame.where), frame.table(tuple(letter.names))
                 self._kept += [where, table]
                 sources.append((number, address_of(where), address_of(table), table.shape[1], 0, 0, len(frame), 0))
-        if beyond:
-            return FoundLetters([], {}, beyond)
-        sources.sort(key=lambda source: self._places[source[lr.LETTER]])
-        return FoundLetters(sources, making.told, beyond)
+        return making.told
 
     def _rows(self, instants: Instants) -> tuple[list[tuple[Sought, Rows]], set[int]]:
         """What occurs, and the letters of which an event has too many rows."""

@@ -216,7 +216,7 @@ class Finder(Stateful):
         if plan.query.partition is not None:
             self.partitions = Partitions(plan, self.sequence, self.capacities.groups, self._terms)
         self._kept_rows = 0
-        self._unmatched, self._undecided = Streak(terms.bounds), Streak(terms.bounds)
+        self.unmatched, self._undecided = Streak(terms.bounds), Streak(terms.bounds)
         """Of instants with an event that has too many mappings: running are those with no other event matched in
         between; and of those at which time decides too many matches, or lets too many reports become due."""
 
@@ -281,14 +281,14 @@ class Finder(Stateful):
             self._forget_unnamed()
         columns = [self.plan.runner.stored.index(variable) for variable in plan.runner.stored]
         rows = self.rows.save(columns, _are_terms(plan), terms)
-        running = {"unmatched": self._unmatched.running, "undecided": self._undecided.running}
+        running = {"unmatched": self.unmatched.running, "undecided": self._undecided.running}
         return {**self.save(terms), **running, "sequence": sequence, "rows": rows}
 
     def restore_with(self, state: State, epochs: list[dict[str, KbAnswer]], terms: KnownTerms) -> None:
         """Continue from a saved state, of this plan; for one that has not seen any event. `epochs`: the KB's
         answers."""
         self.restore(state, terms)
-        self._unmatched.running = int(state.get("unmatched", 0))
+        self.unmatched.running = int(state.get("unmatched", 0))
         self._undecided.running = int(state.get("undecided", 0))
         self.sequence.restore(state["sequence"], terms)
         self.rows.restore(state["rows"], epochs, _are_terms(self.plan), terms)
@@ -324,7 +324,7 @@ class Finder(Stateful):
         }
         clocks = instants.clocks
         left_out = {int(clocks[number]): (MAPPINGS, error) for number, error in beyond.items()}
-        self._unmatched.note([int(clocks[number]) for number in with_rows], left_out)
+        self.unmatched.note([int(clocks[number]) for number in with_rows], left_out)
 
     def native(self, instants: Instants) -> list[list[Rows]] | None:
         """Per stream the rows of each request, as far as the kernel matches; None: there are none."""
@@ -428,8 +428,8 @@ class Finder(Stateful):
         finally:
             if exists is not None:
                 exists.end()
-        if self._unmatched.omitted or self._undecided.omitted:
-            omitted = [*self._unmatched.take(), *self._undecided.take()]
+        if self.unmatched.omitted or self._undecided.omitted:
+            omitted = [*self.unmatched.take(), *self._undecided.take()]
             findings.omitted = sorted([*omitted, *findings.omitted], key=lambda error: error.instant)
         return findings
 
@@ -453,7 +453,7 @@ class Finder(Stateful):
             if split is not None:
                 sources = self._letters.sources(rows, instants.where, instants.time, answers, split)
         beyond |= self._letters.take_beyond()
-        if beyond or self._unmatched.running:
+        if beyond or self.unmatched.running:
             self._note_unmatched(instants, rows, beyond)
         newest = clocks.item(-1) if count else None
         if newest is not None and instants.clock is not None:

@@ -97,10 +97,10 @@ _REPORTS: Mapping[type, str] = {
 def _sharing(plan: QueryPlan) -> str:
     why = why_alone(plan)
     looks = "the matching of single events, with queries that read the same streams"
+    if why_own_run(plan) is None and (why is not None or not thresholds(plan)):
+        return f"{looks}; its edges are in one automaton with those of others, so that an event costs what it touches"
     if why is not None:
         return f"{looks}; it finds matches on its own: {why}"
-    if why_own_run(plan) is None and not thresholds(plan):
-        return f"{looks}; its edges are in one automaton with those of others, so that an event costs what it touches"
     if ends := ending(plan):
         looks += f"; beside other queries it may delay events until one of {', '.join(sorted(ends))} comes"
     plan = to_share(plan)
