@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.bounds import MATCHES, InstantBound
-from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches.records import NO_LIMIT, PLACE_BITS
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
@@ -83,7 +82,7 @@ class AnswerWriter:
             self.ranks = WindowRanks(ranking, ranking.window, terms)
         self.paged = 0
         """Of how many listed matches a page was taken."""
-        self._left_out: dict[int, tuple[InstantBound, int | LimitError]] = {}
+        self._left_out: dict[int, tuple[InstantBound, int]] = {}
         """Instants of which the knowledge base makes too many matches; none between batches."""
         self._decided_late = any(edge.waits for edge in plan.runner.sequence.graph.edges)
         self._seen: dict[tuple[int, int], set[bytes]] = {}
@@ -340,7 +339,7 @@ class AnswerWriter:
             self._left_out[time] = MATCHES, int(min(count, NO_LIMIT))
         return np.flatnonzero(~beyond[place])
 
-    def take_left_out(self) -> dict[int, tuple[InstantBound, int | LimitError]]:
+    def take_left_out(self) -> dict[int, tuple[InstantBound, int]]:
         """The instants since the last call of which the knowledge base makes more matches than are listed."""
         left_out, self._left_out = self._left_out, {}
         return left_out

@@ -7,6 +7,7 @@ In the flow: complete events in order → operators (engine/flow) → **full row
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import Stateful, part
 from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import RangeWindow
+
+_NO_IDS: Final = np.zeros(0, np.uint32)
 
 
 def is_steady(plan: RspPlan) -> bool:
@@ -61,7 +64,8 @@ class SteadyAnswers(Stateful):
         times, at, values = self._standing.push([batches[content.stream] for content in self._plan.contents])
         too_many = self._standing.too_many
         self.too_many = {int(times[number]): given for number, given in too_many.items()} if too_many else too_many
-        at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
+        of_kb = self._blanks.ids if len(at) > 1 else _NO_IDS  # one row has its order
+        at, rows = full_rows(self._plan, at, values, of_kb, self._terms)
         return times[at], rows
 
     @property

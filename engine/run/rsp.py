@@ -342,7 +342,7 @@ class RspRun(KbRun):
         """What is emitted, and at which times: nothing behind an instant that stops the query. Notes the instants
         that are left out, and those that are answered."""
         (at, rows, left_out, final, until), streak = emitted, self._streak
-        if unmatched := self._unmatched(until):
+        if until is not None and (unmatched := self._unmatched(until)):
             kept = np.flatnonzero(~np.isin(at, [*unmatched]))
             at, rows, left_out = at[kept], rows.take(kept), {**left_out, **unmatched}
         if not left_out and not streak.running:
@@ -353,10 +353,10 @@ class RspRun(KbRun):
         kept = np.flatnonzero(at < last)
         return at[kept], rows.take(kept)
 
-    def _unmatched(self, until: int | None) -> LeftOut:
+    def _unmatched(self, until: int) -> LeftOut:
         """Instants up to a time with an event that has too many mappings."""
         beyond = None if self._kept is not None else self._of_events.mappings.beyond
-        if not beyond or until is None:
+        if not beyond:
             return {}
         return {time: (MAPPINGS, beyond.pop(time)) for time in sorted(beyond) if time <= until}
 

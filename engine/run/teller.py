@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from oxiseq.engine.bounds import InstantBound
-from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
@@ -95,11 +93,11 @@ class Teller(Stateful):
 
     def _left_out(self) -> LeftOut:
         """The instants of the part that it leaves out."""
-        left_out: dict[int, tuple[InstantBound, int | LimitError]] = self._writer.take_left_out()
+        left_out: LeftOut = self._writer.take_left_out()
         if self._ranks is not None:
-            left_out |= self._ranks.take_left_out()
+            left_out = {**left_out, **self._ranks.take_left_out()}
         if self._summaries is not None:
-            left_out |= self._summaries.due.take_left_out()
+            left_out = {**left_out, **self._summaries.due.take_left_out()}
         return left_out
 
     @property
