@@ -59,7 +59,7 @@ DIRECT: Final = {
     "engine/kernels/expressions": ("expressions/test_facts.py", "expressions/test_machine.py"),
     "engine/kernels/flow": ("flow/test_best.py", "flow/test_follow.py", "flow/test_group.py", "flow/test_reach.py"),
     "engine/kernels/matches": ("engine/test_sums.py", "engine/test_weighed_matches.py"),
-    "engine/kernels/sequence": ("engine/test_sequence_kernels.py",),
+    "engine/kernels/sequence": ("engine/test_sequence_kernels.py", "test_differential.py"),
 }
 """Beside the corpus, tests of kernels that take less than a minute as plain Python."""
 
