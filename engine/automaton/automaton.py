@@ -6,9 +6,9 @@ own rows. A query that is examined, saved or does something by itself has its pa
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters, Sought
 from oxiseq.engine.automaton.matching import NOTHING, CommonMatching, FoundLetters
 from oxiseq.engine.automaton.memory import TableSpan, deadlines_by_query, part_of, with_part, with_tables
-from oxiseq.engine.bounds import MATCHES, InstantBound
+from oxiseq.engine.bounds import CHOICES, MATCHES, InstantBound
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matches.records import (
@@ -25,6 +25,8 @@ from oxiseq.engine.kernels.matches.records import (
     EMITTED,
     FINALS,
     NO_LIMIT,
+    NODE_BASE,
+    NODE_TOP,
     OMITTED,
     PLACE_BITS,
     PROGRESS,
@@ -38,7 +40,7 @@ from oxiseq.engine.kernels.sequence.extraction import count_records, drop_querie
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES
 from oxiseq.engine.matches.found import Found, without_last
-from oxiseq.engine.matches.plan import NO_CLAUSES
+from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
 from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.order.clock import Clock, Instants
@@ -49,11 +51,14 @@ from oxiseq.engine.run.letters import RowWriter
 from oxiseq.engine.run.narrowed import finds_for_others
 from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.rows import RowBuffer
-from oxiseq.engine.sequence.run import SequenceRun
+from oxiseq.engine.sequence.run import Positions, SequenceRun
 from oxiseq.engine.sequence.states import Edge, StateGraph, Value
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables, TableBuilder
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
+
+if TYPE_CHECKING:
+    from oxiseq.engine.matches.choice import Chooser
 
 _PLACES: Final = (1 << PLACE_BITS) - 1
 _PER_RECORD: Final = 3
@@ -94,6 +99,13 @@ class JoinedQuery:
     def places(self) -> NDArray[np.int32]:
         """i32[own letter, stored variable]: its columns in common rows."""
         return self.shape.places
+
+    @property
+    def chooser(self) -> Chooser | None:
+        """That of its strategy, if it has one."""
+        run = self.finder.sequence
+        assert isinstance(run, SequenceRun)
+        return run.chooser
 
     def come_home(self) -> None:
         """Has its part in a run of its own from now on."""
@@ -173,6 +185,10 @@ class CommonRun(SequenceRun):
         self.failed: dict[int, Exception] = {}
         self.filters_of: list[int] = []
         """By filter the query that it is of."""
+        self.choosers: dict[int, Chooser] = {}
+        """Of queries that have a strategy."""
+        self._instant = 0
+        """At which some are to choose (µs)."""
 
     def become(self, compiled: SequenceTables) -> None:
         """Queries have been added to its tables, or have gone from them."""
@@ -215,6 +231,36 @@ class CommonRun(SequenceRun):
         scalars[[PROGRESS, EMITTED, STACK]] = 0
         if not len(kept) and not waited:  # else the kernel has not come to the instant yet
             self._pass_by()
+
+    def _choose(self, chosen: Callable[[], k.Memory], instant: int) -> None:
+        self._instant = instant
+        super()._choose(chosen, instant)
+
+    def _chosen(self, positions: Positions) -> k.Memory:
+        """Of each query with a strategy the matches that it keeps, of the others all."""
+        memory = self._memory
+        finals, kept = memory.finals[: memory.scalars[FINALS]].copy(), list[NDArray[np.int64]]()
+        for query in np.unique(finals[:, 2]).tolist():
+            mine = finals[finals[:, 2] == query]
+            if (chooser := self.choosers.get(query)) is not None:
+                memory.finals[: len(mine)] = mine
+                memory.scalars[FINALS] = len(mine)
+                try:
+                    memory = chooser.choose(memory, *positions)
+                except LimitError as error:
+                    self.left_out.setdefault(query, {})[self._instant] = CHOICES, error
+                    continue
+                mine = memory.finals[: memory.scalars[FINALS]].copy()
+                mine[:, 2] = query
+            kept.append(mine)
+        whole = np.concatenate([finals[:0], *kept])
+        if len(whole) > len(memory.finals):
+            memory = memory._replace(finals=np.zeros((2 * len(whole), memory.finals.shape[1]), np.int64))
+        memory.finals[: len(whole)] = whole
+        memory.scalars[FINALS] = len(whole)
+        if not len(whole):
+            memory.scalars[NODE_TOP] = memory.scalars[NODE_BASE]
+        return memory
 
     def _answer(self, asked: CompiledFilter | CompiledFold, vector: NDArray[np.int64]) -> int:
         try:
@@ -371,8 +417,9 @@ class SharedAutomaton:
         if not self._stale:
             return
         builder, letters = self._builder, self._letters
+        choosers = {each.span.query: each.chooser for each in self.members.values() if each.chooser is not None}
         compiled = SequenceTables(
-            builder.tables(len(letters.all), gone=self._gone),
+            builder.tables(len(letters.all), Clauses(picks=bool(choosers)), gone=self._gone),
             (),
             tuple(tuple(letter.names) for letter in letters.all),
             tuple(builder.compiled),
@@ -392,7 +439,7 @@ class SharedAutomaton:
             self._run.reserve()
         else:
             self._run.become(compiled)
-        self._run.filters_of = self._filters_of
+        self._run.filters_of, self._run.choosers = self._filters_of, choosers
         self._forget_gone(compiled)
         columns = letters.row_columns(letters.width)
         self._writer = RowWriter(letters.row_columns(builder.wide), columns, compiled)

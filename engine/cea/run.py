@@ -284,7 +284,7 @@ class CeaRun(MatchRunner[k.Memory]):
     @property
     def _counted(self) -> bool:
         """Whether the kernel counts what ends at each event."""
-        return self._ends is not None and self._chooser is None
+        return self._ends is not None and self.chooser is None
 
     @property
     def _live(self) -> int:
@@ -315,7 +315,7 @@ class CeaRun(MatchRunner[k.Memory]):
     def _chosen(self, time: int) -> k.Memory:
         """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,
         SAMPLE choose. Raises LimitError."""
-        memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, _POSITIONS, 0)
+        memory = self._memory if self.chooser is None else self.chooser.choose(self._memory, _POSITIONS, 0)
         at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
         if self._ends is not None:
             self._tell_counts(self._ends)

@@ -40,7 +40,7 @@ class MatchRunner(Stateful, Generic[M]):
 
     def __init__(self, strategy: Strategy | None, capacity: int, silent: int = -1) -> None:
         """`capacity`, `silent`: as of `Chooser`."""
-        self._chooser = choice.Chooser(strategy, capacity, silent) if strategy is not None else None
+        self.chooser = choice.Chooser(strategy, capacity, silent) if strategy is not None else None
         self._tables = PointerTables()
         self._parts: list[Found] = []
         self.bounds: InstantBounds = BOUNDS

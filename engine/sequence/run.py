@@ -248,8 +248,8 @@ class SequenceRun(MatchRunner[k.Memory]):
         """Of an instant's matches those that pass, of these those that the strategy keeps, and of them those that are
         asked for. Raises LimitError."""
         memory = self._memory if self._sieve is None else self._sieve.pick(self._memory)
-        if self._chooser is not None:
-            memory = self._chooser.choose(memory, *positions)
+        if self.chooser is not None:
+            memory = self.chooser.choose(memory, *positions)
         return memory if self._picker is None else self._picker.pick(memory)
 
     def _free(self, again: bool, *, busy: bool = False) -> None:

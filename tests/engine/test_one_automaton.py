@@ -83,13 +83,23 @@ def test_a_query_by_itself_is_in_none() -> None:
         (query("A; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
         (query("A; B", "WITHIN 5 EVENTS"), "count"),
         (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "counted"),
-        (query("A; B", SLIDING, "SELECT NEXT *"), "clauses"),
+        (query("A; B", f"{SLIDING} CONSUME BY ANY"), "consume"),
+        (query("A; B", SLIDING) + " LIMIT 2", "limit"),
         (query("A; B", SLIDING, B="FILTER EXISTS { ?b :w ?av }"), "event's graph again"),
     ],
 )
 def test_others_have_runs_of_their_own_and_say_why(text: str, because: str) -> None:
     why = why_own_run(compile_query(load(text), TermDictionary()))
     assert why is not None and because in why
+
+
+def test_strategies_choose_by_query() -> None:
+    """Of the two events before a third one keeps the first, the last, or what no other contains; others keep all."""
+    several = [query("A+; B", SLIDING, f"SELECT {which} *") for which in ("NEXT", "LAST", "MAX")]
+    queries = Queries(*several, query("A+; B", SLIDING))
+    found = queries.push((1, "a", 1, 1), (2, "a", 1, 1), (3, "b", 1, 1), (4, "x", 1, 1))
+    assert len(queries.automaton.members) == 4
+    assert [found[run] for run in queries.all] == [1, 1, 1, 3]
 
 
 def test_tables_of_queries_that_have_gone_go() -> None:
