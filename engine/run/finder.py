@@ -158,7 +158,8 @@ class Finder(Stateful):
         self._letters = LetterRows(plan, terms, self.answers.exists)
         self._ranks = None if plan.runner.family is None else Ranks(plan, plan.runner.family, terms)
         requests = [request for request in plan.runner.requests if request is not None]
-        self._joins = why_own_run(plan) is None
+        self.joins = why_own_run(plan) is None
+        """Whether it may find its matches among those of others (engine/automaton)."""
         self._arranges = finds_for_others(plan)
         self._named: int | None = None
         """How many rows partial matches name, if nothing has come since that was counted."""
@@ -699,7 +700,7 @@ class Finder(Stateful):
         of rows those that partial matches name, where others could find these, too (plan/own_run.py)."""
         if not isinstance(self.sequence, SequenceRun):
             self.sequence.collect()
-        elif self._joins:
+        elif self.joins:
             self.sequence.pass_to(clock)
             self.sequence.clean()
             self._named = self.sequence.rows_named

@@ -27,7 +27,6 @@ from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows
-from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.sharing.alike import narrow, share
@@ -340,11 +339,9 @@ class SharedRuns(Dispatcher[QueryRun]):
         joined: dict[Finder, list[QueryRun]] = {}
         cut = {run.finder for run in group.runs if run.plan.window != run.finder.plan.window}
         for run in group.runs:
-            if run.finder in group.joined:
-                group.watchful.add(run)  # unless it stays, it may need every instant
             if run.own_answers:
                 group.keeping.add(run)
-            elif run not in self._by_themselves and run.finder not in cut and why_own_run(run.finder.plan) is None:
+            elif run.finder.joins and run not in self._by_themselves and run.finder not in cut:
                 joined.setdefault(run.finder, []).append(run)
         automaton = group.automaton
         if len(joined) < 2:
