@@ -8,7 +8,8 @@ that share one differ by their filters only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache
+from typing import TypeAlias
 
 from pyoxigraph import BlankNode, Variable
 
@@ -19,6 +20,8 @@ from oxiseq.grammar.records import dataclass
 
 Key = Variable | BlankNode
 """A variable, or a blank node of the pattern: a variable that has no name outside."""
+Variables: TypeAlias = tuple[int, int, int]
+"""Their numbers in subject, predicate, object (−1: a constant)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,10 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class PatternStep:
-    """A slot and the numbers of the variables in subject, predicate, object (−1: a constant)."""
+    """A slot and its variables."""
 
     slot: Slot
-    variables: tuple[int, int, int]
+    variables: Variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,30 +106,31 @@ def slot_of(triple: tuple[TermOrVariable, TermOrVariable, TermOrVariable], terms
     return Slot(constants[0], constants[1], constants[2], equal)
 
 
-def join_order(instance: Instance, start: int) -> Iterator[tuple[int, int]]:
-    """(pattern, bits of the positions bound before it: 1 s, 2 p, 4 o), from pattern `start` on.
+@lru_cache(1 << 10)  # patterns of many queries differ in their constants
+def join_order(patterns: tuple[Variables, ...], start: int) -> tuple[tuple[int, int], ...]:
+    """(pattern, bits of the positions bound before it: 1 s, 2 p, 4 o), from pattern `start` on, of patterns that have
+    these variables.
 
     Greedy: always a connected pattern, most bound positions first; an unconnected one comes last and
     multiplies the rows.
     """
     bound: set[int] = set()
-    left = list(range(len(instance.patterns)))
+    left, order = list(range(len(patterns))), list[tuple[int, int]]()
     following = start
     while True:
-        variables = instance.patterns[following].variables
-        yield following, _bound_bits(variables, bound)
-        bound.update(v for v in variables if v >= 0)
+        order.append((following, _bound_bits(patterns[following], bound)))
+        bound.update(v for v in patterns[following] if v >= 0)
         left.remove(following)
         if not left:
-            return
-        following = max(left, key=lambda j: (_weight(instance.patterns[j], bound), -j))
+            return tuple(order)
+        following = max(left, key=lambda j: (_weight(patterns[j], bound), -j))
 
 
-def _bound_bits(variables: tuple[int, int, int], bound: set[int]) -> int:
+def _bound_bits(variables: Variables, bound: set[int]) -> int:
     return sum(bit for bit, v in zip((1, 2, 4), variables, strict=True) if v in bound)
 
 
-def _weight(step: PatternStep, bound: set[int]) -> tuple[bool, int, int]:
-    bits = _bound_bits(step.variables, bound)
-    free = len({v for v in step.variables if v >= 0} - bound)
+def _weight(variables: Variables, bound: set[int]) -> tuple[bool, int, int]:
+    bits = _bound_bits(variables, bound)
+    free = len({v for v in variables if v >= 0} - bound)
     return bits != 0, -free, bits.bit_count()

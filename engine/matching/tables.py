@@ -288,11 +288,12 @@ class _Orders:
     def add(self, instance: Instance, members: Sequence[NativeGpm]) -> None:
         self.pattern_slot += [self.number[step.slot] for step in instance.patterns]
         self.instance0.append(len(self.pattern_slot))
+        variables = tuple([step.variables for step in instance.patterns])
         for start in range(len(instance.patterns)):
             self.order0.append(len(self.steps))
             bound: set[int] = set()
             waiting = [(f, k) for k, gpm in enumerate(members) for f in gpm.filters]
-            for position, bits in join_order(instance, start):
+            for position, bits in join_order(variables, start):
                 step = instance.patterns[position]
                 bound.update(step.variables)
                 ready = [item for item in waiting if item[0].variables <= bound]
