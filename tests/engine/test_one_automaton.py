@@ -93,6 +93,23 @@ def test_others_have_runs_of_their_own_and_say_why(text: str, because: str) -> N
     assert why is not None and because in why
 
 
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        (query("A; B", SLIDING), {1: "a", 30: "c", 40: "x"}),
+        (query("A, B"), {1: "a", 3: "c", 5: "x"}),
+        (query("A: B, C", SLIDING), {1: "a", 9: "a", 13: "b", 15: "x"}),
+    ],
+)
+def test_live_records_do_not_depend_on_what_others_have_met(text: str, times: dict[int, str]) -> None:
+    counts = []
+    for queries in (Queries(text), Queries(text, query("C; D"))):
+        queries.push(*((time, kind, 1, 1) for time, kind in times.items()))
+        queries.all[0].collect()
+        counts.append(queries.all[0].records)
+    assert counts[0] == counts[1]
+
+
 def test_strategies_choose_by_query() -> None:
     """Of the two events before a third one keeps the first, the last, or what no other contains; others keep all."""
     several = [query("A+; B", SLIDING, f"SELECT {which} *") for which in ("NEXT", "LAST", "MAX")]
@@ -322,3 +339,15 @@ def test_events_that_are_joined_and_know_their_times_find_what_they_find_alone()
     found = queries.push((1, "a", 1, 1), (1, "b", 1, 2), (2, "c", 1, 1), (3, "c", 1, 1), (4, "x", 1, 1))
     assert [found[run] for run in queries.all] == [1, 1]
     assert len(queries.automaton._letters.all) == 2
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_what_time_decides_is_bounded_moment_by_moment(others: int) -> None:
+    """However many moments an event passes at once."""
+    queries = Queries()
+    queries.terms.bounds = InstantBounds(matches=1)
+    absent, *_ = [queries.add(text) for text in (query("A; N!", SLIDING), query("C; D"))[: 1 + others]]
+    batch = readings_batch(queries.terms, [Reading(1, "a"), Reading(2, "a"), Reading(100, "x")])
+    (outcome,) = queries.runs.push(STREAM, batch)
+    assert outcome.run is absent and outcome.error is None
+    assert sum(map(len, outcome.matches)) == 2
