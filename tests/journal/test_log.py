@@ -13,6 +13,7 @@ from oxiseq.journal import (
     Appends,
     ConflictError,
     CursorError,
+    DamagedBatchError,
     DamagedError,
     Journal,
     Retention,
@@ -300,3 +301,10 @@ def test_a_session_stores_what_follows_it_and_nothing_else(journal: Journal) -> 
     journal.streams.delete(STREAM)
     journal.streams.create(STREAM)
     assert journal.log.session(STREAM, "s") == 0
+
+
+def test_a_damaged_batch_says_which_numbers_cannot_be_read() -> None:
+    assert (
+        str(DamagedBatchError("events", 3, 7, "it is cut off"))
+        == "events from number 3 to 6 cannot be read: it is cut off"
+    )
