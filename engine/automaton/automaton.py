@@ -133,9 +133,7 @@ class JoinedQuery:
     def collect(self, clock: int) -> None:
         """Frees what is dead at a clock, of all."""
         self.automaton.collect(clock)
-        alone = self.copied()
-        alone.collect(clock)  # in a queue with others' a group may be dead for a while
-        self.exact = alone.records
+        self.exact = self.copied().records
         self.automaton.note_exact(self)
 
     def keep(self, clock: Clock) -> bool:
