@@ -328,7 +328,8 @@ class SharedAutomaton:
         sequence = plan.runner.sequence
         first, leads, filters = len(builder.edges), len(builder.leads), len(builder.filters)
         query = len(builder.windows)
-        builder.add(sequence.graph, sequence.keys, sequence.scopes, plan.window, letters)
+        together = bool(sequence.tables.windows["together"][0])
+        builder.add(sequence.graph, sequence.keys, sequence.scopes, plan.window, letters, together=together)
         self._keys += sequence.keys
         self._edges += sequence.graph.edges
         self._filters_of += [query] * (len(builder.filters) - filters)

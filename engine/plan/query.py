@@ -276,14 +276,16 @@ def _compile(
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned, reach=LISTS_REACHED if query.filters else REACHES)
     ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}
+    summary = summary_of(seen, answer)
+    together = told_apart is not None and summary is not None and summary.by_window
+    members = 0 if family is None else len(family.members)
     sequence = build_tables(
-        graph, builder.scopes, query.window, terms, clauses, ranked, 0 if family is None else len(family.members)
+        graph, builder.scopes, query.window, terms, clauses, ranked, members, together=together
     )
     positive = {letter for position in automaton.positions for letter in position.letters}
     names = {name for letter in positive for name in letter}
-    summary = summary_of(seen, answer)
-    together = {letter: _named(own_filters(letter, parts), letter, asked) for letter in sequence.letters}
-    compared = _compared(sequence, parts, by, together)
+    filters = {letter: _named(own_filters(letter, parts), letter, asked) for letter in sequence.letters}
+    compared = _compared(sequence, parts, by, filters)
     for letter, variable in ranked.items():
         compared[letter[0]].add(variable)
     streams = tuple(dict.fromkeys(s.iri.value for s in query.streams))
@@ -304,9 +306,9 @@ def _compile(
         )
         requests[stream].append(GpmRequest(name, parts[name], plan.keep))
         gpms[name] = plan
-    members = tuple(_members(query, parts, index, gpms, requests))
+    in_partitions = tuple(_members(query, parts, index, gpms, requests))
     letters = tuple(
-        LetterPlan(letter, together[letter], columns, letter in positive)
+        LetterPlan(letter, filters[letter], columns, letter in positive)
         for letter, columns in zip(sequence.letters, sequence.columns, strict=True)
     )
     limit = None if summarised or ranking is not None else _limit(query, automaton, letters, gpms, deferred)
@@ -320,7 +322,7 @@ def _compile(
         _stored(gpms.values(), answer, bool(by) and told_by_partition),
         answer,
         limit,
-        members,
+        in_partitions,
         deferred,
         _sieved(query) or (deferred and bool(query.filters)),
         answer if summary is None else written_answer(summary, answer),

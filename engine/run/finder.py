@@ -465,8 +465,6 @@ class Finder(Stateful):
         decided: Sequence[Decided] = ()
         due = None if self._composer is None else self._composer.due
         if sources or self.waits or (due is not None and count):
-            if self._counts:
-                self._count_by_window()
             all_there = count > 0 if self.partitions is None else split is not None
             written = bool(sources) or (all_there and bool(self._letters.settings[lr.EVERY]))
             if written:
@@ -532,11 +530,6 @@ class Finder(Stateful):
     def paged(self) -> int:
         """How many matches end at the instant of which a page is found on the compact set."""
         return 0 if self._picker is None else self._picker.paged
-
-    def _count_by_window(self) -> None:
-        summary, window, sequence = self.plan.summary, self.plan.window, self.sequence
-        if summary is not None and summary.by_window and window is not None and isinstance(sequence, SequenceRun):
-            sequence.count_by(self.window_start, window.size)
 
     def _write_rows(
         self,

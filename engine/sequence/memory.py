@@ -131,7 +131,7 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables) -> k.Memory:
     tau = k.BEFORE_ALL
     if windows["size"].all() and not compiled.tables.sizes[k.COUNTED]:  # else each partition has another clock
         clock, each = int(S.scalars[k.CLOCK]), zip(windows.tolist(), S.origins.tolist(), strict=True)
-        tau = min(window_start(clock, size, slides, origin) for (size, slides), origin in each)
+        tau = min(window_start(clock, size, slides, origin) for (size, slides, _), origin in each)
     alive = int((S.lead_keys[:count, 1] >= tau).sum())
     size = len(S.lead_keys) if 2 * alive < len(S.lead_keys) and alive < count else 2 * len(S.lead_keys)
     old = S.lead_keys.copy()

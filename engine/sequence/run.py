@@ -227,11 +227,6 @@ class SequenceRun(MatchRunner[k.Memory]):
             except LimitError as error:
                 self._note(CHOICES, error, int(rows.arrays.time[at[-1]]))
 
-    def count_by(self, origin: int, width: int) -> None:
-        """Count matches together if they end at one clock, or, if `width` is not 0, if (clock - origin) // width is the
-        same."""
-        self._memory.scalars[[k.BUCKET_ORIGIN, k.BUCKET_WIDTH]] = origin, width
-
     def take_counts(self) -> list[Counts]:
         """What has been counted since the last call, of a run that counts matches instead of listing them."""
         if self._allocated is not None:

@@ -124,15 +124,18 @@ def build_tables(
     clauses: Clauses = NO_CLAUSES,
     ranked: Collection[Letter] = (),
     members: int = 0,
+    *,
+    together: bool = False,
 ) -> SequenceTables:
     """Tables of a state graph; constants of filters are interned in `terms`. `ranked`: the letters whose rows not all
-    of so many `members` of a family take; such a row brings its rank."""
+    of so many `members` of a family take; such a row brings its rank. `together`: what is counted in a tumbling window
+    is counted together."""
     keys = live_keys(graph, window is not None and window.sliding)
     if ranked:
         keys = tuple((*key, FLOOR) if _has_floor(edge) else key for key, edge in zip(keys, graph.edges, strict=True))
     builder, own = TableBuilder(terms), OwnLetters()
     own.want_all(graph, keys, scopes, ranked)
-    indexes, places = builder.add(graph, keys, scopes, window, own)
+    indexes, places = builder.add(graph, keys, scopes, window, own, together=together)
     return SequenceTables(
         builder.tables(len(own.letters), clauses, counts_instants=window is not None and window.events),
         tuple(own.letters),
@@ -290,11 +293,15 @@ class TableBuilder:
         scopes: Mapping[Letter, LetterScope],
         window: Window | None,
         letters: Lettering,
+        *,
+        together: bool,
     ) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[int, int | None], ...]]:
-        """Append the next query; per edge how its probes find groups, in words, and the meanings of its places."""
+        """Append the next query; per edge how its probes find groups, in words, and the meanings of its places.
+        `together`: as of `build_tables`."""
         self._graph, self._keys, self._scopes, self._letters = graph, keys, scopes, letters
         self._places, self._first = {}, len(self.edges)
-        self.windows.append({"size": window.size, "slides": int(window.sliding)} if window else {})
+        size = {"size": window.size, "slides": int(window.sliding), "together": int(together)} if window else {}
+        self.windows.append(size)
         leaving = edges_by_source(graph)
         self.width = max(self.width, *map(len, keys), 1)
         compared = {letter for edge in graph.edges for letter, _ in edge.compared}

@@ -134,7 +134,14 @@ EDGE = np.dtype(
     align=True,
 )
 
-WINDOW = np.dtype([("size", "i8"), ("slides", "i4")], align=True)
+WINDOW = np.dtype(
+    [
+        ("size", "i8"),
+        ("slides", "i4"),
+        ("together", "i4"),  # 1: what is counted in a window is counted together, whenever it ends
+    ],
+    align=True,
+)
 """The window of a query; size 0: it has none."""
 
 PROBE = np.dtype(
@@ -228,8 +235,8 @@ WINDOW_END, COUNTED_END = 1, 2
     FORGOTTEN,  # with partitions CONSUME BY ANY: what started by this moment is forgotten
     CONSUMED,  # with partitions: the last moment with matches, FORGOTTEN from the next one on
     TALLIES,  # counts of matches in `tally`
-    BUCKET_ORIGIN,  # matches are counted together if they end in one bucket: the clock, or, if the width is not 0,
-    BUCKET_WIDTH,  # (clock - origin) // width
+    _BUCKET_ORIGIN,  # of earlier snapshots
+    _BUCKET_WIDTH,
     WAVE,  # rises with each set of finals; odd: they waited for their windows to close
     AGED_TOP,  # entries of age segments ever used
     AGED_FREE,
