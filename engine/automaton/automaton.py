@@ -7,6 +7,7 @@ own rows. A query that is examined, saved or does something by itself has its pa
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -46,9 +47,11 @@ from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import enriched_gpms
+from oxiseq.engine.run.counted_part import CountedPart
 from oxiseq.engine.run.finder import Finder, Findings
 from oxiseq.engine.run.letters import RowWriter
 from oxiseq.engine.run.narrowed import finds_for_others
+from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import Positions, SequenceRun
@@ -156,6 +159,10 @@ class ShapeFound(NamedTuple):
     found: Found
     rows: RowStore
     omitted: dict[JoinedQuery, list[InstantError]]
+    until: int
+    """The smallest clock that may still come."""
+    counted: CountedPart | None = None
+    """Of the only member, where matches are counted."""
 
     def decided(self, number: int) -> NDArray[np.int64]:
         """When the matches of a member are decided (µs)."""
@@ -167,7 +174,7 @@ class ShapeFound(NamedTuple):
         member = self.members[number]
         omitted = self.omitted.get(member, ())
         found = member.finder.stamped(self._of(number), self.rows)
-        return Findings(found, None, (), BEFORE_ALL, member.finder.window_start, omitted)
+        return Findings(found, self.counted, (), self.until, member.finder.window_start, omitted)
 
     def _of(self, number: int) -> Found:
         return self.found.take(np.arange(*self.bounds[number : number + 2]))
@@ -298,6 +305,10 @@ class SharedAutomaton:
         """Those whose tumbling windows begin with the first instant."""
         self._without: list[JoinedQuery] = []
         """Those of which the last instants with events that they match were left out (`Finder.unmatched`)."""
+        self._watching: list[JoinedQuery] = []
+        """Those that need instants without matches, too."""
+        self._until = BEFORE_ALL
+        """The smallest clock that may still come."""
         self._stale = False
         self._clean = True
         self._run: CommonRun | None = None
@@ -317,10 +328,10 @@ class SharedAutomaton:
 
     # --- queries come and go ------------------------------------------------------------------------
 
-    def enter(self, finder: Finder, shift: int, written: Hashable | None = None) -> bool:
+    def enter(self, finder: Finder, shift: int, written: Hashable | None = None, *, watchful: bool = False) -> bool:
         """A query comes, which may have seen events, unless it has its letters in another order than those that are
         here: whether it has come. `shift`: how many instants the clock had completed before its own first one;
-        `written`: as of `AnswerShape`."""
+        `written`: as of `AnswerShape`; `watchful`: instants without matches are something to it, too."""
         plan, builder = finder.plan, self._builder
         letters = self._letters.add(plan)
         if letters is None:
@@ -342,6 +353,8 @@ class SharedAutomaton:
         shape = self._shapes.setdefault(key, AnswerShape(places, written, arranges, asked))
         member = JoinedQuery(self, finder, span, letters, shape, streak)
         self._by_query[query] = self.members[finder] = member
+        if watchful:
+            self._watching.append(member)
         self._entering.append(member)
         self._stale = True
         return True
@@ -361,6 +374,7 @@ class SharedAutomaton:
         member.finder.away = None
         del self.members[member.finder], self._by_query[member.span.query]
         self._beginning = [each for each in self._beginning if each is not member]
+        self._watching = [each for each in self._watching if each is not member]
         self._without = [each for each in self._without if each is not member]
         self._gone.add(member.span.query)
         self._stale = True
@@ -518,8 +532,10 @@ class SharedAutomaton:
         count = len(instants.time)
         sources, answers, *_ = self._begun(self._run, instants) if count else NOTHING
         run = self._run
+        newest = instants.clocks.item(-1) - (instants.clock is not None) if count else None
+        until = self._until = instants.passed if last or newest is None else newest + 1
         if run is None or not (sources or run.waits):
-            return [], {}
+            return [self._nothing_of(member) for member in self._watching], {}
         if sources:
             self._writer.settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(answers)
             clock = () if instants.clock is None else (instants.clock,)
@@ -528,12 +544,14 @@ class SharedAutomaton:
         for member in self._asked:
             member.exact = None
         self._asked.clear()
-        newest = instants.clocks.item(-1) - (instants.clock is not None) if count else None
-        until = instants.passed if last or newest is None else newest + 1
         rows = self._writer.buffer if sources else None
         matches = run.feed(rows, until, self.rows.times, until, origin=None)
         failed, run.failed = run.failed, {}
         told = self._told(run, matches) if len(matches) or run.left_out else []
+        told += self._counted(run)
+        if self._watching:
+            found = {member for each in told for member in each.members}
+            told += [self._nothing_of(member) for member in self._watching if member not in found]
         return told, {self._by_query[query].finder: error for query, error in failed.items()}
 
     def _begun(self, run: CommonRun, instants: Instants) -> FoundLetters:
@@ -621,12 +639,24 @@ class SharedAutomaton:
         shape = members[0].shape
         part = part.arranged() if shape.arranges else part
         store = self._with_answers(mine._replace(stored=_own_stored(mine, mine.letter, shape.places)), shape)
-        return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {})
+        return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {}, self._until)
 
-    @staticmethod
-    def _nothing_of(member: JoinedQuery) -> ShapeFound:
-        """Of a query whose matches are too many."""
-        return ShapeFound(member.shape, [member], [0, 0], Found.of(()), RowStore(member.shape.places.shape[1]), {})
+    def _nothing_of(self, member: JoinedQuery) -> ShapeFound:
+        """Of a query that has no matches, or too many."""
+        store = RowStore(member.shape.places.shape[1])
+        return ShapeFound(member.shape, [member], [0, 0], Found.of(()), store, {}, self._until)
+
+    def _counted(self, run: CommonRun) -> list[ShapeFound]:
+        """What has been counted, query by query."""
+        found: dict[JoinedQuery, list[Counts]] = {}
+        for counts in run.take_counts() if self._counting else ():
+            for query, mine in counts.by_query(run.compiled.tables.edges["query"]):
+                member = self._by_query[query]
+                found.setdefault(member, []).append(replace(mine, edge=mine.edge - member.span.edge))
+        return [
+            self._nothing_of(member)._replace(counted=CountedPart(counts, member.finder.plan.runner.sequence.keys))
+            for member, counts in found.items()
+        ]
 
     def _with_answers(self, block: RowBlock, shape: AnswerShape) -> RowStore:
         """A store of rows of queries' own, with the KB's answers that their matches are joined with."""

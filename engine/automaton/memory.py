@@ -11,13 +11,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, SPINE
+from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, SATURATES, SPINE
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.entries import chain_entries
 from oxiseq.engine.kernels.sequence.extraction import adopt_groups, nodes_below
 from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
+from oxiseq.engine.sequence.counts import with_limbs
 from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries
 from oxiseq.engine.sequence.saved import restore_memory
 from oxiseq.engine.sequence.tables import SequenceTables
@@ -115,8 +116,9 @@ def part_of(
     leads[:, 0] -= span.lead
     width = 2 + int(tables.sizes[k.WIDTH]) + int((tables.leads["equal1"] - tables.leads["equal0"]).max())
     state["lead_keys"] = np.ascontiguousarray(leads[:, :width])
-    nodes, rows = _nodes_of(S, [groups, state["aged"], state["entries"]])
-    state |= {"nodes": nodes, "weights": np.zeros((0, 0), np.uint64), "origins": S.origins[[span.query]]}
+    nodes, rows, weights = _nodes_of(S, [groups, state["aged"], state["entries"]])
+    state |= {"nodes": nodes, "weights": weights, "origins": S.origins[[span.query]]}
+    scalars[SATURATES] = S.scalars[SATURATES] and weights.shape[1] == S.weights.shape[1]
     scalars[[k.GROUP_TOP, k.GROUP_COUNT]] = len(groups)
     scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.AGED_FREE, k.ENTRY_FREE]] = -1
     scalars[[k.QUEUE_FRONT, k.QUEUE_BACK]] = (queue[0], queue[-1]) if len(queue) else (-1, -1)
@@ -186,9 +188,9 @@ def _entries_of(S: k.Memory, own: SequenceTables, span: TableSpan) -> State:
     return {"entries": entries, "entry_keys": keys.reshape(len(picked), int(own.tables.sizes[k.WIDTH])), "waits": waits}
 
 
-def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64]:
-    """The nodes that groups, runs in age segments and `,` waits hold, which get their new numbers, and the rows that
-    they name."""
+def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64, Array]:
+    """The nodes that groups, runs in age segments and `,` waits hold, which get their new numbers, the rows that they
+    name, and what is counted below them, in as many limbs as that takes."""
     names = [(each, name) for each in holders for name in ("node", "union") if name in (each.dtype.names or ())]
     roots = np.ascontiguousarray(np.concatenate([each[name] for each, name in names]))
     top = int(S.scalars[NODE_TOP])
@@ -201,10 +203,16 @@ def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64]:
     nodes = S.nodes[found].copy()
     for link in ("left", "right", "leaf"):
         nodes[link] = marks[nodes[link]]
+    weights = S.weights[found] if S.weights.shape[1] else np.zeros((0, 0), np.uint64)
+    if S.weights.shape[1]:
+        limbs = 1
+        while limbs < weights.shape[1] and weights[:, limbs:].any():
+            limbs *= 2
+        return nodes, np.zeros(0, np.int64), np.ascontiguousarray(weights[:, :limbs])
     outputs = nodes["leaf"] < 0
     rows, place = np.unique(nodes["pos"][outputs] >> PLACE_BITS, return_inverse=True)
     nodes["pos"][outputs] = (place << PLACE_BITS) | (nodes["pos"][outputs] & ((1 << PLACE_BITS) - 1))
-    return nodes, rows
+    return nodes, rows, weights
 
 
 def with_part(
@@ -214,6 +222,9 @@ def with_part(
     automaton the ids from a number on."""
     order = _order_of_groups(M)
     first, nodes, aged = (S.scalars.item(at) for at in (k.GROUP_TOP, NODE_TOP, k.AGED_TOP))
+    if M.weights.shape[1] > S.weights.shape[1]:
+        S = with_limbs(S, M.weights.shape[1])
+    S.scalars[SATURATES] |= M.scalars[SATURATES]
     S = _with_room(S, M, len(order))
     place = np.full(len(M.groups) + 1, -1, np.int32)
     place[order] = first + np.arange(len(order))
@@ -272,11 +283,15 @@ def _put_nodes(S: k.Memory, M: k.Memory, first: int, rows: tuple[I64, int]) -> N
     nodes, (ids, base) = M.nodes[: M.scalars[NODE_TOP]].copy(), rows
     for name in ("left", "right", "leaf"):
         nodes[name][nodes[name] >= 0] += first
-    outputs = nodes["leaf"] < 0
-    pos = nodes["pos"][outputs]
-    nodes["pos"][outputs] = ((base + np.searchsorted(ids, pos >> PLACE_BITS)) << PLACE_BITS) | (
-        pos & ((1 << PLACE_BITS) - 1)
-    )
+    if (limbs := M.weights.shape[1]) > 0:
+        S.weights[first : first + len(nodes)] = 0
+        S.weights[first : first + len(nodes), :limbs] = M.weights[: len(nodes)]
+    else:
+        outputs = nodes["leaf"] < 0
+        pos = nodes["pos"][outputs]
+        nodes["pos"][outputs] = ((base + np.searchsorted(ids, pos >> PLACE_BITS)) << PLACE_BITS) | (
+            pos & ((1 << PLACE_BITS) - 1)
+        )
     S.nodes[first : first + len(nodes)] = nodes
     S.scalars[NODE_TOP] += len(nodes)
 

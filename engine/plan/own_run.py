@@ -16,8 +16,10 @@ def why_own_run(plan: QueryPlan) -> str | None:
         return "its instants are those of partitions, or its windows count them"
     if replace(plan.clauses, strategy=None) != NO_CLAUSES or runner.limit is not None:
         return "clauses limit the matches of an instant, or consume events"
-    if plan.summary is not None or plan.ranking is not None or runner.sieved or runner.deferred:
-        return "its matches are counted, ranked or held"
+    if runner.composing is not None or runner.folding is not None:
+        return "its groups are made of composed windows, or of sets of matches"
+    if plan.ranking is not None or runner.sieved or runner.deferred:
+        return "its matches are ranked or held"
     if runner.family is not None:
         return "it finds the matches of a family"
     if any(gpm.asks_again for gpm in runner.gpms.values()):

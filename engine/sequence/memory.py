@@ -158,7 +158,9 @@ def make_nodes(
 
 
 def rows_named(M: k.Memory) -> NDArray[np.int64]:
-    """The ids of the rows that a collected memory's nodes name, each once."""
+    """The ids of the rows that a collected memory's nodes name, each once; where matches are counted they name none."""
+    if M.weights.shape[1]:
+        return np.zeros(0, np.int64)
     nodes = M.nodes[: M.scalars[matches.NODE_TOP]]
     rows: NDArray[np.int64] = np.unique(nodes["pos"][nodes["leaf"] < 0] >> matches.PLACE_BITS)
     return rows
