@@ -157,7 +157,8 @@ class QueryRun(Run):
     def collect(self) -> None:
         """Frees dead memory, so that `records` counts what lives."""
         self._forget()
-        (self.finder.away or self.finder).collect(self.clock.completed)
+        now = self.instants - 1 if self.finder.by_number else self.clock.completed
+        (self.finder.away or self.finder).collect(now)
 
     def _forget(self) -> None:
         """Drop rows that no later match can hold."""
