@@ -45,8 +45,11 @@ from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
 from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.order.clock import Clock, Instants
+from oxiseq.engine.order.watermarks import AFTER_ALL
+from oxiseq.engine.output.deadlines import NumberedInstants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import enriched_gpms
+from oxiseq.engine.plan.own_run import RunKind
 from oxiseq.engine.run.counted_part import CountedPart
 from oxiseq.engine.run.finder import Finder, Findings
 from oxiseq.engine.run.letters import RowWriter
@@ -129,13 +132,19 @@ class JoinedQuery:
         return self.automaton.bytes // max(len(self.automaton.members), 1)
 
     @property
+    def waits(self) -> bool:
+        """Whether the clock alone may complete a match of it."""
+        return bool(self.automaton.due[0][self.span.query])
+
+    @property
     def deadline(self) -> int | None:
         """When time alone may complete a match of it (µs), if it can."""
-        return self.automaton.deadline_of(self)
+        deadline = self.automaton.due[1].item(self.span.query)
+        return None if deadline == NEVER_CLOSES else deadline
 
     def collect(self, clock: int) -> None:
         """Frees what is dead at a clock, of all."""
-        self.automaton.collect(clock)
+        self.automaton.collect(clock + self.span.clocks)
         self.exact = self.copied().records
         self.automaton.note_exact(self)
 
@@ -151,7 +160,7 @@ class JoinedQuery:
 
 class ShapeFound(NamedTuple):
     """What queries of one shape have found in some instants: of member i the matches `bounds[i] : bounds[i + 1]`, which
-    name these rows. `omitted`: the instants that are left out."""
+    name these rows. `omitted`: the instants that are left out; `seen`: those that there were, if windows count them."""
 
     shape: AnswerShape
     members: list[JoinedQuery]
@@ -159,6 +168,7 @@ class ShapeFound(NamedTuple):
     found: Found
     rows: RowStore
     omitted: dict[JoinedQuery, list[InstantError]]
+    seen: NumberedInstants | None
     until: int
     """The smallest clock that may still come."""
     counted: CountedPart | None = None
@@ -166,18 +176,21 @@ class ShapeFound(NamedTuple):
 
     def decided(self, number: int) -> NDArray[np.int64]:
         """When the matches of a member are decided (µs)."""
-        found = self.members[number].finder.stamped(self._of(number), self.rows)
+        found = self._of(number)
         return self.rows.block.time[found.rows[found.ends[1:] - 1] >> PLACE_BITS] if found.at is None else found.at
 
     def findings(self, number: int) -> Findings:
         """What a member has found, by its number."""
         member = self.members[number]
         omitted = self.omitted.get(member, ())
-        found = member.finder.stamped(self._of(number), self.rows)
-        return Findings(found, self.counted, (), self.until, member.finder.window_start, omitted)
+        until, start = self.until - member.span.clocks, member.finder.window_start
+        return Findings(self._of(number), self.counted, (), until, start, omitted)
 
     def _of(self, number: int) -> Found:
-        return self.found.take(np.arange(*self.bounds[number : number + 2]))
+        member, seen = self.members[number], self.seen
+        if seen is not None:
+            seen = seen._replace(number=seen.number - member.span.clocks)
+        return member.finder.stamped(self.found.take(np.arange(*self.bounds[number : number + 2])), self.rows, seen)
 
 
 class CommonRun(SequenceRun):
@@ -278,9 +291,9 @@ class CommonRun(SequenceRun):
 class SharedAutomaton:
     """The queries of one clock that are in one run."""
 
-    def __init__(self, streams: int, terms: TermDictionary, kb: KnowledgeBase) -> None:
+    def __init__(self, streams: int, terms: TermDictionary, kb: KnowledgeBase, kind: RunKind) -> None:
         self.members: dict[Finder, JoinedQuery] = {}
-        self._streams, self._terms, self._kb = streams, terms, kb
+        self._streams, self._terms, self._kb, self._kind = streams, terms, kb, kind
         self._begin()
         terms.register(self)
 
@@ -315,7 +328,7 @@ class SharedAutomaton:
         self.rows, self._kept_rows, self._unsorted = RowStore(1), 0, 0
         self._longest: int | None = None
         self._counts: NDArray[np.int64] | None = None
-        self._deadlines: NDArray[np.int64] | None = None
+        self._due: tuple[NDArray[np.bool_], NDArray[np.int64]] | None = None
         """By query, as of the last step."""
         self._asked: list[JoinedQuery] = []
         """Those whose records have been counted exactly."""
@@ -328,10 +341,10 @@ class SharedAutomaton:
 
     # --- queries come and go ------------------------------------------------------------------------
 
-    def enter(self, finder: Finder, shift: int, written: Hashable | None = None, *, watchful: bool = False) -> bool:
+    def enter(self, finder: Finder, shift: int, written: Hashable | None = None) -> bool:
         """A query comes, which may have seen events, unless it has its letters in another order than those that are
         here: whether it has come. `shift`: how many instants the clock had completed before its own first one;
-        `written`: as of `AnswerShape`; `watchful`: instants without matches are something to it, too."""
+        `written`: as of `AnswerShape`."""
         plan, builder = finder.plan, self._builder
         letters = self._letters.add(plan)
         if letters is None:
@@ -344,7 +357,8 @@ class SharedAutomaton:
         self._keys += sequence.keys
         self._edges += sequence.graph.edges
         self._filters_of += [query] * (len(builder.filters) - filters)
-        span = TableSpan(query, first, len(builder.edges) - first, leads, len(builder.leads) - leads, shift)
+        edges, led = len(builder.edges) - first, len(builder.leads) - leads
+        span = TableSpan(query, first, edges, leads, led, shift, shift if self._kind.by_number else 0)
         streak = Streak(self._terms.bounds)
         places = letters.places(plan.runner.stored)
         arranges = finds_for_others(plan)
@@ -353,11 +367,13 @@ class SharedAutomaton:
         shape = self._shapes.setdefault(key, AnswerShape(places, written, arranges, asked))
         member = JoinedQuery(self, finder, span, letters, shape, streak)
         self._by_query[query] = self.members[finder] = member
-        if watchful:
-            self._watching.append(member)
         self._entering.append(member)
         self._stale = True
         return True
+
+    def watch(self, finders: Iterable[Finder]) -> None:
+        """Instants without matches are something to these, too, and to no others."""
+        self._watching = [self.members[finder] for finder in finders]
 
     def release(self, member: JoinedQuery) -> None:
         """A query goes, with its part."""
@@ -432,7 +448,9 @@ class SharedAutomaton:
         builder, letters = self._builder, self._letters
         choosers = {each.span.query: each.chooser for each in self.members.values() if each.chooser is not None}
         compiled = SequenceTables(
-            builder.tables(len(letters.all), Clauses(picks=bool(choosers)), gone=self._gone),
+            builder.tables(
+                len(letters.all), Clauses(picks=bool(choosers)), counts_instants=self._kind.by_number, gone=self._gone
+            ),
             (),
             tuple(tuple(letter.names) for letter in letters.all),
             tuple(builder.compiled),
@@ -456,12 +474,14 @@ class SharedAutomaton:
         self._forget_gone(compiled)
         columns = letters.row_columns(letters.width)
         self._writer = RowWriter(letters.row_columns(builder.wide), columns, compiled)
+        self._writer.settings[lr.BY_NUMBER] = self._kind.by_number
+        self._writer.settings[lr.EVERY] = self._kind.by_number and any(each.passes for each in self._edges)
         self.rows = self.rows.widened(max(letters.width, 1))
         self.matching.want([member.letters for member in self.members.values()])
         for member in self._entering:
             self._take_in(self._run, compiled, member)
         self._entering, self._stale, self._clean = [], False, False
-        self._counts = self._deadlines = None
+        self._counts = self._due = None
         self._number()
         windows = [member.finder.plan.window for member in self.members.values()]
         sizes = [None if window is None else window.size for window in windows]
@@ -495,7 +515,7 @@ class SharedAutomaton:
             self._beginning.append(member)
         if finder.unmatched.running:
             self._without.append(member)
-        run.memory.origins[member.span.query] = finder.window_start
+        run.memory.origins[member.span.query] = finder.window_start + member.span.clocks
         if memory is None:
             return
         member.streak.running = int(memory.scalars[OMITTED])
@@ -504,7 +524,8 @@ class SharedAutomaton:
         if len(ids):
             self._put_rows(member, rows, ids)
             self._unsorted = self.rows.end
-        run.memory = with_part(run.memory, compiled, memory, member.span, (ids, base), self._terms)
+        own = finder.plan.runner.sequence
+        run.memory = with_part(run.memory, compiled, memory, own, member.span, (ids, base), self._terms)
 
     def _put_rows(self, member: JoinedQuery, store: RowStore, ids: NDArray[np.int64]) -> None:
         """A query's own rows become common ones."""
@@ -519,7 +540,8 @@ class SharedAutomaton:
             for variable, column in enumerate(places.tolist()):
                 if column >= 0:
                     stored[rows, column] = block.stored[rows, variable]
-        self.rows.append(RowBlock(numbers[block.letter], block.time, block.clock, stored, epoch))
+        clock = block.clock + member.span.clocks
+        self.rows.append(RowBlock(numbers[block.letter], block.time, clock, stored, epoch))
 
     # --- instants → matches -------------------------------------------------------------------------
 
@@ -532,33 +554,36 @@ class SharedAutomaton:
         count = len(instants.time)
         sources, answers, *_ = self._begun(self._run, instants) if count else NOTHING
         run = self._run
-        newest = instants.clocks.item(-1) - (instants.clock is not None) if count else None
-        until = self._until = instants.passed if last or newest is None else newest + 1
+        passed = self._until = instants.passed if last or not count else instants.time.item(-1) + 1
+        if self._kind.by_number and not (last and passed >= AFTER_ALL):
+            self._until = instants.first + count
         if run is None or not (sources or run.waits):
-            return [self._nothing_of(member) for member in self._watching], {}
-        if sources:
-            self._writer.settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(answers)
-            clock = () if instants.clock is None else (instants.clock,)
-            self._writer.write(sources, instants.time, self.rows, clock)
-        self._clean, self._counts, self._deadlines = False, None, None
+            return [self._nothing_of(member, self._seen(instants)) for member in self._watching], {}
+        settings = self._writer.settings
+        written = bool(sources) or (count > 0 and bool(settings[lr.EVERY]))
+        if written:
+            settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(answers)
+            self._writer.write(sources, instants.time, self.rows)
+        self._clean, self._counts, self._due = False, None, None
         for member in self._asked:
             member.exact = None
         self._asked.clear()
-        rows = self._writer.buffer if sources else None
-        matches = run.feed(rows, until, self.rows.times, until, origin=None)
+        rows = self._writer.buffer if written else None
+        matches = run.feed(rows, self._until, self.rows.times, passed, origin=None)
         failed, run.failed = run.failed, {}
-        told = self._told(run, matches) if len(matches) or run.left_out else []
-        told += self._counted(run)
+        seen = self._seen(instants)
+        told = self._told(run, matches, seen) if len(matches) or run.left_out else []
+        told += self._counted(run, seen)
         if self._watching:
             found = {member for each in told for member in each.members}
-            told += [self._nothing_of(member) for member in self._watching if member not in found]
+            told += [self._nothing_of(member, seen) for member in self._watching if member not in found]
         return told, {self._by_query[query].finder: error for query, error in failed.items()}
 
     def _begun(self, run: CommonRun, instants: Instants) -> FoundLetters:
         """What some instants bring, with which tumbling windows may begin."""
         for member in self._beginning:
             member.finder.start = instants.clocks.item(0)
-            run.memory.origins[member.span.query] = member.finder.window_start
+            run.memory.origins[member.span.query] = member.finder.window_start + member.span.clocks
         self._beginning = []
         self._forget(run)
         found = self.matching.find(instants)
@@ -586,12 +611,18 @@ class SharedAutomaton:
                 self.release(member)
         self._prepare()
 
-    def _told(self, run: CommonRun, found: Found) -> list[ShapeFound]:
+    def _seen(self, instants: Instants) -> NumberedInstants | None:
+        """The instants, where windows count them."""
+        if not self._kind.by_number:
+            return None
+        return NumberedInstants(np.arange(instants.first, instants.first + len(instants.time)), instants.time)
+
+    def _told(self, run: CommonRun, found: Found, seen: NumberedInstants | None) -> list[ShapeFound]:
         """The matches, shape by shape, and in each query by query."""
         left_out, run.left_out = run.left_out, {}
-        told = self._by_shape(found) if len(found) else []
+        told = self._by_shape(found, seen) if len(found) else []
         for query in left_out.keys() - {each.span.query for shape in told for each in shape.members}:
-            told.append(self._nothing_of(self._by_query[query]))
+            told.append(self._nothing_of(self._by_query[query], seen))
         for each in told:
             for number, member in enumerate(each.members):
                 beyond = left_out.get(member.span.query, {})
@@ -600,7 +631,7 @@ class SharedAutomaton:
                     each.omitted[member] = member.streak.take()
         return told
 
-    def _by_shape(self, found: Found) -> list[ShapeFound]:
+    def _by_shape(self, found: Found, seen: NumberedInstants | None) -> list[ShapeFound]:
         """The matches in rows of the queries' own, which are numbered shape by shape, then query by query, and in the
         order that these fix. All is done for all queries at once."""
         of_match = self._ranks[found.marks[:, 2]]
@@ -617,6 +648,9 @@ class SharedAutomaton:
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         block = RowBlock(letter[order], *(column[order] for column in block[1:]))
+        if seen is not None:
+            clocks = np.array([member.span.clocks for member in members], np.int64)
+            block = block._replace(clock=block.clock - clocks[owner[order]])
         mine = np.argsort(of_match, kind="stable")
         whole = Found((rank[place] << PLACE_BITS) | (found.rows & _PLACES), found.ends, found.marks)
         whole = whole.take(mine)
@@ -624,12 +658,19 @@ class SharedAutomaton:
         shapes = [member.shape for member in members]
         firsts = [n for n in range(len(shapes)) if n == 0 or shapes[n] is not shapes[n - 1]]
         return [
-            self._of_shape(whole, block, members[low:high], matches[low : high + 1], rows[low], rows[high])
+            self._of_shape(whole, block, members[low:high], matches[low : high + 1], rows[low], rows[high], seen)
             for low, high in pairwise([*firsts, len(members)])
         ]
 
     def _of_shape(
-        self, found: Found, block: RowBlock, members: list[JoinedQuery], bounds: list[int], first: int, last: int
+        self,
+        found: Found,
+        block: RowBlock,
+        members: list[JoinedQuery],
+        bounds: list[int],
+        first: int,
+        last: int,
+        seen: NumberedInstants | None,
     ) -> ShapeFound:
         low, high = bounds[0], bounds[-1]
         begin, end = int(found.ends[low]), int(found.ends[high])
@@ -639,22 +680,24 @@ class SharedAutomaton:
         shape = members[0].shape
         part = part.arranged() if shape.arranges else part
         store = self._with_answers(mine._replace(stored=_own_stored(mine, mine.letter, shape.places)), shape)
-        return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {}, self._until)
+        return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {}, seen, self._until)
 
-    def _nothing_of(self, member: JoinedQuery) -> ShapeFound:
+    def _nothing_of(self, member: JoinedQuery, seen: NumberedInstants | None) -> ShapeFound:
         """Of a query that has no matches, or too many."""
         store = RowStore(member.shape.places.shape[1])
-        return ShapeFound(member.shape, [member], [0, 0], Found.of(()), store, {}, self._until)
+        return ShapeFound(member.shape, [member], [0, 0], Found.of(()), store, {}, seen, self._until)
 
-    def _counted(self, run: CommonRun) -> list[ShapeFound]:
+    def _counted(self, run: CommonRun, seen: NumberedInstants | None) -> list[ShapeFound]:
         """What has been counted, query by query."""
         found: dict[JoinedQuery, list[Counts]] = {}
-        for counts in run.take_counts() if self._counting else ():
+        for counts in run.take_counts() if self._kind.counting else ():
             for query, mine in counts.by_query(run.compiled.tables.edges["query"]):
                 member = self._by_query[query]
                 found.setdefault(member, []).append(replace(mine, edge=mine.edge - member.span.edge))
         return [
-            self._nothing_of(member)._replace(counted=CountedPart(counts, member.finder.plan.runner.sequence.keys))
+            self._nothing_of(member, seen)._replace(
+                counted=CountedPart(counts, member.finder.plan.runner.sequence.keys)
+            )
             for member, counts in found.items()
         ]
 
@@ -680,7 +723,8 @@ class SharedAutomaton:
         """Common rows as the query alone has them."""
         block = self.rows.take(ids)
         letter = member.letters.own_numbers(len(self._letters.all))[block.letter]
-        return RowBlock(letter, block.time, block.clock, _own_stored(block, letter, member.places), block.epoch)
+        clock = block.clock - member.span.clocks
+        return RowBlock(letter, block.time, clock, _own_stored(block, letter, member.places), block.epoch)
 
     def _forget(self, run: CommonRun) -> None:
         """Drop rows that are out of every window; where there is one without an end, those that no node names."""
@@ -704,14 +748,13 @@ class SharedAutomaton:
         """Of all queries; some may be dead."""
         return self.rows.held + (0 if self._run is None else self._run.records)
 
-    def deadline_of(self, member: JoinedQuery) -> int | None:
-        """When time alone may complete a match of a query (µs), if it can."""
-        if self._run is None:
-            return None
-        if self._deadlines is None:
-            self._deadlines = deadlines_by_query(self._run.memory, self._run.compiled)
-        deadline = self._deadlines.item(member.span.query)
-        return None if deadline == NEVER_CLOSES else deadline
+    @property
+    def due(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """As of `deadlines_by_query`, of those that have come."""
+        if self._due is None:
+            assert self._run is not None, "those that are away have come"
+            self._due = deadlines_by_query(self._run.memory, self._run.compiled)
+        return self._due
 
     def records_of(self, member: JoinedQuery) -> int:
         """Of one query: at least as many as it has, or exactly, if that was counted since the last step."""

@@ -1,7 +1,8 @@
 """One query's part of the memory of an automaton, taken out of it and put into one.
 
 Out of it comes the memory of a run of the query's own tables, in the state in which it would be alone. Instants are
-numbered by the automaton's clock, which may have begun before the query: the difference is `shift`.
+numbered by the automaton's clock, which may have begun before the query: the difference is `shift`. Where windows count
+instants, all clocks of windows differ by it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.sequence.counts import with_limbs
 from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries
 from oxiseq.engine.sequence.saved import restore_memory
+from oxiseq.engine.sequence.states import ValueKind
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import SameTerms, State
@@ -28,11 +30,19 @@ from oxiseq.engine.terms.saved import SameTerms, State
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 
-_BY_GROUP: Final = "edge", "node", "next", "prev", "old", "new"
+# where the clocks of windows are, in records and in keys
+_CLOCKS: Final = {
+    "groups": ("maxs", "queued", "close"),
+    "nodes": ("maxs",),
+    "entries": ("maxs",),
+    "closings": ("close",),
+}
+_KEPT_CLOCKS: Final = ValueKind.START, ValueKind.NEGATED
 
 
 class TableSpan(NamedTuple):
-    """What of an automaton's tables is a query's: edges and leading negations. `shift`: see above."""
+    """What of an automaton's tables is a query's: edges and leading negations. `shift`: see above; `clocks`: how much
+    smaller its clocks are alone."""
 
     query: int
     edge: int
@@ -40,6 +50,7 @@ class TableSpan(NamedTuple):
     lead: int
     leads: int
     shift: int
+    clocks: int
 
 
 def with_tables(S: k.Memory, compiled: SequenceTables, capacities: Capacities, terms: TermDictionary) -> k.Memory:
@@ -68,8 +79,9 @@ def _of_one_shape(S: k.Memory, new: k.Memory) -> bool:
     )
 
 
-def deadlines_by_query(S: k.Memory, compiled: SequenceTables) -> I64:
-    """By query when time alone may complete a match (µs), NEVER_CLOSES where only an event can."""
+def deadlines_by_query(S: k.Memory, compiled: SequenceTables) -> tuple[NDArray[np.bool_], I64]:
+    """By query whether something waits for the clock, and when time alone may complete a match (µs), NEVER_CLOSES where
+    only an event can."""
     tables, groups = compiled.tables, S.groups
     edges = groups["edge"][: S.scalars[k.GROUP_TOP]]
     waiting = np.zeros(len(tables.windows), np.bool_)
@@ -78,7 +90,8 @@ def deadlines_by_query(S: k.Memory, compiled: SequenceTables) -> I64:
     lasting = (tables.edges["waits"] > 0) & (tables.edges["lasting0"] < tables.edges["lasting1"])
     lapses[tables.edges["query"][lasting]] = True
     due = np.full(len(tables.windows), k.NEVER_CLOSES, np.int64)
-    for heap, count, ends in ((S.closings, k.CLOSINGS, waiting), (S.lapses, k.LAPSES, lapses)):
+    closes = waiting & (tables.sizes[k.NUMBERED] == 0)
+    for heap, count, ends in ((S.closings, k.CLOSINGS, closes), (S.lapses, k.LAPSES, lapses)):
         entries = heap[: S.scalars[count]]
         edge = groups["edge"][entries["group"]]
         alive = (edge >= 0) & (groups["serial"][entries["group"]] == entries["serial"])
@@ -89,7 +102,7 @@ def deadlines_by_query(S: k.Memory, compiled: SequenceTables) -> I64:
     times = S.aged["time"][S.ages["oldest"][deciding]] + tables.edges["limit"][deciding]
     np.minimum.at(due, tables.edges["query"][deciding], times)
     due[~waiting] = k.NEVER_CLOSES
-    return due
+    return waiting, due
 
 
 def part_of(
@@ -128,7 +141,24 @@ def part_of(
     scalars[[k.FLOOR, k.FORGOTTEN, k.CONSUMED, k.DUE]] = k.BEFORE_ALL
     scalars[k.WAITING] = tables.edges["waits"][groups["edge"]].sum()
     state["scalars"] = scalars
+    _move_clocks(state, own, -span.clocks)
     return restore_memory(state, own, capacities, SameTerms(terms), terms.columns), rows
+
+
+def _move_clocks(state: State, own: SequenceTables, by: int) -> None:
+    """Clocks of a query's own memory become larger; those that mean never, or before all, stay so."""
+    if not by:
+        return
+    columns = [state[name][column] for name, columns in _CLOCKS.items() for column in columns]
+    columns += [state["lead_keys"][:, 1], state["origins"], state["scalars"][k.CLOCK : k.CLOCK + 1]]
+    places = np.zeros((len(own.keys), int(own.tables.sizes[k.WIDTH])), np.bool_)
+    for edge, key in enumerate(own.keys):
+        places[edge, : len(key)] = [value.kind in _KEPT_CLOCKS for value in key]
+    for column in columns:
+        column[np.abs(column) < k.NEVER_CLOSES] += by
+    for records, keys in (("groups", "keys"), ("entries", "entry_keys")):
+        edges, held = state[records]["edge"], state[keys]
+        held[places[edges] & (edges >= 0)[:, None] & (np.abs(held) < k.NEVER_CLOSES)] += by
 
 
 def _groups_of(S: k.Memory, span: TableSpan) -> tuple[Array, I64]:
@@ -216,10 +246,17 @@ def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64, Array]:
 
 
 def with_part(
-    S: k.Memory, compiled: SequenceTables, M: k.Memory, span: TableSpan, rows: tuple[I64, int], terms: TermDictionary
+    S: k.Memory,
+    compiled: SequenceTables,
+    M: k.Memory,
+    own: SequenceTables,
+    span: TableSpan,
+    rows: tuple[I64, int],
+    terms: TermDictionary,
 ) -> k.Memory:
-    """An automaton's memory with that of a query's own run, just collected, whose rows of these ids have in the
-    automaton the ids from a number on."""
+    """An automaton's memory with that of a query's own run, just collected, which nobody needs any more. Its rows of
+    these ids have in the automaton the ids from a number on."""
+    _move_clocks(M.save(), own, span.clocks)
     order = _order_of_groups(M)
     first, nodes, aged = (S.scalars.item(at) for at in (k.GROUP_TOP, NODE_TOP, k.AGED_TOP))
     if M.weights.shape[1] > S.weights.shape[1]:

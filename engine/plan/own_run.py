@@ -4,20 +4,36 @@ the number of queries."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from oxiseq.engine.matches.plan import NO_CLAUSES
 from oxiseq.engine.plan.query import QueryPlan
 
 
+class RunKind(NamedTuple):
+    """What queries have in common whose edges may be in one run: whether windows count instants, and matches are
+    counted."""
+
+    by_number: bool
+    counting: bool
+
+    @classmethod
+    def of(cls, plan: QueryPlan) -> RunKind:
+        """That of a query."""
+        return cls(plan.window is not None and plan.window.events, plan.runner.sequence.counted)
+
+
 def why_own_run(plan: QueryPlan) -> str | None:
     """Why a query has a run of its own; None: its edges may be among those of others."""
     runner = plan.runner
-    if plan.query.partition is not None or (plan.window is not None and plan.window.events):
-        return "its instants are those of partitions, or its windows count them"
+    if plan.query.partition is not None:
+        return "its instants are those of partitions"
     if replace(plan.clauses, strategy=None) != NO_CLAUSES or runner.limit is not None:
         return "clauses limit the matches of an instant, or consume events"
     if runner.composing is not None or runner.folding is not None:
         return "its groups are made of composed windows, or of sets of matches"
+    if runner.sequence.counted and plan.window is not None and plan.window.events:
+        return "its matches are counted by the numbers of instants"
     if plan.ranking is not None or runner.sieved or runner.deferred:
         return "its matches are ranked or held"
     if runner.family is not None:

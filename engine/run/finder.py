@@ -81,6 +81,10 @@ class CommonState(Protocol):
         """Its share of the common memory."""
 
     @property
+    def waits(self) -> bool:
+        """Whether the clock alone may let it find something."""
+
+    @property
     def deadline(self) -> int | None:
         """When the clock has passed this (µs), something may be found; None: only an event can complete a match."""
 
@@ -171,8 +175,9 @@ class Finder(Stateful):
         self._members: dict[int, tuple[QueryPlan, int]] = {}
         """By the identity of a plan, which stays alive by that."""
         self._counts = plan.runner.sequence.counted
+        self._narrowed_from: Findings | None = None
         self._narrowed: dict[Case, Findings] = {}
-        """For the part processed last."""
+        """What has been asked of these findings."""
         self.joint = JointRows()
         self.begin()
         terms.register(self)
@@ -180,8 +185,7 @@ class Finder(Stateful):
             settings = self._letters.settings
             settings[lr.BY_NUMBER] = window.events
             # else a window's last instant and a bound that passes would come in an order that batches decide
-            bounds = any(edge.waits and edge.longest is not None for edge in plan.runner.sequence.graph.edges)
-            settings[lr.EVERY] = window.events and bounds
+            settings[lr.EVERY] = window.events and any(edge.passes for edge in plan.runner.sequence.graph.edges)
         elif self._deadlines is not None and self.by_number:  # an instant without rows may be a window's last one
             self._letters.settings[lr.EVERY] = True
 
@@ -375,6 +379,8 @@ class Finder(Stateful):
         if family is None and size == longest:
             return findings
         case = Case(self.number_of(plan), ANY_LENGTH if size == longest else size)
+        if self._narrowed_from is not findings:
+            self._narrowed_from, self._narrowed = findings, {}
         if case not in self._narrowed:
             self._narrowed[case] = self._of_case(findings, case)
         return self._narrowed[case]
@@ -638,7 +644,7 @@ class Finder(Stateful):
     def waits(self) -> bool:
         """Whether the clock alone may let it find something."""
         if self.away is not None:
-            return self.away.deadline is not None
+            return self.away.waits
         due = None if self._composer is None else self._composer.due
         held = self._deferred is not None and self._deferred.waits
         return self.sequence.waits or held or (due is not None and due.waits)
@@ -689,7 +695,7 @@ class Finder(Stateful):
         return self.sequence.records + rows + partitions + held
 
     def collect(self, clock: int = BEFORE_ALL) -> None:
-        """Frees what is dead, at a clock behind the last instant if one is given, so that `records` counts what lives:
+        """Frees what is dead, at the clock of the last instant if one is given, so that `records` counts what lives:
         of rows those that partial matches name, where others could find these, too (plan/own_run.py)."""
         if not isinstance(self.sequence, SequenceRun):
             self.sequence.collect()
@@ -719,7 +725,8 @@ class Finder(Stateful):
         if count and self.rows.held:
             self.forget(part.instants.clocks.item(-1), part.number + count - 1)
         self._part = self._findings = self._cuts = None
-        self._narrowed.clear()
+        self._narrowed_from = None
+        self._narrowed = {}
         self.joint.forget()
 
     def forget(self, time: int, number: int) -> None:

@@ -290,7 +290,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         """The last instant was at a clock, in the window's unit; whether that is news. What is dead then goes with the
         next collection."""
         tables, memory = self._compiled.tables, self._allocated
-        if memory is None or tables.sizes[k.NUMBERED] or clock <= memory.scalars[k.CLOCK]:
+        if memory is None or tables.sizes[k.COUNTED] or clock <= memory.scalars[k.CLOCK]:
             return False
         memory.scalars[k.CLOCK] = clock
         if tables.sizes[k.STRICTS] and not tables.sizes[k.PARTITIONED]:  # there was an instant behind theirs

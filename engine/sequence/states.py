@@ -203,6 +203,11 @@ class Edge:
         return min((size for value, size in self.lasting if value == LAST_EVENT), default=self.limit)
 
     @property
+    def passes(self) -> bool:
+        """Whether time makes runs matches there that do not wait for a window's end alone."""
+        return self.waits and self.longest is not None
+
+    @property
     def bounded(self) -> bool:
         """Whether the time that has passed decides something."""
         return self.limit is not None or bool(self.least) or self.most is not None or bool(self.lasting)

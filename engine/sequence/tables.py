@@ -311,7 +311,7 @@ class TableBuilder:
         for i, edge in enumerate(graph.edges, self._first):
             if edge.limit is not None and not edge.waits:
                 self.moving.append(i)
-            if edge.longest is not None and edge.waits:
+            if edge.passes:
                 (self.deciding_groups if edge.lasting else self.deciding).append(i)
         self.stricts = self.stricts or any(e.op is Op.STRICT and e.source != START for e in graph.edges)
         return indexes, tuple(self._places)

@@ -112,7 +112,7 @@ TIMED = [
 def made(dice: Random) -> list[str]:
     """Some with letters whose rows Python makes: of what the KB knows, of operators, of times, of joined events."""
     sequence = dice.choice(["A; B", "A, B", "A: B+", "A; B;+; C", "A & B; C", "A; (B & C)", "A & B", "A; N!; B"])
-    window = dice.choice(["", "WITHIN PT0.00001S", *["WITHIN PT0.00001S SLIDING"] * 3])
+    window = dice.choice([*WINDOWS, *[WINDOWS[2]] * 2])
     select = dice.choice(
         ["SELECT *", "SELECT *", "SELECT *", "SELECT DISTINCT ?k ?tag", "SELECT ?a (STR(?limit) AS ?l)"]
     )

@@ -51,7 +51,7 @@ class Queries:
 
     @property
     def automata(self) -> list[SharedAutomaton]:
-        return [group.automaton for group in self.runs._all() if group.automaton is not None]
+        return [joined.automaton for group in self.runs._all() for joined in group.joined.values()]
 
     @property
     def automaton(self) -> SharedAutomaton:
@@ -81,7 +81,6 @@ def test_a_query_by_itself_is_in_none() -> None:
     ("text", "because"),
     [
         (query("A; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
-        (query("A; B", "WITHIN 5 EVENTS"), "count"),
         (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "counted"),
         (query("A; B", f"{SLIDING} CONSUME BY ANY"), "consume"),
         (query("A; B", SLIDING) + " LIMIT 2", "limit"),
@@ -108,6 +107,17 @@ def test_live_records_do_not_depend_on_what_others_have_met(text: str, times: di
         queries.all[0].collect()
         counts.append(queries.all[0].records)
     assert counts[0] == counts[1]
+
+
+def test_windows_that_count_instants_are_in_another_one_and_count_from_a_query_s_own_first() -> None:
+    queries = Queries(*SEVERAL, *(query("A; B", f"WITHIN {size} EVENTS") for size in (3, 4)))
+    queries.push((1, "x", 1, 1), (2, "x", 1, 1))
+    late = queries.add(query("A; B", "WITHIN 3 EVENTS"))
+    queries.push((3, "x", 1, 1))
+    found = queries.push(*((time, "xabxabx"[time - 4], 1, 1) for time in range(4, 11)), (11, "x", 1, 1))
+    assert sorted(len(automaton.members) for automaton in queries.automata) == [3, 5]
+    # windows end behind 3, 6, 9; behind 4, 8; of the late one behind 5, 8
+    assert [found.get(run, 0) for run in (*queries.all[5:7], late)] == [2, 1, 0]
 
 
 def test_strategies_choose_by_query() -> None:
