@@ -142,9 +142,9 @@ class JoinedQuery:
         deadline = self.automaton.due[1].item(self.span.query)
         return None if deadline == NEVER_CLOSES else deadline
 
-    def collect(self, clock: int) -> None:
-        """Frees what is dead at a clock, of all."""
-        self.automaton.collect(clock + self.span.clocks)
+    def collect(self, clock: int, instants: int) -> None:
+        """Frees what is dead, of all."""
+        self.automaton.collect(clock + self.span.clocks, instants + self.span.shift)
         self.exact = self.copied().records
         self.automaton.note_exact(self)
 
@@ -315,7 +315,7 @@ class SharedAutomaton:
         self._entering: list[JoinedQuery] = []
         self._gone: set[int] = set()
         self._beginning: list[JoinedQuery] = []
-        """Those whose tumbling windows begin with the first instant."""
+        """Those whose windows, and reports, begin with the first instant."""
         self._without: list[JoinedQuery] = []
         """Those of which the last instants with events that they match were left out (`Finder.unmatched`)."""
         self._watching: list[JoinedQuery] = []
@@ -433,9 +433,9 @@ class SharedAutomaton:
         """Somebody has counted its records: that holds until the next step."""
         self._asked.append(member)
 
-    def collect(self, clock: int = BEFORE_ALL) -> None:
-        """Frees all that is dead, at a clock behind the last instant if one is given."""
-        if self._run is not None and self._run.pass_to(clock):
+    def collect(self, clock: int = BEFORE_ALL, instants: int = 0) -> None:
+        """Frees all that is dead, behind so many instants, before the next of which this clock has passed."""
+        if self._run is not None and self._run.pass_to(clock, instants):
             self._clean = False
         if self._run is not None and not self._clean:
             self._run.clean()
@@ -511,7 +511,7 @@ class SharedAutomaton:
         self.matching.know(finder.answers.known(), member.letters)
         memory, rows = finder.give_away()
         finder.away = member
-        if finder.start is None and finder.plan.window is not None:
+        if finder.start is None:
             self._beginning.append(member)
         if finder.unmatched.running:
             self._without.append(member)

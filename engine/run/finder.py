@@ -88,7 +88,7 @@ class CommonState(Protocol):
     def deadline(self) -> int | None:
         """When the clock has passed this (µs), something may be found; None: only an event can complete a match."""
 
-    def collect(self, clock: int) -> None:
+    def collect(self, clock: int, instants: int) -> None:
         """As of a finder."""
 
     def keep(self, clock: Clock) -> bool:
@@ -694,13 +694,14 @@ class Finder(Stateful):
         rows = self.rows.held if self._named is None else self._named
         return self.sequence.records + rows + partitions + held
 
-    def collect(self, clock: int = BEFORE_ALL) -> None:
-        """Frees what is dead, at the clock of the last instant if one is given, so that `records` counts what lives:
-        of rows those that partial matches name, where others could find these, too (plan/own_run.py)."""
+    def collect(self, clock: int, instants: int) -> None:
+        """Frees what is dead, behind so many instants, before the next of which this clock has passed, so that
+        `records` counts what lives: of rows those that partial matches name, where others could find these, too
+        (plan/own_run.py)."""
         if not isinstance(self.sequence, SequenceRun):
             self.sequence.collect()
         elif self.joins:
-            self.sequence.pass_to(clock)
+            self.sequence.pass_to(clock, instants)
             self.sequence.clean()
             self._named = self.sequence.rows_named
         else:

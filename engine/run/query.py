@@ -157,8 +157,8 @@ class QueryRun(Run):
     def collect(self) -> None:
         """Frees dead memory, so that `records` counts what lives."""
         self._forget()
-        now = self.instants - 1 if self.finder.by_number else self.clock.completed
-        (self.finder.away or self.finder).collect(now)
+        now = (self.instants if self.finder.by_number else self.clock.passed) - 1
+        (self.finder.away or self.finder).collect(now, self.instants)
 
     def _forget(self) -> None:
         """Drop rows that no later match can hold."""

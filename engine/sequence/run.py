@@ -286,17 +286,19 @@ class SequenceRun(MatchRunner[k.Memory]):
         """How many rows nodes name; they have just been collected."""
         return 0 if self._allocated is None else len(rows_named(self._allocated))
 
-    def pass_to(self, clock: int) -> bool:
-        """The last instant was at a clock, in the window's unit; whether that is news. What is dead then goes with the
-        next collection."""
+    def pass_to(self, clock: int, instants: int) -> bool:
+        """There have been so many instants, and before the next one this clock, in the window's unit, has passed;
+        whether that is news. What is dead then goes with the next collection."""
         tables, memory = self._compiled.tables, self._allocated
-        if memory is None or tables.sizes[k.COUNTED] or clock <= memory.scalars[k.CLOCK]:
+        if memory is None or tables.sizes[k.COUNTED]:
             return False
-        memory.scalars[k.CLOCK] = clock
-        if tables.sizes[k.STRICTS] and not tables.sizes[k.PARTITIONED]:  # there was an instant behind theirs
-            free_entries(memory, memory.waits[0])
+        news, wait = clock > memory.scalars[k.CLOCK], memory.waits[0]
+        memory.scalars[k.CLOCK] = max(clock, memory.scalars[k.CLOCK])
+        if wait["first"] >= 0 and wait["instant"] + 1 < instants and not tables.sizes[k.PARTITIONED]:
+            free_entries(memory, wait)
             call(chain_entries, self._tables.of(tables), self._tables.of(memory))
-        return True
+            news = True
+        return bool(news)
 
     def clean(self) -> None:
         """Free all that is dead, groups too that nobody has met since."""

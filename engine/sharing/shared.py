@@ -27,7 +27,7 @@ from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows
-from oxiseq.engine.plan.own_run import RunKind
+from oxiseq.engine.plan.own_run import RunKind, why_own_run
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.sharing.alike import narrow, share
@@ -40,6 +40,8 @@ from oxiseq.grammar.records import dataclass
 P = ParamSpec("P")
 _GROWN: Final = 1 << 10
 """Records more in an automaton, besides a quarter, after which its queries' budgets are looked at."""
+_MANY: Final = 16
+"""Queries of a clock among which a new one counts in an automaton."""
 Kind = tuple[tuple[str, ...], int, int | None]
 """Streams, lateness, start."""
 
@@ -339,6 +341,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         share(may_share, self._bounds, self._terms)
         for group in self._groups[kind]:
             if join:
+                self._compose_less(group)
                 self._join(group)
             self._watch(group)
         apart: list[QueryRun] = []
@@ -347,6 +350,15 @@ class SharedRuns(Dispatcher[QueryRun]):
             apart += [run for run in group.runs if run.finder not in joined]
         asleep = (finder for group in self._groups[kind] for finder in group.asleep)
         return JointMatching(apart, len(kind[0]), self._terms, self._bounds, asleep)
+
+    def _compose_less(self, group: _Group) -> None:
+        """Among many, new queries count their matches as an automaton does, instead of by composed windows, which are
+        faster for one, but each has its own. Those with bounds of their states do not: these would hold for others."""
+        for run in group.runs if len(group.runs) >= _MANY else ():
+            counted = run.plan.runner.otherwise
+            new = run.lineage == b"" and not run.others and run not in self._by_themselves and run not in self._bounds
+            if new and counted is not None and why_own_run(counted) is None:
+                run.compose_no_more()
 
     def _join(self, group: _Group) -> None:
         """Have the automata of a group have all that may be in them, where there are several."""

@@ -131,10 +131,29 @@ def made(dice: Random) -> list[str]:
     return texts
 
 
+def counted(dice: Random) -> list[str]:
+    """Some whose answers are of groups of matches; those of one draw differ in thresholds or keys."""
+    sequence = dice.choice(["A; B", "A: B", "A; B;+; C", "A: B+", "A, B", "A; N!; B", "N!; A; B", "A : B:+ : C"])
+    window = dice.choice(["", "WITHIN PT0.00001S", "WITHIN PT0.00003S", *["WITHIN PT0.00001S SLIDING"] * 4])
+    measures = ["COUNT(*)", "SUM(?av)", "MAX(?av)", "COUNT(DISTINCT ?av)", "AVG(LAST(?bv))", "GROUP_CONCAT(?av)"]
+    texts = []
+    for _ in range(dice.choice([1, 1, 2, 3])):
+        keys = dice.choice(["", "?k", "?av", "(ENDTIME() AS ?t)", "(ENDTIME() AS ?t) ?k", "(STARTTIME() AS ?s)"])
+        shown = " ".join(f"({dice.choice(measures)} AS ?m{number})" for number in range(dice.choice([1, 1, 2])))
+        group = f"GROUP BY {keys}" if keys else ""
+        having = dice.choice(["", "", f"HAVING (COUNT(*) > {dice.randint(0, 3)})"])
+        report = dice.choice(["", "", "", "REPORT ON CONTENT CHANGE", "REPORT ON WINDOW CLOSE", "REPORT EVERY PT0.000004S"])
+        gpms = {name: dice.choice([KEYED, KEYED, f"{KEYED} FILTER(?{name.lower()}v > {dice.randint(1, 9)})"]) for name in "ABCN"}
+        names = " ".join(key for key in ("?k", "?av", "?t", "?s") if key in keys.replace("(ENDTIME() AS ?t)", "?t"))
+        texts += [f"{query(sequence, window, f'SELECT {names} {shown}', **gpms)} {group} {having} {report}"]
+    return [text for text in texts if _accepted(text)] or [query(sequence, window, "SELECT (COUNT(*) AS ?n)")]
+
+
 def groups(dice: Random) -> list[str]:
     """Some that belong together, or one."""
     ways: list[Callable[[Random], list[str]]] = [alike, of_windows, of_thresholds, anything, anything, anything]
     ways += [lambda dice: [random_query(dice)], lambda dice: [of_endings(dice)], exploding, exploding, made, made]
+    ways += [counted, counted]
     return dice.choice(ways)(dice)
 
 

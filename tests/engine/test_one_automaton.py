@@ -81,7 +81,7 @@ def test_a_query_by_itself_is_in_none() -> None:
     ("text", "because"),
     [
         (query("A; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
-        (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "counted"),
+        (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "composed"),
         (query("A; B", f"{SLIDING} CONSUME BY ANY"), "consume"),
         (query("A; B", SLIDING) + " LIMIT 2", "limit"),
         (query("A; B", SLIDING, B="FILTER EXISTS { ?b :w ?av }"), "event's graph again"),
