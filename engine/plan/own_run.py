@@ -12,8 +12,8 @@ from oxiseq.engine.plan.query import QueryPlan
 def why_own_run(plan: QueryPlan) -> str | None:
     """Why a query has a run of its own; None: its edges may be among those of others."""
     runner = plan.runner
-    if plan.query.partition is not None:
-        return "its instants are those of partitions"
+    if plan.clauses.partitioned:
+        return "it counts the instants of partitions, or chooses among the matches of one"
     if replace(plan.clauses, strategy=None) != NO_CLAUSES or runner.limit is not None:
         return "clauses limit the matches of an instant, or consume events"
     if plan.summary is not None or plan.ranking is not None or runner.sieved or runner.deferred:
