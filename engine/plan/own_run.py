@@ -26,8 +26,8 @@ class RunKind(NamedTuple):
 def why_own_run(plan: QueryPlan) -> str | None:
     """Why a query has a run of its own; None: its edges may be among those of others."""
     runner = plan.runner
-    if plan.query.partition is not None:
-        return "its instants are those of partitions"
+    if plan.clauses.partitioned:
+        return "it counts the instants of partitions, or chooses among the matches of one"
     if replace(plan.clauses, strategy=None) != NO_CLAUSES or runner.limit is not None:
         return "clauses limit the matches of an instant, or consume events"
     if runner.composing is not None or runner.folding is not None:

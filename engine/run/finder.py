@@ -150,7 +150,7 @@ class Finder(Stateful):
         self._window = window = plan.window
         self.by_number: Final = window is not None and window.events
         """Whether windows count instants."""
-        self.endless: Final = window is None or (window.events and plan.query.partition is not None)
+        self.endless: Final = window is None or (window.events and plan.clauses.partitioned)
         """Whether time alone does not decide which rows are out of every window."""
         self.start = start
         self.users = 0
@@ -218,7 +218,7 @@ class Finder(Stateful):
         self._deadlines = _deadlines(plan)
         self._deferred = None if self._deadlines is None else _deferred(plan, self._deadlines)
         self.partitions: Partitions | None = None
-        if plan.query.partition is not None:
+        if plan.clauses.partitioned:
             self.partitions = Partitions(plan, self.sequence, self.capacities.groups, self._terms)
         self._kept_rows = 0
         self.unmatched, self._undecided = Streak(terms.bounds), Streak(terms.bounds)
@@ -783,7 +783,7 @@ def _deferred(plan: QueryPlan, deadlines: Deadlines) -> DeferredMatches | None:
     if not plan.runner.deferred:
         return None
     strategy = None if plan.query.selection is None else plan.query.selection.strategy
-    column = plan.runner.stored.index(PARTITION) if plan.query.partition is not None else None
+    column = plan.runner.stored.index(PARTITION) if plan.clauses.partitioned else None
     groups = plan.summary is not None
     in_order = plan.summary is not None and not plan.summary.instantly
     return DeferredMatches(strategy, deadlines, column, together=groups, in_order=in_order)

@@ -80,7 +80,10 @@ def test_a_query_by_itself_is_in_none() -> None:
 @pytest.mark.parametrize(
     ("text", "because"),
     [
-        (query("A; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
+        (query("A, B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
+        (query("A; B", "WITHIN 5 EVENTS PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
+        (query("A; N!; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
+        (query("A; B", f"{SLIDING} PARTITION BY ?k", "SELECT NEXT *", A="KEYED", B="KEYED"), "partitions"),
         (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "composed"),
         (query("A; B", f"{SLIDING} CONSUME BY ANY"), "consume"),
         (query("A; B", SLIDING) + " LIMIT 2", "limit"),
@@ -118,6 +121,20 @@ def test_windows_that_count_instants_are_in_another_one_and_count_from_a_query_s
     assert sorted(len(automaton.members) for automaton in queries.automata) == [3, 5]
     # windows end behind 3, 6, 9; behind 4, 8; of the late one behind 5, 8
     assert [found.get(run, 0) for run in (*queries.all[5:7], late)] == [2, 1, 0]
+
+
+def test_partition_by_that_only_compares_is_a_comparison() -> None:
+    """Also of iterations, and of what negates a match: then there are no partitions."""
+    by = f"{SLIDING} PARTITION BY ?k"
+    queries = Queries(*SEVERAL, query("A+; N!; B", by, A="KEYED", N="KEYED", B="KEYED"))
+    run = queries.all[-1]
+    found = queries.push(
+        *((time, kind, key, 1) for time, (kind, key) in enumerate(zip("aaanbb", (1, 2, 1, 2, 1, 2), strict=True), 1)),
+        (7, "x", 1, 1),
+    )
+    assert len(queries.automaton.members) == 6
+    assert found[run] == 3
+    assert "partitions" not in run.state
 
 
 def test_strategies_choose_by_query() -> None:
