@@ -213,8 +213,11 @@ class CommonRun(SequenceRun):
         scalars = memory.scalars
         finals = memory.finals[: scalars.item(FINALS)].copy()
         beyond = []
+        limits = self._compiled.tables.windows["limit"]
         for query in np.unique(finals[:, 2]).tolist():
-            given = self._count(finals[finals[:, 2] == query])
+            if limits[query] <= self.bounds.matches:
+                continue
+            given = min(limits.item(query), self._count(finals[finals[:, 2] == query]))
             if given > self.bounds.matches:
                 beyond.append(query)
                 self.left_out.setdefault(query, {})[instant] = MATCHES, given
@@ -227,6 +230,7 @@ class CommonRun(SequenceRun):
         memory.finals[: len(kept)] = kept
         scalars[FINALS] = len(kept)
         scalars[[PROGRESS, EMITTED, STACK]] = 0
+        memory.quotas[:] = limits
         if not len(kept) and not waited:  # else the kernel has not come to the instant yet
             self._pass_by()
 
@@ -328,7 +332,7 @@ class SharedAutomaton:
         sequence = plan.runner.sequence
         first, leads, filters = len(builder.edges), len(builder.leads), len(builder.filters)
         query = len(builder.windows)
-        builder.add(sequence.graph, sequence.keys, sequence.scopes, plan.window, letters)
+        builder.add(sequence.graph, sequence.keys, sequence.scopes, plan.window, sequence.clauses, letters)
         self._keys += sequence.keys
         self._edges += sequence.graph.edges
         self._filters_of += [query] * (len(builder.filters) - filters)

@@ -3,9 +3,6 @@ the number of queries."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from oxiseq.engine.matches.plan import NO_CLAUSES
 from oxiseq.engine.plan.query import QueryPlan
 
 
@@ -14,8 +11,6 @@ def why_own_run(plan: QueryPlan) -> str | None:
     runner = plan.runner
     if plan.query.partition is not None or (plan.window is not None and plan.window.events):
         return "its instants are those of partitions, or its windows count them"
-    if replace(plan.clauses, strategy=None) != NO_CLAUSES or runner.limit is not None:
-        return "clauses limit the matches of an instant, or consume events"
     if plan.summary is not None or plan.ranking is not None or runner.sieved or runner.deferred:
         return "its matches are counted, ranked or held"
     if runner.family is not None:

@@ -194,7 +194,7 @@ class SequenceRun(MatchRunner[k.Memory]):
                 self._drain(full=True)
             elif need == matches.TOO_MANY:
                 waited = memory.scalars[k.PHASE] == k.EMIT_CLOSED
-                limit = matches.NO_LIMIT if waited else int(tables.sizes[k.LIMIT])
+                limit = matches.NO_LIMIT if waited else self._compiled.clauses.limit
                 timed = waited and not tables.sizes[k.NUMBERED]
                 instant = int(self._scalars[k.MOMENT]) if timed else self._time_of(rows, at, passed, until)
                 self._list(limit, instant, waited=waited)
