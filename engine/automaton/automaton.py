@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES
 from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
+from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.output.rows import RowStore
@@ -51,14 +52,11 @@ from oxiseq.engine.run.letters import RowWriter
 from oxiseq.engine.run.narrowed import finds_for_others
 from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.rows import RowBuffer
-from oxiseq.engine.sequence.run import Positions, SequenceRun
+from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import Edge, StateGraph, Value
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables, TableBuilder
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
-
-if TYPE_CHECKING:
-    from oxiseq.engine.matches.choice import Chooser
 
 _PLACES: Final = (1 << PLACE_BITS) - 1
 _PER_RECORD: Final = 3
@@ -100,12 +98,22 @@ class JoinedQuery:
         """i32[own letter, stored variable]: its columns in common rows."""
         return self.shape.places
 
+    # --- common rows as the query alone has them (`KnownRows`), for its choice ----------------------
+
     @property
-    def chooser(self) -> Chooser | None:
-        """That of its strategy, if it has one."""
-        run = self.finder.sequence
-        assert isinstance(run, SequenceRun)
-        return run.chooser
+    def times(self) -> tuple[NDArray[np.int64], int]:
+        return self.automaton.rows.times
+
+    def take(self, ids: NDArray[np.int64]) -> RowBlock:
+        return self.automaton.own_rows(self, ids)
+
+    def clocks(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.automaton.rows.clocks(ids)
+
+    def answers(self, epoch: int) -> dict[str, KbAnswer]:
+        return self.automaton.answers_of(self.shape, epoch)
+
+    # --- where its state is (`CommonState`) ---------------------------------------------------------
 
     def come_home(self) -> None:
         """Has its part in a run of its own from now on."""
@@ -183,8 +191,8 @@ class CommonRun(SequenceRun):
         self.failed: dict[int, Exception] = {}
         self.filters_of: list[int] = []
         """By filter the query that it is of."""
-        self.choosers: dict[int, Chooser] = {}
-        """Of queries that have a strategy."""
+        self.members: dict[int, JoinedQuery] = {}
+        """By query."""
         self._instant = 0
         """At which some are to choose (µs)."""
 
@@ -209,60 +217,72 @@ class CommonRun(SequenceRun):
 
     def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
         """Each query for itself: one with too many matches at the instant has none there."""
-        memory = self._memory
-        scalars = memory.scalars
-        finals = memory.finals[: scalars.item(FINALS)].copy()
-        beyond = []
-        limits = self._compiled.tables.windows["limit"]
-        for query in np.unique(finals[:, 2]).tolist():
-            if limits[query] <= self.bounds.matches:
-                continue
-            given = min(limits.item(query), self._count(finals[finals[:, 2] == query]))
+        memory, scalars = self._memory, self._memory.scalars
+        limits, kept = self._compiled.tables.windows["limit"], list[NDArray[np.int64]]()
+        for query, finals in self._by_query():
+            within = limits[query] <= self.bounds.matches
+            given = 0 if within else min(limits.item(query), self._count(finals))
             if given > self.bounds.matches:
-                beyond.append(query)
                 self.left_out.setdefault(query, {})[instant] = MATCHES, given
+            else:
+                kept.append(finals)
         scalars[ALLOWED] = NO_LIMIT
-        if not beyond:
+        count = sum(map(len, kept))
+        if count == scalars[FINALS]:
             return
         self._drain()
         self._parts = without_last(self._parts, scalars.item(EMITTED))
-        kept = finals[~np.isin(finals[:, 2], beyond)]
-        memory.finals[: len(kept)] = kept
-        scalars[FINALS] = len(kept)
+        self._put(kept)
         scalars[[PROGRESS, EMITTED, STACK]] = 0
         memory.quotas[:] = limits
-        if not len(kept) and not waited:  # else the kernel has not come to the instant yet
+        if not count and not waited:  # else the kernel has not come to the instant yet
             self._pass_by()
+
+    def _by_query(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """The finals of each query, in their order."""
+        finals = self._memory.finals[: self._memory.scalars[FINALS]].copy()
+        finals = finals[np.argsort(finals[:, 2], kind="stable")]
+        queries, first = np.unique(finals[:, 2], return_index=True)
+        return zip(queries.tolist(), np.split(finals, first[1:]), strict=True)
+
+    def _put(self, kept: list[NDArray[np.int64]]) -> None:
+        """These are the finals."""
+        memory = self._memory
+        whole = np.concatenate([memory.finals[:0], *kept])
+        if len(whole) > len(memory.finals):
+            memory = memory._replace(finals=np.zeros((2 * len(whole), memory.finals.shape[1]), np.int64))
+        memory.finals[: len(whole)] = whole
+        memory.scalars[FINALS] = len(whole)
+        self._memory = memory
 
     def _choose(self, chosen: Callable[[], k.Memory], instant: int) -> None:
         self._instant = instant
         super()._choose(chosen, instant)
 
-    def _chosen(self, positions: Positions) -> k.Memory:
-        """Of each query with a strategy the matches that it keeps, of the others all."""
-        memory = self._memory
-        finals, kept = memory.finals[: memory.scalars[FINALS]].copy(), list[NDArray[np.int64]]()
-        for query in np.unique(finals[:, 2]).tolist():
-            mine = finals[finals[:, 2] == query]
-            if (chooser := self.choosers.get(query)) is not None:
-                memory.finals[: len(mine)] = mine
-                memory.scalars[FINALS] = len(mine)
-                try:
-                    memory = chooser.choose(memory, *positions)
-                except LimitError as error:
-                    self.left_out.setdefault(query, {})[self._instant] = CHOICES, error
-                    continue
-                mine = memory.finals[: memory.scalars[FINALS]].copy()
-                mine[:, 2] = query
-            kept.append(mine)
-        whole = np.concatenate([finals[:0], *kept])
-        if len(whole) > len(memory.finals):
-            memory = memory._replace(finals=np.zeros((2 * len(whole), memory.finals.shape[1]), np.int64))
-        memory.finals[: len(whole)] = whole
-        memory.scalars[FINALS] = len(whole)
-        if not len(whole):
-            memory.scalars[NODE_TOP] = memory.scalars[NODE_BASE]
-        return memory
+    def _chosen(self, store: RowStore) -> k.Memory:
+        """Of each query the matches that it keeps."""
+        kept = list[NDArray[np.int64]]()
+        for query, finals in self._by_query():
+            member = self.members[query]
+            if not member.finder.plan.clauses.chooses:
+                kept.append(finals)
+                continue
+            self._put([finals])
+            try:
+                self._memory = member.finder.choice.pick(self._memory, member)
+            except LimitError as error:
+                self.left_out.setdefault(query, {})[self._instant] = CHOICES, error
+            except Exception as error:  # it is one query's: the others go on
+                self.failed.setdefault(query, error)
+            else:
+                finals = self._memory.finals[: self._memory.scalars[FINALS]].copy()
+                finals[:, 2] = query
+                kept.append(finals)
+        self._put(kept)
+        scalars = self._memory.scalars
+        if not scalars[FINALS]:
+            scalars[NODE_TOP] = scalars[NODE_BASE]
+        return self._memory
 
     def _answer(self, asked: CompiledFilter | CompiledFold, vector: NDArray[np.int64]) -> int:
         try:
@@ -400,7 +420,7 @@ class SharedAutomaton:
         sequence = finder.plan.runner.sequence
         memory, ids = part_of(run.memory, sequence, member.span, finder.capacities, self._terms)
         memory.scalars[OMITTED] = member.streak.running
-        finder.take_back(memory, self._with_answers(self._own_rows(member, ids), member.shape))
+        finder.take_back(memory, self._with_answers(self.own_rows(member, ids), member.shape))
 
     def note_exact(self, member: JoinedQuery) -> None:
         """Somebody has counted its records: that holds until the next step."""
@@ -419,9 +439,9 @@ class SharedAutomaton:
         if not self._stale:
             return
         builder, letters = self._builder, self._letters
-        choosers = {each.span.query: each.chooser for each in self.members.values() if each.chooser is not None}
+        chooses = any(each.finder.plan.clauses.chooses for each in self.members.values())
         compiled = SequenceTables(
-            builder.tables(len(letters.all), Clauses(picks=bool(choosers)), gone=self._gone),
+            builder.tables(len(letters.all), Clauses(picks=chooses), gone=self._gone),
             (),
             tuple(tuple(letter.names) for letter in letters.all),
             tuple(builder.compiled),
@@ -441,12 +461,12 @@ class SharedAutomaton:
             self._run.reserve()
         else:
             self._run.become(compiled)
-        self._run.filters_of, self._run.choosers = self._filters_of, choosers
+        self._run.filters_of, self._run.members = self._filters_of, self._by_query
         self._forget_gone(compiled)
-        columns = letters.row_columns(letters.width)
-        self._writer = RowWriter(letters.row_columns(builder.wide), columns, compiled)
+        self._writer = RowWriter(letters.row_columns(builder.wide), letters.stored_columns(), compiled)
         self.rows = self.rows.widened(max(letters.width, 1))
         self.matching.want([member.letters for member in self.members.values()])
+        self._run.ask = self.matching.ask
         for member in self._entering:
             self._take_in(self._run, compiled, member)
         self._entering, self._stale, self._clean = [], False, False
@@ -518,10 +538,17 @@ class SharedAutomaton:
         self._prepare()
         if self._run is None:
             return [], {}
+        try:
+            return self._stepped(self._run, instants, last=last)
+        finally:
+            self.matching.end()
+
+    def _stepped(
+        self, run: CommonRun, instants: Instants, *, last: bool
+    ) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
         count = len(instants.time)
-        sources, answers, *_ = self._begun(self._run, instants) if count else NOTHING
-        run = self._run
-        if run is None or not (sources or run.waits):
+        sources, answers, *_ = self._begun(run, instants) if count else NOTHING
+        if self._run is None or not (sources or run.waits):  # all may have gone
             return [], {}
         if sources:
             self._writer.settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(answers)
@@ -534,7 +561,7 @@ class SharedAutomaton:
         newest = instants.clocks.item(-1) - (instants.clock is not None) if count else None
         until = instants.passed if last or newest is None else newest + 1
         rows = self._writer.buffer if sources else None
-        matches = run.feed(rows, until, self.rows.times, until, origin=None)
+        matches = run.feed(rows, until, self.rows, until, origin=None)
         failed, run.failed = run.failed, {}
         told = self._told(run, matches) if len(matches) or run.left_out else []
         return told, {self._by_query[query].finder: error for query, error in failed.items()}
@@ -637,19 +664,20 @@ class SharedAutomaton:
             return RowStore.of(block._replace(epoch=np.zeros_like(block.epoch)))
         epochs, place = np.unique(block.epoch, return_inverse=True)
         store = RowStore.of(block._replace(epoch=place.astype(np.int32)))
-        for epoch in epochs.tolist():
-            answers = self.rows.answers(epoch)
-            store.epochs.append(
-                {
-                    name: answers[here].named(variables)
-                    for name, names, variables in shape.enriched
-                    for here in names
-                    if here in answers
-                }
-            )
+        store.epochs += [self.answers_of(shape, epoch) for epoch in epochs.tolist()]
         return store
 
-    def _own_rows(self, member: JoinedQuery, ids: NDArray[np.int64]) -> RowBlock:
+    def answers_of(self, shape: AnswerShape, epoch: int) -> dict[str, KbAnswer]:
+        """What matches of queries of this shape are joined with, of an epoch of common rows."""
+        answers = self.rows.answers(epoch)
+        return {
+            name: answers[here].named(variables)
+            for name, names, variables in shape.enriched
+            for here in names
+            if here in answers
+        }
+
+    def own_rows(self, member: JoinedQuery, ids: NDArray[np.int64]) -> RowBlock:
         """Common rows as the query alone has them."""
         block = self.rows.take(ids)
         letter = member.letters.own_numbers(len(self._letters.all))[block.letter]

@@ -5,8 +5,8 @@ Row ids count up for ever; the store holds those from `base` on and forgets from
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,23 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _FIRST: Final = 16
 """Rows that there is room for to begin with."""
+
+
+class KnownRows(Protocol):
+    """Rows by id, and what the knowledge base has answered for them."""
+
+    @property
+    def times(self) -> tuple[NDArray[np.int64], int]:
+        """As of RowStore."""
+
+    def take(self, ids: NDArray[np.int64]) -> RowBlock:
+        """As of RowStore."""
+
+    def clocks(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """As of RowStore."""
+
+    def answers(self, epoch: int) -> Mapping[str, KbAnswer]:
+        """As of RowStore."""
 
 
 class RowStore:

@@ -11,10 +11,12 @@ def why_own_run(plan: QueryPlan) -> str | None:
     runner = plan.runner
     if plan.query.partition is not None or (plan.window is not None and plan.window.events):
         return "its instants are those of partitions, or its windows count them"
-    if plan.summary is not None or plan.ranking is not None or runner.sieved or runner.deferred:
-        return "its matches are counted, ranked or held"
+    if runner.deferred:
+        return "its matches wait until all of their end are decided"
+    if plan.summary is not None or (plan.ranking is not None and plan.ranking.window is not None):
+        return "its matches are counted"
+    if plan.ranking is not None and plan.ranking.page is not None:
+        return "a page of its matches is wanted"
     if runner.family is not None:
         return "it finds the matches of a family"
-    if any(gpm.asks_again for gpm in runner.gpms.values()):
-        return "it asks its event's graph again"
     return None

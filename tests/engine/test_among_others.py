@@ -141,9 +141,8 @@ ASKED_AGAIN = [
 
 def choosing(dice: Random) -> list[str]:
     """Some that keep some of the matches of an instant, which may consume what they have found."""
-    sequence = dice.choice(
-        ["A; B", "A: B", "A: B: C", "A: B:+ : C", "A: B:+", "A, B", "A: N!: B", "A: B; N!", "A: (B; N!)?", "N!; A: B"]
-    )
+    several = ["A; B", "A: B", "A: B: C", "A: B:+ : C", "A: B:+", "A, B", "A & B", "A & B: C"]
+    sequence = dice.choice([*several, "A: N!: B", "A: B; N!", "A: (B; N!)?", "N!; A: B"])
     window = dice.choice(["", "WITHIN PT0.00001S", "WITHIN PT0.00001S SLIDING", "WITHIN PT0.00003S SLIDING"])
     gpms = {name: dice.choice([KEYED, "", ""]) for name in "ABCN" if name in sequence}
     if "A" in gpms and "B" in gpms and dice.random() < 0.3:

@@ -83,7 +83,6 @@ def test_a_query_by_itself_is_in_none() -> None:
         (query("A; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
         (query("A; B", "WITHIN 5 EVENTS"), "count"),
         (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "counted"),
-        (query("A; B", SLIDING, B="FILTER EXISTS { ?b :w ?av }"), "event's graph again"),
     ],
 )
 def test_others_have_runs_of_their_own_and_say_why(text: str, because: str) -> None:
