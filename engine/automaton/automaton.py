@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES
 from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
+from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import AFTER_ALL
@@ -57,14 +58,11 @@ from oxiseq.engine.run.narrowed import finds_for_others
 from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.rows import RowBuffer
-from oxiseq.engine.sequence.run import Positions, SequenceRun
+from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import Edge, StateGraph, Value
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables, TableBuilder
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
-
-if TYPE_CHECKING:
-    from oxiseq.engine.matches.choice import Chooser
 
 _PLACES: Final = (1 << PLACE_BITS) - 1
 _PER_RECORD: Final = 3
@@ -106,12 +104,22 @@ class JoinedQuery:
         """i32[own letter, stored variable]: its columns in common rows."""
         return self.shape.places
 
+    # --- common rows as the query alone has them (`KnownRows`), for its choice ----------------------
+
     @property
-    def chooser(self) -> Chooser | None:
-        """That of its strategy, if it has one."""
-        run = self.finder.sequence
-        assert isinstance(run, SequenceRun)
-        return run.chooser
+    def times(self) -> tuple[NDArray[np.int64], int]:
+        return self.automaton.rows.times
+
+    def take(self, ids: NDArray[np.int64]) -> RowBlock:
+        return self.automaton.own_rows(self, ids)
+
+    def clocks(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.automaton.rows.clocks(ids)
+
+    def answers(self, epoch: int) -> dict[str, KbAnswer]:
+        return self.automaton.answers_of(self.shape, epoch)
+
+    # --- where its state is (`CommonState`) ---------------------------------------------------------
 
     def come_home(self) -> None:
         """Has its part in a run of its own from now on."""
@@ -203,8 +211,8 @@ class CommonRun(SequenceRun):
         self.failed: dict[int, Exception] = {}
         self.filters_of: list[int] = []
         """By filter the query that it is of."""
-        self.choosers: dict[int, Chooser] = {}
-        """Of queries that have a strategy."""
+        self.members: dict[int, JoinedQuery] = {}
+        """By query."""
         self._instant = 0
         """At which some are to choose (µs)."""
 
@@ -229,56 +237,72 @@ class CommonRun(SequenceRun):
 
     def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
         """Each query for itself: one with too many matches at the instant has none there."""
-        memory = self._memory
-        scalars = memory.scalars
-        finals = memory.finals[: scalars.item(FINALS)].copy()
-        beyond = []
-        for query in np.unique(finals[:, 2]).tolist():
-            given = self._count(finals[finals[:, 2] == query])
+        memory, scalars = self._memory, self._memory.scalars
+        limits, kept = self._compiled.tables.windows["limit"], list[NDArray[np.int64]]()
+        for query, finals in self._by_query():
+            within = limits[query] <= self.bounds.matches
+            given = 0 if within else min(limits.item(query), self._count(finals))
             if given > self.bounds.matches:
-                beyond.append(query)
                 self.left_out.setdefault(query, {})[instant] = MATCHES, given
+            else:
+                kept.append(finals)
         scalars[ALLOWED] = NO_LIMIT
-        if not beyond:
+        count = sum(map(len, kept))
+        if count == scalars[FINALS]:
             return
         self._drain()
         self._parts = without_last(self._parts, scalars.item(EMITTED))
-        kept = finals[~np.isin(finals[:, 2], beyond)]
-        memory.finals[: len(kept)] = kept
-        scalars[FINALS] = len(kept)
+        self._put(kept)
         scalars[[PROGRESS, EMITTED, STACK]] = 0
-        if not len(kept) and not waited:  # else the kernel has not come to the instant yet
+        memory.quotas[:] = limits
+        if not count and not waited:  # else the kernel has not come to the instant yet
             self._pass_by()
+
+    def _by_query(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """The finals of each query, in their order."""
+        finals = self._memory.finals[: self._memory.scalars[FINALS]].copy()
+        finals = finals[np.argsort(finals[:, 2], kind="stable")]
+        queries, first = np.unique(finals[:, 2], return_index=True)
+        return zip(queries.tolist(), np.split(finals, first[1:]), strict=True)
+
+    def _put(self, kept: list[NDArray[np.int64]]) -> None:
+        """These are the finals."""
+        memory = self._memory
+        whole = np.concatenate([memory.finals[:0], *kept])
+        if len(whole) > len(memory.finals):
+            memory = memory._replace(finals=np.zeros((2 * len(whole), memory.finals.shape[1]), np.int64))
+        memory.finals[: len(whole)] = whole
+        memory.scalars[FINALS] = len(whole)
+        self._memory = memory
 
     def _choose(self, chosen: Callable[[], k.Memory], instant: int) -> None:
         self._instant = instant
         super()._choose(chosen, instant)
 
-    def _chosen(self, positions: Positions) -> k.Memory:
-        """Of each query with a strategy the matches that it keeps, of the others all."""
-        memory = self._memory
-        finals, kept = memory.finals[: memory.scalars[FINALS]].copy(), list[NDArray[np.int64]]()
-        for query in np.unique(finals[:, 2]).tolist():
-            mine = finals[finals[:, 2] == query]
-            if (chooser := self.choosers.get(query)) is not None:
-                memory.finals[: len(mine)] = mine
-                memory.scalars[FINALS] = len(mine)
-                try:
-                    memory = chooser.choose(memory, *positions)
-                except LimitError as error:
-                    self.left_out.setdefault(query, {})[self._instant] = CHOICES, error
-                    continue
-                mine = memory.finals[: memory.scalars[FINALS]].copy()
-                mine[:, 2] = query
-            kept.append(mine)
-        whole = np.concatenate([finals[:0], *kept])
-        if len(whole) > len(memory.finals):
-            memory = memory._replace(finals=np.zeros((2 * len(whole), memory.finals.shape[1]), np.int64))
-        memory.finals[: len(whole)] = whole
-        memory.scalars[FINALS] = len(whole)
-        if not len(whole):
-            memory.scalars[NODE_TOP] = memory.scalars[NODE_BASE]
-        return memory
+    def _chosen(self, store: RowStore) -> k.Memory:
+        """Of each query the matches that it keeps."""
+        kept = list[NDArray[np.int64]]()
+        for query, finals in self._by_query():
+            member = self.members[query]
+            if not member.finder.plan.clauses.chooses:
+                kept.append(finals)
+                continue
+            self._put([finals])
+            try:
+                self._memory = member.finder.choice.pick(self._memory, member)
+            except LimitError as error:
+                self.left_out.setdefault(query, {})[self._instant] = CHOICES, error
+            except Exception as error:  # it is one query's: the others go on
+                self.failed.setdefault(query, error)
+            else:
+                finals = self._memory.finals[: self._memory.scalars[FINALS]].copy()
+                finals[:, 2] = query
+                kept.append(finals)
+        self._put(kept)
+        scalars = self._memory.scalars
+        if not scalars[FINALS]:
+            scalars[NODE_TOP] = scalars[NODE_BASE]
+        return self._memory
 
     def _answer(self, asked: CompiledFilter | CompiledFold, vector: NDArray[np.int64]) -> int:
         try:
@@ -352,8 +376,7 @@ class SharedAutomaton:
         sequence = plan.runner.sequence
         first, leads, filters = len(builder.edges), len(builder.leads), len(builder.filters)
         query = len(builder.windows)
-        together = bool(sequence.tables.windows["together"][0])
-        builder.add(sequence.graph, sequence.keys, sequence.scopes, plan.window, letters, together=together)
+        builder.add(sequence.graph, sequence.keys, sequence.scopes, plan.window, sequence.clauses, letters)
         self._keys += sequence.keys
         self._edges += sequence.graph.edges
         self._filters_of += [query] * (len(builder.filters) - filters)
@@ -427,7 +450,7 @@ class SharedAutomaton:
         sequence = finder.plan.runner.sequence
         memory, ids = part_of(run.memory, sequence, member.span, finder.capacities, self._terms)
         memory.scalars[OMITTED] = member.streak.running
-        finder.take_back(memory, self._with_answers(self._own_rows(member, ids), member.shape))
+        finder.take_back(memory, self._with_answers(self.own_rows(member, ids), member.shape))
 
     def note_exact(self, member: JoinedQuery) -> None:
         """Somebody has counted its records: that holds until the next step."""
@@ -446,10 +469,10 @@ class SharedAutomaton:
         if not self._stale:
             return
         builder, letters = self._builder, self._letters
-        choosers = {each.span.query: each.chooser for each in self.members.values() if each.chooser is not None}
+        chooses = any(each.finder.plan.clauses.chooses for each in self.members.values())
         compiled = SequenceTables(
             builder.tables(
-                len(letters.all), Clauses(picks=bool(choosers)), counts_instants=self._kind.by_number, gone=self._gone
+                len(letters.all), Clauses(picks=chooses), counts_instants=self._kind.by_number, gone=self._gone
             ),
             (),
             tuple(tuple(letter.names) for letter in letters.all),
@@ -470,14 +493,14 @@ class SharedAutomaton:
             self._run.reserve()
         else:
             self._run.become(compiled)
-        self._run.filters_of, self._run.choosers = self._filters_of, choosers
+        self._run.filters_of, self._run.members = self._filters_of, self._by_query
         self._forget_gone(compiled)
-        columns = letters.row_columns(letters.width)
-        self._writer = RowWriter(letters.row_columns(builder.wide), columns, compiled)
+        self._writer = RowWriter(letters.row_columns(builder.wide), letters.stored_columns(), compiled)
         self._writer.settings[lr.BY_NUMBER] = self._kind.by_number
         self._writer.settings[lr.EVERY] = self._kind.by_number and any(each.passes for each in self._edges)
         self.rows = self.rows.widened(max(letters.width, 1))
         self.matching.want([member.letters for member in self.members.values()])
+        self._run.ask = self.matching.ask
         for member in self._entering:
             self._take_in(self._run, compiled, member)
         self._entering, self._stale, self._clean = [], False, False
@@ -551,13 +574,20 @@ class SharedAutomaton:
         self._prepare()
         if self._run is None:
             return [], {}
+        try:
+            return self._stepped(self._run, instants, last=last)
+        finally:
+            self.matching.end()
+
+    def _stepped(
+        self, run: CommonRun, instants: Instants, *, last: bool
+    ) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
         count = len(instants.time)
-        sources, answers, *_ = self._begun(self._run, instants) if count else NOTHING
-        run = self._run
+        sources, answers, *_ = self._begun(run, instants) if count else NOTHING
         passed = self._until = instants.passed if last or not count else instants.time.item(-1) + 1
         if self._kind.by_number and not (last and passed >= AFTER_ALL):
             self._until = instants.first + count
-        if run is None or not (sources or run.waits):
+        if self._run is None or not (sources or run.waits):  # all may have gone
             return [self._nothing_of(member, self._seen(instants)) for member in self._watching], {}
         settings = self._writer.settings
         written = bool(sources) or (count > 0 and bool(settings[lr.EVERY]))
@@ -569,7 +599,7 @@ class SharedAutomaton:
             member.exact = None
         self._asked.clear()
         rows = self._writer.buffer if written else None
-        matches = run.feed(rows, self._until, self.rows.times, passed, origin=None)
+        matches = run.feed(rows, self._until, self.rows, passed, origin=None)
         failed, run.failed = run.failed, {}
         seen = self._seen(instants)
         told = self._told(run, matches, seen) if len(matches) or run.left_out else []
@@ -707,19 +737,20 @@ class SharedAutomaton:
             return RowStore.of(block._replace(epoch=np.zeros_like(block.epoch)))
         epochs, place = np.unique(block.epoch, return_inverse=True)
         store = RowStore.of(block._replace(epoch=place.astype(np.int32)))
-        for epoch in epochs.tolist():
-            answers = self.rows.answers(epoch)
-            store.epochs.append(
-                {
-                    name: answers[here].named(variables)
-                    for name, names, variables in shape.enriched
-                    for here in names
-                    if here in answers
-                }
-            )
+        store.epochs += [self.answers_of(shape, epoch) for epoch in epochs.tolist()]
         return store
 
-    def _own_rows(self, member: JoinedQuery, ids: NDArray[np.int64]) -> RowBlock:
+    def answers_of(self, shape: AnswerShape, epoch: int) -> dict[str, KbAnswer]:
+        """What matches of queries of this shape are joined with, of an epoch of common rows."""
+        answers = self.rows.answers(epoch)
+        return {
+            name: answers[here].named(variables)
+            for name, names, variables in shape.enriched
+            for here in names
+            if here in answers
+        }
+
+    def own_rows(self, member: JoinedQuery, ids: NDArray[np.int64]) -> RowBlock:
         """Common rows as the query alone has them."""
         block = self.rows.take(ids)
         letter = member.letters.own_numbers(len(self._letters.all))[block.letter]

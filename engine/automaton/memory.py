@@ -56,15 +56,21 @@ class TableSpan(NamedTuple):
 def with_tables(S: k.Memory, compiled: SequenceTables, capacities: Capacities, terms: TermDictionary) -> k.Memory:
     """Memory for tables to which queries have been added."""
     new = allocate(compiled, Capacities.smallest())
+    floors = _widened(S.floors, new.floors.shape[1], k.BEFORE_ALL)
+    S = S.grow("edges", len(new.ages)).grow("queries", len(new.origins))._replace(floors=floors)
     if _of_one_shape(S, new):
-        return S.grow("edges", len(new.ages)).grow("queries", len(new.origins))
+        return S
     state = dict[str, Any](S.save())
     for name in ("keys", "lead_keys", "entry_keys"):
-        wide = np.zeros((len(state[name]), getattr(new, name).shape[1]), np.int64)
-        wide[:, : state[name].shape[1]] = state[name]
-        state[name] = wide
-    state |= {"ages": S.grow("edges", len(new.ages)).ages, "origins": S.grow("queries", len(new.origins)).origins}
+        state[name] = _widened(state[name], getattr(new, name).shape[1], 0)
     return restore_memory(state, compiled, capacities, SameTerms(terms), terms.columns)
+
+
+def _widened(array: I64, columns: int, fill: int) -> I64:
+    """The array with so many columns, at least as many as before."""
+    wide = np.full((len(array), columns), fill, np.int64)
+    wide[:, : array.shape[1]] = array
+    return wide
 
 
 def _of_one_shape(S: k.Memory, new: k.Memory) -> bool:
@@ -132,13 +138,14 @@ def part_of(
     nodes, rows, weights = _nodes_of(S, [groups, state["aged"], state["entries"]])
     state |= {"nodes": nodes, "weights": weights, "origins": S.origins[[span.query]]}
     scalars[SATURATES] = S.scalars[SATURATES] and weights.shape[1] == S.weights.shape[1]
+    state["floors"] = S.floors[:, [span.query]].copy()
     scalars[[k.GROUP_TOP, k.GROUP_COUNT]] = len(groups)
     scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.AGED_FREE, k.ENTRY_FREE]] = -1
     scalars[[k.QUEUE_FRONT, k.QUEUE_BACK]] = (queue[0], queue[-1]) if len(queue) else (-1, -1)
     scalars[[k.AGED_TOP, k.AGED_COUNT]] = len(state["aged"])
     scalars[k.ENTRY_TOP], scalars[k.LEADS], scalars[NODE_TOP] = len(state["entries"]), len(leads), len(nodes)
     scalars[[k.SERIAL, k.CLOCK, k.WAVE]] = S.scalars[[k.SERIAL, k.CLOCK, k.WAVE]]
-    scalars[[k.FLOOR, k.FORGOTTEN, k.CONSUMED, k.DUE]] = k.BEFORE_ALL
+    scalars[[k.FORGOTTEN, k.CONSUMED, k.DUE]] = k.BEFORE_ALL
     scalars[k.WAITING] = tables.edges["waits"][groups["edge"]].sum()
     state["scalars"] = scalars
     _move_clocks(state, own, -span.clocks)
@@ -285,6 +292,7 @@ def with_part(
     _put_aged(S, M, span, place, nodes, aged)
     _put_entries(S, M, span, nodes)
     S.scalars[k.CLOCK] = max(S.scalars[k.CLOCK], M.scalars[k.CLOCK])
+    S.floors[0, span.query] = M.floors[0, 0]
     tables, memory = Pointers(compiled.tables), Pointers(S)
     call(adopt_groups, tables, memory, Pointers(terms.columns), first, first + len(order))
     if compiled.tables.sizes[k.STRICTS]:

@@ -3,10 +3,8 @@ the number of queries."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
-from oxiseq.engine.matches.plan import NO_CLAUSES
 from oxiseq.engine.plan.query import QueryPlan
 
 
@@ -28,16 +26,16 @@ def why_own_run(plan: QueryPlan) -> str | None:
     runner = plan.runner
     if plan.clauses.partitioned:
         return "it counts the instants of partitions, or chooses among the matches of one"
-    if replace(plan.clauses, strategy=None) != NO_CLAUSES or runner.limit is not None:
-        return "clauses limit the matches of an instant, or consume events"
+    if runner.deferred:
+        return "its matches wait until all of their end are decided"
     if runner.composing is not None or runner.folding is not None:
         return "its groups are made of composed windows, or of sets of matches"
     if runner.sequence.counted and plan.window is not None and plan.window.events:
         return "its matches are counted by the numbers of instants"
-    if plan.ranking is not None or runner.sieved or runner.deferred:
-        return "its matches are ranked or held"
+    if plan.ranking is not None and plan.ranking.window is not None:
+        return "the best matches of a window are chosen"
+    if plan.ranking is not None and plan.ranking.page is not None:
+        return "a page of its matches is wanted"
     if runner.family is not None:
         return "it finds the matches of a family"
-    if any(gpm.asks_again for gpm in runner.gpms.values()):
-        return "it asks its event's graph again"
     return None

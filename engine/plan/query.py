@@ -282,11 +282,10 @@ def _compile(
         clauses = Clauses(partitioned=clauses.partitioned, reach=LISTS_REACHED if query.filters else REACHES)
     ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}
     summary = summary_of(seen, answer)
-    together = told_apart is not None and summary is not None and summary.by_window
+    if told_apart is not None and summary is not None:
+        clauses = replace(clauses, together=summary.by_window)
     members = 0 if family is None else len(family.members)
-    sequence = build_tables(
-        graph, builder.scopes, query.window, terms, clauses, ranked, members, together=together
-    )
+    sequence = build_tables(graph, builder.scopes, query.window, terms, clauses, ranked, members)
     positive = {letter for position in automaton.positions for letter in position.letters}
     names = {name for letter in positive for name in letter}
     filters = {letter: _named(own_filters(letter, parts), letter, asked) for letter in sequence.letters}

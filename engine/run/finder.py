@@ -30,6 +30,7 @@ from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.output import choosing
 from oxiseq.engine.output.deadlines import UNKNOWN, Deadlines, NumberedInstants
 from oxiseq.engine.output.deferred import Decided, DeferredMatches
 from oxiseq.engine.output.due import DueReports
@@ -46,7 +47,7 @@ from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.ranks import Ranks
 from oxiseq.engine.sequence.counts import ANY_LENGTH, WHOLE, Case
 from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.engine.sequence.run import Picker, SequenceRun
+from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, Stateful, maybe, part, unsaved, value
@@ -55,12 +56,11 @@ from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
-    from oxiseq.engine.output import composing, folding, picking, sieve, weighing
+    from oxiseq.engine.output import composing, folding, weighing
     from oxiseq.engine.sequence.composed import ComposedSequence
 else:
     composing = needed("oxiseq.engine.output.composing")
-    folding, picking = needed("oxiseq.engine.output.folding"), needed("oxiseq.engine.output.picking")
-    sieve, weighing = needed("oxiseq.engine.output.sieve"), needed("oxiseq.engine.output.weighing")
+    folding, weighing = needed("oxiseq.engine.output.folding"), needed("oxiseq.engine.output.weighing")
 
 
 class CommonState(Protocol):
@@ -193,25 +193,17 @@ class Finder(Stateful):
         """Nothing has been seen."""
         plan, exists = self.plan, self.answers.exists
         self.rows = RowStore(len(plan.runner.stored))
-        picker: Picker | None = None
-        self._picker = None
-        self._folder: folding.MatchFolder | weighing.MatchWeigher | None = None
+        self.choice = choosing.EndChoice(plan, self._terms, self.capacities.nodes // 4)
         self._weigher: weighing.MatchWeigher | None = None
         folded = plan.runner.folding
         if folded is not None and folded.weighed:
-            self._folder = self._weigher = weighing.MatchWeigher(plan, folded, self.rows, self._terms)
-        elif folded is not None:
-            picker = self._folder = folding.MatchFolder(plan, folded, self.rows, self._terms)
-        if plan.ranking is not None and (plan.ranking.listed is None or plan.ranking.page is not None):
-            picker = self._picker = picking.MatchPicker(plan, plan.ranking, self.rows, self._terms)
-        self._sieve = sieve.MatchSieve(plan, self.rows, self._terms) if plan.runner.sieved else None
-        sieved = None if plan.runner.deferred else self._sieve
+            self._weigher = weighing.MatchWeigher(plan, folded, self.rows, self._terms)
         ask = None if exists is None else exists.ask
         sequence, terms = plan.runner.sequence, self._terms
         self._composer: composing.MatchComposer | None = None
         self.sequence: SequenceRun | ComposedSequence
         if plan.runner.composing is None:
-            self.sequence = SequenceRun(sequence, terms, self.capacities, ask, picker, sieved, self._weigher)
+            self.sequence = SequenceRun(sequence, terms, self.capacities, ask, self.choice, self._weigher)
         else:
             self._composer = composing.MatchComposer(plan, plan.runner.composing, self.rows, terms, self.capacities)
             self.sequence = self._composer.sequence
@@ -482,7 +474,7 @@ class Finder(Stateful):
             if self._weigher is not None:
                 self._weigher.origin = self.window_start
             found = self.sequence.feed(
-                self._letters.buffer if written else None, until, self.rows.times, passed, self.window_start
+                self._letters.buffer if written else None, until, self.rows, passed, self.window_start
             )
             if plan.ranking is not None and plan.ranking.page is not None:
                 found = self._of_end(found, plan.ranking.page.at)
@@ -495,8 +487,8 @@ class Finder(Stateful):
                 else:
                     found, decided = self._released(found, self._deferred, seen, passed, ended, written=written)
                     left_out = dict(self._deferred.take_left_out())
-                    if self._sieve is not None:
-                        left_out |= self._sieve.take_left_out()
+                    if self.choice.sieve is not None:
+                        left_out |= self.choice.sieve.take_left_out()
                     assert found.at is not None
                     self._undecided.note(found.at.tolist(), left_out)
                     if plan.summary is not None:
@@ -505,9 +497,10 @@ class Finder(Stateful):
             return Findings(None, None, (), until, self.window_start)
         counted = CountedPart(self.sequence.take_counts(), plan.runner.sequence.keys) if self._counts else None
         omitted = self.sequence.take_omitted()
-        if self._folder is not None:
-            return Findings(None, counted, self._folder.take(), until, self.window_start, omitted=omitted, ended=ended)
-        drawn_from = () if self._picker is None else self._picker.take_counts()
+        folded = self.choice.take_folded() if self._weigher is None else self._weigher.take()
+        if folded is not None:
+            return Findings(None, counted, folded, until, self.window_start, omitted=omitted, ended=ended)
+        drawn_from = self.choice.take_counts()
         return Findings(found, counted, (), until, self.window_start, omitted, drawn_from, decided=decided, ended=ended)
 
     def _composed(self, composer: composing.MatchComposer, part: Part, until: int, *, written: bool) -> Findings:
@@ -535,7 +528,7 @@ class Finder(Stateful):
     @property
     def paged(self) -> int:
         """How many matches end at the instant of which a page is found on the compact set."""
-        return 0 if self._picker is None else self._picker.paged
+        return 0 if self.choice.picker is None else self.choice.picker.paged
 
     def _write_rows(
         self,
@@ -590,12 +583,13 @@ class Finder(Stateful):
     ) -> tuple[Found, list[Decided]]:
         """The matches of the ends that are decided, and these. Where sequences that begin to wait are listed, they come
         with the matches of their instant: in an even wave."""
-        if written and self._sieve is None:
+        sieve = self.choice.sieve
+        if written and sieve is None:
             self._reached(deferred)
-        elif self._sieve is not None and len(found):
+        elif sieve is not None and len(found):
             begins = self._waits(found) & (found.marks[:, 0] & 1 == 0)
-            deferred.reach_all(self._sieve.keep(found.take(np.flatnonzero(begins))), self.rows)
-            found = self._sieve.keep(found.take(np.flatnonzero(~begins)))
+            deferred.reach_all(sieve.keep(found.take(np.flatnonzero(begins)), self.rows), self.rows)
+            found = sieve.keep(found.take(np.flatnonzero(~begins)), self.rows)
         if len(found):
             deferred.hold(found, self.rows, self._terms.bounds.matches)
         return deferred.release(passed, self.window_start, seen, ended)

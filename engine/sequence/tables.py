@@ -124,18 +124,15 @@ def build_tables(
     clauses: Clauses = NO_CLAUSES,
     ranked: Collection[Letter] = (),
     members: int = 0,
-    *,
-    together: bool = False,
 ) -> SequenceTables:
     """Tables of a state graph; constants of filters are interned in `terms`. `ranked`: the letters whose rows not all
-    of so many `members` of a family take; such a row brings its rank. `together`: what is counted in a tumbling window
-    is counted together."""
+    of so many `members` of a family take; such a row brings its rank."""
     keys = live_keys(graph, window is not None and window.sliding)
     if ranked:
         keys = tuple((*key, FLOOR) if _has_floor(edge) else key for key, edge in zip(keys, graph.edges, strict=True))
     builder, own = TableBuilder(terms), OwnLetters()
     own.want_all(graph, keys, scopes, ranked)
-    indexes, places = builder.add(graph, keys, scopes, window, own, together=together)
+    indexes, places = builder.add(graph, keys, scopes, window, clauses, own)
     return SequenceTables(
         builder.tables(len(own.letters), clauses, counts_instants=window is not None and window.events),
         tuple(own.letters),
@@ -292,16 +289,15 @@ class TableBuilder:
         keys: tuple[tuple[Value, ...], ...],
         scopes: Mapping[Letter, LetterScope],
         window: Window | None,
+        clauses: Clauses,
         letters: Lettering,
-        *,
-        together: bool,
     ) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[int, int | None], ...]]:
-        """Append the next query; per edge how its probes find groups, in words, and the meanings of its places.
-        `together`: as of `build_tables`."""
+        """Append the next query; per edge how its probes find groups, in words, and the meanings of its places."""
         self._graph, self._keys, self._scopes, self._letters = graph, keys, scopes, letters
         self._places, self._first = {}, len(self.edges)
-        size = {"size": window.size, "slides": int(window.sliding), "together": int(together)} if window else {}
-        self.windows.append(size)
+        size, slides = (window.size, int(window.sliding)) if window else (0, 0)
+        own = {"limit": clauses.limit, "consumes": clauses.consumes, "together": int(clauses.together and size > 0)}
+        self.windows.append({"size": size, "slides": slides, **own})
         leaving = edges_by_source(graph)
         self.width = max(self.width, *map(len, keys), 1)
         compared = {letter for edge in graph.edges for letter, _ in edge.compared}
@@ -352,9 +348,7 @@ class TableBuilder:
             self.width,
             self.wide,
             self.most,
-            clauses.limit,
             clauses.reach or (k.NOTES if clauses.notes else int(clauses.chooses)),
-            clauses.consumes,
             int(clauses.partitioned),
             int(clauses.partitioned and counts_instants),
             len(self.moving),

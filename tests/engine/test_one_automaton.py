@@ -85,9 +85,6 @@ def test_a_query_by_itself_is_in_none() -> None:
         (query("A; N!; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
         (query("A; B", f"{SLIDING} PARTITION BY ?k", "SELECT NEXT *", A="KEYED", B="KEYED"), "partitions"),
         (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "composed"),
-        (query("A; B", f"{SLIDING} CONSUME BY ANY"), "consume"),
-        (query("A; B", SLIDING) + " LIMIT 2", "limit"),
-        (query("A; B", SLIDING, B="FILTER EXISTS { ?b :w ?av }"), "event's graph again"),
     ],
 )
 def test_others_have_runs_of_their_own_and_say_why(text: str, because: str) -> None:
@@ -144,6 +141,16 @@ def test_strategies_choose_by_query() -> None:
     found = queries.push((1, "a", 1, 1), (2, "a", 1, 1), (3, "b", 1, 1), (4, "x", 1, 1))
     assert len(queries.automaton.members) == 4
     assert [found[run] for run in queries.all] == [1, 1, 1, 3]
+
+
+def test_each_query_has_its_own_limit_and_forgets_what_it_has_consumed() -> None:
+    """Three matches end at each of two events, then four: one query emits two of them, one forgets after each."""
+    texts = [query("A: B", SLIDING), query("A: B", SLIDING) + " LIMIT 2", query("A: B", f"{SLIDING} CONSUME BY ANY")]
+    queries = Queries(*texts)
+    found = [queries.push((time, kind, 1, 1)) for time, kind in enumerate("aaabbabx")]
+    assert len(queries.automaton.members) == 3
+    found = [each for each in found if each]
+    assert [[each.get(run, 0) for each in found] for run in queries.all] == [[3, 3, 4], [2, 2, 2], [3, 0, 1]]
 
 
 def test_tables_of_queries_that_have_gone_go() -> None:
