@@ -51,6 +51,7 @@ RULES: Final = {
     "lengths": ("?c a :T ; :price ?p", "FILTER(?q > ?p)"),
     "partitions": ("?c a :T{number} ; :price ?p", "FILTER(?q > ?p)"),
     "absent": ("?c a :T{number} ; :price ?p", "FILTER(?q > ?p)"),
+    "counts": ("?c a :T{number} ; :price ?p", "FILTER(?q > ?p)"),
 }
 """Of sets of rules: the pattern of A, and the filter of B."""
 PRICES: Final = 1000
@@ -103,11 +104,13 @@ def rule(kind: str, number: int, queries: int) -> str:
     share = PRICES * number / queries if kind == "thresholds" else number / queries
     first = a.format(number=number, share=f"{share:.4f}", below=f"{-1 - share:.4f}")
     sequence, shown = ("A; B!", "?c ?p") if kind == "absent" else ("A; B", "?c ?p ?q")
+    group = "GROUP BY ?c (ENDTIME() AS ?t)" if kind == "counts" else ""
+    shown = "?c ?t (COUNT(*) AS ?n)" if group else shown
     by = "PARTITION BY ?c " if kind == "partitions" else ""
     return (
         f"PREFIX : <{E}> SELECT {shown} WITHIN {length} MILLISECONDS SLIDING {by}FROM STREAM S <{STREAM}> WHERE {{ "
         f"SEQ({sequence}) DEFINE GPM A ON S {{ {first} }} "
-        f"DEFINE GPM B ON S {{ ?c {price} ?q {b} }} }}"
+        f"DEFINE GPM B ON S {{ ?c {price} ?q {b} }} }} {group}"
     )
 
 
@@ -116,7 +119,7 @@ def rules_event(kind: str, dice: Random) -> list[Triple]:
     thing, price = NamedNode(f"{E}c{dice.randrange(100)}"), dice.randrange(PRICES)
     if kind == "chosen":
         return [Triple(thing, NamedNode(f"{E}{dice.choice('ab')}{dice.randrange(PRICES)}"), Literal(price))]
-    types = [f"{E}T{dice.randrange(PRICES)}"] if kind in ("types", "partitions", "absent", "known") else []
+    types = [f"{E}T{dice.randrange(PRICES)}"] if kind in ("types", "partitions", "absent", "known", "counts") else []
     if kind in ("thresholds", "lengths"):  # mostly low, and one of 20 begins something: few matches
         price = int(PRICES * dice.random() ** 4)
         types = [f"{E}T"] if dice.random() < 0.05 else []
