@@ -164,6 +164,8 @@ class ShapeFound(NamedTuple):
     found: Found
     rows: RowStore
     omitted: dict[JoinedQuery, list[InstantError]]
+    until: int
+    """The smallest time (µs) that may still come."""
 
     def decided(self, number: int) -> NDArray[np.int64]:
         """When the matches of a member are decided (µs)."""
@@ -173,9 +175,11 @@ class ShapeFound(NamedTuple):
     def findings(self, number: int) -> Findings:
         """What a member has found, by its number."""
         member = self.members[number]
-        omitted = self.omitted.get(member, ())
-        found = member.finder.stamped(self._of(number), self.rows)
-        return Findings(found, None, (), BEFORE_ALL, member.finder.window_start, omitted)
+        omitted, choice = self.omitted.get(member, ()), member.finder.choice
+        found, folded = member.finder.stamped(self._of(number), self.rows), choice.take_folded()
+        if folded is not None:
+            return Findings(None, None, folded, self.until, member.finder.window_start, omitted)
+        return Findings(found, None, (), self.until, member.finder.window_start, omitted, choice.take_counts())
 
     def _of(self, number: int) -> Found:
         return self.found.take(np.arange(*self.bounds[number : number + 2]))
@@ -319,7 +323,7 @@ class SharedAutomaton:
         self._entering: list[JoinedQuery] = []
         self._gone: set[int] = set()
         self._beginning: list[JoinedQuery] = []
-        """Those whose tumbling windows begin with the first instant."""
+        """Those that have seen no instant: their tumbling windows and reports begin with the first one."""
         self._without: list[JoinedQuery] = []
         """Those of which the last instants with events that they match were left out (`Finder.unmatched`)."""
         self._stale = False
@@ -330,6 +334,8 @@ class SharedAutomaton:
         self._counts: NDArray[np.int64] | None = None
         self._deadlines: NDArray[np.int64] | None = None
         """By query, as of the last step."""
+        self._until: int = BEFORE_ALL
+        """Of the instants in work, or of the last ones: as of `ShapeFound`."""
         self._asked: list[JoinedQuery] = []
         """Those whose records have been counted exactly."""
 
@@ -500,7 +506,7 @@ class SharedAutomaton:
         self.matching.know(finder.answers.known(), member.letters)
         memory, rows = finder.give_away()
         finder.away = member
-        if finder.start is None and finder.plan.window is not None:
+        if finder.start is None:
             self._beginning.append(member)
         if finder.unmatched.running:
             self._without.append(member)
@@ -536,6 +542,8 @@ class SharedAutomaton:
         """What queries find in instants that are complete, and the errors of those that cannot go on. Queries of which
         a pattern is beyond a limit have gone: they are to work by themselves. `last`: as of `Part`."""
         self._prepare()
+        times, at = instants.clocks, instants.clock is not None
+        self._until = instants.passed if last or not len(times) else times.item(-1) - at + 1
         if self._run is None:
             return [], {}
         try:
@@ -558,10 +566,8 @@ class SharedAutomaton:
         for member in self._asked:
             member.exact = None
         self._asked.clear()
-        newest = instants.clocks.item(-1) - (instants.clock is not None) if count else None
-        until = instants.passed if last or newest is None else newest + 1
         rows = self._writer.buffer if sources else None
-        matches = run.feed(rows, until, self.rows, until, origin=None)
+        matches = run.feed(rows, self._until, self.rows, self._until, origin=None)
         failed, run.failed = run.failed, {}
         told = self._told(run, matches) if len(matches) or run.left_out else []
         return told, {self._by_query[query].finder: error for query, error in failed.items()}
@@ -603,7 +609,7 @@ class SharedAutomaton:
         left_out, run.left_out = run.left_out, {}
         told = self._by_shape(found) if len(found) else []
         for query in left_out.keys() - {each.span.query for shape in told for each in shape.members}:
-            told.append(self._nothing_of(self._by_query[query]))
+            told.append(self.nothing_of(self._by_query[query]))
         for each in told:
             for number, member in enumerate(each.members):
                 beyond = left_out.get(member.span.query, {})
@@ -651,12 +657,12 @@ class SharedAutomaton:
         shape = members[0].shape
         part = part.arranged() if shape.arranges else part
         store = self._with_answers(mine._replace(stored=_own_stored(mine, mine.letter, shape.places)), shape)
-        return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {})
+        return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {}, self._until)
 
-    @staticmethod
-    def _nothing_of(member: JoinedQuery) -> ShapeFound:
-        """Of a query whose matches are too many."""
-        return ShapeFound(member.shape, [member], [0, 0], Found.of(()), RowStore(member.shape.places.shape[1]), {})
+    def nothing_of(self, member: JoinedQuery) -> ShapeFound:
+        """Of a query that has no matches."""
+        rows = RowStore(member.shape.places.shape[1])
+        return ShapeFound(member.shape, [member], [0, 0], Found.of(()), rows, {}, self._until)
 
     def _with_answers(self, block: RowBlock, shape: AnswerShape) -> RowStore:
         """A store of rows of queries' own, with the KB's answers that their matches are joined with."""

@@ -13,10 +13,10 @@ def why_own_run(plan: QueryPlan) -> str | None:
         return "its instants are those of partitions, or its windows count them"
     if runner.deferred:
         return "its matches wait until all of their end are decided"
-    if plan.summary is not None or (plan.ranking is not None and plan.ranking.window is not None):
+    if plan.summary is not None and (runner.listed is None or plan.clauses.notes):
         return "its matches are counted"
-    if plan.ranking is not None and plan.ranking.page is not None:
-        return "a page of its matches is wanted"
+    if plan.ranking is not None and (plan.ranking.page is not None or plan.ranking.window is not None):
+        return "the best of a window are in the order of its own rows"
     if runner.family is not None:
         return "it finds the matches of a family"
     return None

@@ -60,6 +60,8 @@ class _Group:
     """Those that find their matches in it."""
     in_automaton: int = 0
     """How many they are."""
+    attentive: list[QueryRun] = field(default_factory=list)
+    """Those of them that may emit something when nothing is found."""
     told: int = 0
     """Records of the automaton when all these were last said to have been stepped."""
 
@@ -347,7 +349,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         if len(joined) < 2:
             if automaton is not None:
                 automaton.dissolve()
-            group.automaton, group.joined, group.in_automaton = None, {}, 0
+            group.automaton, group.joined, group.in_automaton, group.attentive = None, {}, 0, []
             return
         if automaton is None:
             kb = next(iter(joined)).kb
@@ -363,7 +365,8 @@ class SharedRuns(Dispatcher[QueryRun]):
                 run.origin = None
                 group.watchful.discard(run)
         group.joined = {finder: runs for finder, runs in joined.items() if finder in automaton.members}
-        group.in_automaton = sum(map(len, group.joined.values()))
+        inside = [run for runs in group.joined.values() for run in runs]
+        group.in_automaton, group.attentive = len(inside), [run for run in inside if run.teller.tells_of_time]
 
     @staticmethod
     def _watch(group: _Group) -> None:
@@ -469,6 +472,11 @@ class SharedRuns(Dispatcher[QueryRun]):
             automaton.dissolve()
             self._passes.pop(group.kind, None)
             return
+        with_matches = {member.finder for each in told for member in each.members}
+        for run in group.attentive:
+            if run.finder not in with_matches and run.teller.watchful and run.finder in automaton.members:
+                with_matches.add(run.finder)
+                told.append(automaton.nothing_of(automaton.members[run.finder]))
         for each in told:
             self._tell(each, group, part, found, errors)
         for finder, error in failed.items():
