@@ -190,9 +190,12 @@ class ShapeFound(NamedTuple):
     def findings(self, number: int) -> Findings:
         """What a member has found, by its number."""
         member = self.members[number]
-        omitted = self.omitted.get(member, ())
+        omitted, choice = self.omitted.get(member, ()), member.finder.choice
         until, start = self.until - member.span.clocks, member.finder.window_start
-        return Findings(self._of(number), self.counted, (), until, start, omitted)
+        found, folded = self._of(number), choice.take_folded()
+        if folded is not None:
+            return Findings(None, None, folded, until, start, omitted)
+        return Findings(found, self.counted, (), until, start, omitted, choice.take_counts())
 
     def _of(self, number: int) -> Found:
         member, seen = self.members[number], self.seen
@@ -339,13 +342,9 @@ class SharedAutomaton:
         self._entering: list[JoinedQuery] = []
         self._gone: set[int] = set()
         self._beginning: list[JoinedQuery] = []
-        """Those whose windows, and reports, begin with the first instant."""
+        """Those that have seen no instant: their tumbling windows and reports begin with the first one."""
         self._without: list[JoinedQuery] = []
         """Those of which the last instants with events that they match were left out (`Finder.unmatched`)."""
-        self._watching: list[JoinedQuery] = []
-        """Those that need instants without matches, too."""
-        self._until = BEFORE_ALL
-        """The smallest clock that may still come."""
         self._stale = False
         self._clean = True
         self._run: CommonRun | None = None
@@ -354,6 +353,8 @@ class SharedAutomaton:
         self._counts: NDArray[np.int64] | None = None
         self._due: tuple[NDArray[np.bool_], NDArray[np.int64]] | None = None
         """By query, as of the last step."""
+        self._until: int = BEFORE_ALL
+        """Of the instants in work, or of the last ones: as of `ShapeFound`."""
         self._asked: list[JoinedQuery] = []
         """Those whose records have been counted exactly."""
 
@@ -394,10 +395,6 @@ class SharedAutomaton:
         self._stale = True
         return True
 
-    def watch(self, finders: Iterable[Finder]) -> None:
-        """Instants without matches are something to these, too, and to no others."""
-        self._watching = [self.members[finder] for finder in finders]
-
     def release(self, member: JoinedQuery) -> None:
         """A query goes, with its part."""
         self._part(member, member.finder)
@@ -413,7 +410,6 @@ class SharedAutomaton:
         member.finder.away = None
         del self.members[member.finder], self._by_query[member.span.query]
         self._beginning = [each for each in self._beginning if each is not member]
-        self._watching = [each for each in self._watching if each is not member]
         self._without = [each for each in self._without if each is not member]
         self._gone.add(member.span.query)
         self._stale = True
@@ -572,23 +568,24 @@ class SharedAutomaton:
         """What queries find in instants that are complete, and the errors of those that cannot go on. Queries of which
         a pattern is beyond a limit have gone: they are to work by themselves. `last`: as of `Part`."""
         self._prepare()
+        count = len(instants.time)
+        passed = self._until = instants.passed if last or not count else instants.time.item(-1) + 1
+        if self._kind.by_number and not (last and passed >= AFTER_ALL):
+            self._until = instants.first + count
         if self._run is None:
             return [], {}
         try:
-            return self._stepped(self._run, instants, last=last)
+            return self._stepped(self._run, instants, passed)
         finally:
             self.matching.end()
 
     def _stepped(
-        self, run: CommonRun, instants: Instants, *, last: bool
+        self, run: CommonRun, instants: Instants, passed: int
     ) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
         count = len(instants.time)
         sources, answers, *_ = self._begun(run, instants) if count else NOTHING
-        passed = self._until = instants.passed if last or not count else instants.time.item(-1) + 1
-        if self._kind.by_number and not (last and passed >= AFTER_ALL):
-            self._until = instants.first + count
         if self._run is None or not (sources or run.waits):  # all may have gone
-            return [self._nothing_of(member, self._seen(instants)) for member in self._watching], {}
+            return [], {}
         settings = self._writer.settings
         written = bool(sources) or (count > 0 and bool(settings[lr.EVERY]))
         if written:
@@ -603,10 +600,7 @@ class SharedAutomaton:
         failed, run.failed = run.failed, {}
         seen = self._seen(instants)
         told = self._told(run, matches, seen) if len(matches) or run.left_out else []
-        told += self._counted(run, seen)
-        if self._watching:
-            found = {member for each in told for member in each.members}
-            told += [self._nothing_of(member, seen) for member in self._watching if member not in found]
+        told += self._counted(run)
         return told, {self._by_query[query].finder: error for query, error in failed.items()}
 
     def _begun(self, run: CommonRun, instants: Instants) -> FoundLetters:
@@ -652,7 +646,7 @@ class SharedAutomaton:
         left_out, run.left_out = run.left_out, {}
         told = self._by_shape(found, seen) if len(found) else []
         for query in left_out.keys() - {each.span.query for shape in told for each in shape.members}:
-            told.append(self._nothing_of(self._by_query[query], seen))
+            told.append(self.nothing_of(self._by_query[query], seen))
         for each in told:
             for number, member in enumerate(each.members):
                 beyond = left_out.get(member.span.query, {})
@@ -712,12 +706,12 @@ class SharedAutomaton:
         store = self._with_answers(mine._replace(stored=_own_stored(mine, mine.letter, shape.places)), shape)
         return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {}, seen, self._until)
 
-    def _nothing_of(self, member: JoinedQuery, seen: NumberedInstants | None) -> ShapeFound:
-        """Of a query that has no matches, or too many."""
-        store = RowStore(member.shape.places.shape[1])
-        return ShapeFound(member.shape, [member], [0, 0], Found.of(()), store, {}, seen, self._until)
+    def nothing_of(self, member: JoinedQuery, seen: NumberedInstants | None = None) -> ShapeFound:
+        """Of a query that has no matches."""
+        rows = RowStore(member.shape.places.shape[1])
+        return ShapeFound(member.shape, [member], [0, 0], Found.of(()), rows, {}, seen, self._until)
 
-    def _counted(self, run: CommonRun, seen: NumberedInstants | None) -> list[ShapeFound]:
+    def _counted(self, run: CommonRun) -> list[ShapeFound]:
         """What has been counted, query by query."""
         found: dict[JoinedQuery, list[Counts]] = {}
         for counts in run.take_counts() if self._kind.counting else ():
@@ -725,9 +719,7 @@ class SharedAutomaton:
                 member = self._by_query[query]
                 found.setdefault(member, []).append(replace(mine, edge=mine.edge - member.span.edge))
         return [
-            self._nothing_of(member, seen)._replace(
-                counted=CountedPart(counts, member.finder.plan.runner.sequence.keys)
-            )
+            self.nothing_of(member)._replace(counted=CountedPart(counts, member.finder.plan.runner.sequence.keys))
             for member, counts in found.items()
         ]
 

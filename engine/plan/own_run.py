@@ -28,14 +28,12 @@ def why_own_run(plan: QueryPlan) -> str | None:
         return "it counts the instants of partitions, or chooses among the matches of one"
     if runner.deferred:
         return "its matches wait until all of their end are decided"
-    if runner.composing is not None or runner.folding is not None:
-        return "its groups are made of composed windows, or of sets of matches"
+    if runner.composing is not None or plan.clauses.notes:
+        return "its groups are made of composed windows, or of weights"
     if runner.sequence.counted and plan.window is not None and plan.window.events:
         return "its matches are counted by the numbers of instants"
-    if plan.ranking is not None and plan.ranking.window is not None:
-        return "the best matches of a window are chosen"
-    if plan.ranking is not None and plan.ranking.page is not None:
-        return "a page of its matches is wanted"
+    if plan.ranking is not None and (plan.ranking.page is not None or plan.ranking.window is not None):
+        return "the best of a window are in the order of its own rows"
     if runner.family is not None:
         return "it finds the matches of a family"
     return None

@@ -185,6 +185,11 @@ class Teller(Stateful):
     # --- time ---------------------------------------------------------------------------------------
 
     @property
+    def tells_of_time(self) -> bool:
+        """Whether it may ever need instants without matches."""
+        return self._ranks is not None or self._summaries is not None
+
+    @property
     def watchful(self) -> bool:
         """Whether it needs instants without matches."""
         if self._ranks is not None:

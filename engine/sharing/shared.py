@@ -53,6 +53,8 @@ class _Joined:
 
     automaton: SharedAutomaton
     runs: dict[Finder, list[QueryRun]]
+    attentive: list[QueryRun] = field(default_factory=list)
+    """Those of them that may emit something when nothing is found."""
     told: int = 0
 
 
@@ -397,7 +399,8 @@ class SharedRuns(Dispatcher[QueryRun]):
                 run.origin = None
                 group.watchful.discard(run)
         before.runs = {finder: runs for finder, runs in joined.items() if finder in automaton.members}
-        automaton.watch(finder for finder, runs in before.runs.items() if any(run.teller.watchful for run in runs))
+        inside = [run for runs in before.runs.values() for run in runs]
+        before.attentive = [run for run in inside if run.teller.tells_of_time]
         group.joined[kind] = before
 
     @staticmethod
@@ -507,6 +510,11 @@ class SharedRuns(Dispatcher[QueryRun]):
             automaton.dissolve()
             self._passes.pop(group.kind, None)
             return
+        with_matches = {member.finder for each in told for member in each.members}
+        for run in joined.attentive:
+            if run.finder not in with_matches and run.teller.watchful and run.finder in automaton.members:
+                with_matches.add(run.finder)
+                told.append(automaton.nothing_of(automaton.members[run.finder]))
         for each in told:
             self._tell(each, joined, part, found, errors)
         for finder, error in failed.items():

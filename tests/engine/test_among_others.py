@@ -162,6 +162,9 @@ ASKED_AGAIN = [
 ]
 
 
+REPORTS = [" REPORT ON CONTENT CHANGE", " REPORT ON WINDOW CLOSE", " REPORT EVERY PT0.000007S"]
+
+
 def choosing(dice: Random) -> list[str]:
     """Some that keep some of the matches of an instant, which may consume what they have found."""
     several = ["A; B", "A: B", "A: B: C", "A: B:+ : C", "A: B:+", "A, B", "A & B", "A & B: C"]
@@ -177,6 +180,13 @@ def choosing(dice: Random) -> list[str]:
     endings += [f" SAMPLE {dice.randint(1, 3)}"]
     if repeated:
         endings += [" ORDER BY DESC(SUM(?bv)) LIMIT 2", " ORDER BY SUM(?bv) ?av LIMIT 3 OFFSET 1"]
+    if dice.random() < 0.3:  # rows of summed, whose matches are listed or folded
+        summed = ["(COUNT(*) AS ?n)", "?av (COUNT(*) AS ?n) (SUM(?av) AS ?s)", "(ENDTIME() AS ?t) (MAX(?av) AS ?m)"]
+        shown = dice.choice([*summed, "(SUM(SUM(?bv)) AS ?s) (COUNT(*) AS ?n)"] if repeated else summed)
+        keys = {"?av": "?av", "(ENDTIME": "(ENDTIME())"}.get(shown.split("(")[0].strip() or shown[:8], "")
+        endings = [f" {f'GROUP BY {keys}' if keys else ''}{report}" for report in ("", *REPORTS)]
+    elif dice.random() < 0.2:
+        endings = [f"{each}{REPORTS[1]}" for each in endings[2:]]
     condition = dice.choice(["?av > 3", "?av + ?bv < 20", "SUM(?bv) < 12" if repeated else "?bv > 1"])
     texts = []
     for _ in range(dice.choice([1, 1, 2, 3])):
