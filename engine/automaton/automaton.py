@@ -6,7 +6,7 @@ own rows. A query that is examined, saved or does something by itself has its pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -14,9 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.automaton.ladders import Ladder, Rung
 from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters, Sought
 from oxiseq.engine.automaton.matching import NOTHING, CommonMatching, FoundLetters
-from oxiseq.engine.automaton.memory import TableSpan, deadlines_by_query, part_of, with_part, with_tables
+from oxiseq.engine.automaton.memory import (
+    TableSpan,
+    deadlines_by_query,
+    part_of,
+    rename_rows,
+    with_part,
+    with_tables,
+)
 from oxiseq.engine.bounds import CHOICES, MATCHES, InstantBound
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
@@ -38,17 +46,21 @@ from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.extraction import count_records, drop_queries
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES, Memory
 from oxiseq.engine.matches.found import Found, without_last
+from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
 from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import enriched_gpms
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.plan.thresholds import alike, beginning
 from oxiseq.engine.run.finder import Finder, Findings
 from oxiseq.engine.run.letters import RowWriter
 from oxiseq.engine.run.narrowed import finds_for_others
+from oxiseq.engine.sequence.members import begun_with, finals_begun_with
 from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import Positions, SequenceRun
@@ -90,10 +102,14 @@ class JoinedQuery:
     letters: MemberLetters
     shape: AnswerShape
     streak: Streak
+    rung: Rung | None = None
+    """Where it stands on a ladder, whose span it has."""
     exact: int | None = None
     """How many records it has, if somebody has asked since the last step."""
     kept: int | None = None
     """Up to which instant it has been told that the KB of before holds."""
+    place: int = 0
+    """Among all, in the order of shapes."""
 
     @property
     def places(self) -> NDArray[np.int32]:
@@ -133,7 +149,9 @@ class JoinedQuery:
     def collect(self, clock: int) -> None:
         """Frees what is dead at a clock, of all."""
         self.automaton.collect(clock)
-        self.exact = self.copied().records
+        alone = self.copied()
+        alone.collect()
+        self.exact = alone.records
         self.automaton.note_exact(self)
 
     def keep(self, clock: Clock) -> bool:
@@ -175,12 +193,16 @@ class ShapeFound(NamedTuple):
 
 class CommonRun(SequenceRun):
     """The run of an automaton. `left_out`: by query the instants (µs) at which it has more matches than may be listed;
-    `failed`: by query the error of a decision that Python could not make."""
+    `failed`: by number of a query the error of a decision that Python could not make; `by_query`: the queries of each
+    number, of which several stand on a ladder; `rows`: those that nodes name."""
 
-    def __init__(self, compiled: SequenceTables, terms: TermDictionary, capacities: Capacities) -> None:
-        super().__init__(compiled, terms, capacities)
-        self.left_out: dict[int, dict[int, tuple[InstantBound, int | LimitError]]] = {}
+    def __init__(
+        self, compiled: SequenceTables, terms: TermDictionary, by_query: Mapping[int, Sequence[JoinedQuery]]
+    ) -> None:
+        super().__init__(compiled, terms, Capacities())
+        self.left_out: dict[JoinedQuery, dict[int, tuple[InstantBound, int | LimitError]]] = {}
         self.failed: dict[int, Exception] = {}
+        self.by_query, self.rows = by_query, RowStore(1)
         self.filters_of: list[int] = []
         """By filter the query that it is of."""
         self.choosers: dict[int, Chooser] = {}
@@ -212,23 +234,50 @@ class CommonRun(SequenceRun):
         memory = self._memory
         scalars = memory.scalars
         finals = memory.finals[: scalars.item(FINALS)].copy()
-        beyond = []
+        kept = [finals[:0]]
         for query in np.unique(finals[:, 2]).tolist():
-            given = self._count(finals[finals[:, 2] == query])
-            if given > self.bounds.matches:
-                beyond.append(query)
-                self.left_out.setdefault(query, {})[instant] = MATCHES, given
+            mine = finals[finals[:, 2] == query]
+            if (given := self._count(mine)) > self.bounds.matches:
+                mine = self._within(mine, given, self.by_query[query], instant)
+            kept.append(mine)
         scalars[ALLOWED] = NO_LIMIT
-        if not beyond:
+        whole = np.concatenate(kept)
+        if len(whole) == len(finals) and (whole[:, 0] == finals[:, 0]).all():
             return
         self._drain()
         self._parts = without_last(self._parts, scalars.item(EMITTED))
-        kept = finals[~np.isin(finals[:, 2], beyond)]
-        memory.finals[: len(kept)] = kept
-        scalars[FINALS] = len(kept)
+        memory = self._memory
+        memory.finals[: len(whole)] = whole
+        scalars[FINALS] = len(whole)
         scalars[[PROGRESS, EMITTED, STACK]] = 0
-        if not len(kept) and not waited:  # else the kernel has not come to the instant yet
+        if not len(whole) and not waited:  # else the kernel has not come to the instant yet
             self._pass_by()
+
+    def _within(
+        self, finals: NDArray[np.int64], given: int, members: Sequence[JoinedQuery], instant: int
+    ) -> NDArray[np.int64]:
+        """The finals of a number, below which too many matches are, without those of queries that have too many."""
+        rung = members[0].rung
+        if rung is None:
+            self.left_out.setdefault(members[0], {})[instant] = MATCHES, given
+            return finals[:0]
+        memory = self._memory
+        scalars = memory.scalars.copy()
+        scalars[FINALS] = len(finals)
+        frozen = FrozenMatches(memory._replace(scalars=scalars, finals=finals))
+        nodes = np.flatnonzero(frozen.begins)
+        ids = frozen.pos[nodes] >> PLACE_BITS
+        rows, kept = self.rows.take(ids), np.zeros(self.rows.held, np.uint8)
+        for member in members:
+            begins = rung.ladder.begins(member, rows)
+            frozen.leave_out(nodes[~begins])
+            given = NO_LIMIT if frozen.exceeds(NO_LIMIT) else frozen.count
+            if given > self.bounds.matches:
+                self.left_out.setdefault(member, {})[instant] = MATCHES, given
+            else:
+                kept[ids[begins] - self.rows.base] = 1
+        self._memory, finals = finals_begun_with(memory, finals, kept, self.rows.base)
+        return finals
 
     def _choose(self, chosen: Callable[[], k.Memory], instant: int) -> None:
         self._instant = instant
@@ -246,7 +295,7 @@ class CommonRun(SequenceRun):
                 try:
                     memory = chooser.choose(memory, *positions)
                 except LimitError as error:
-                    self.left_out.setdefault(query, {})[self._instant] = CHOICES, error
+                    self.left_out.setdefault(self.by_query[query][0], {})[self._instant] = CHOICES, error
                     continue
                 mine = memory.finals[: memory.scalars[FINALS]].copy()
                 mine[:, 2] = query
@@ -284,12 +333,14 @@ class SharedAutomaton:
         self._keys: list[tuple[Value, ...]] = []
         self._edges: list[Edge] = []
         self._filters_of: list[int] = []
-        self._by_query: dict[int, JoinedQuery] = {}
+        self._by_query: dict[int, list[JoinedQuery]] = {}
+        self._ladders: dict[Hashable, Ladder | None] = {}
+        """By what the queries of a ladder have in common; None: one has come so far, which is on none."""
         self._shapes: dict[Hashable, AnswerShape] = {}
         self._in_order: list[JoinedQuery] = []
         """AnswerShape by shape."""
         self._ranks = np.zeros(0, np.int64)
-        """By query its place among these."""
+        """By number of a query its place among these, -1 of a ladder."""
         self._letter_keys, self._own_numbers = np.zeros(0, np.int64), np.zeros(0, np.int32)
         """query << 32 | common letter, ascending, and the query's own number of it."""
         self._entering: list[JoinedQuery] = []
@@ -300,6 +351,8 @@ class SharedAutomaton:
         """Those of which the last instants with events that they match were left out (`Finder.unmatched`)."""
         self._stale = False
         self._clean = True
+        self._seen = BEFORE_ALL
+        """The time of the last instant."""
         self._run: CommonRun | None = None
         self.rows, self._kept_rows, self._unsorted = RowStore(1), 0, 0
         self._longest: int | None = None
@@ -321,29 +374,51 @@ class SharedAutomaton:
         """A query comes, which may have seen events, unless it has its letters in another order than those that are
         here: whether it has come. `shift`: how many instants the clock had completed before its own first one;
         `written`: as of `AnswerShape`."""
-        plan, builder = finder.plan, self._builder
-        letters = self._letters.add(plan)
+        plan, rung = finder.plan, self._rung_of(finder)
+        letters = self._letters.add(plan, rung)
         if letters is None:
             return False
-        sequence = plan.runner.sequence
-        first, leads, filters = len(builder.edges), len(builder.leads), len(builder.filters)
-        query = len(builder.windows)
-        builder.add(sequence.graph, sequence.keys, sequence.scopes, plan.window, letters)
-        self._keys += sequence.keys
-        self._edges += sequence.graph.edges
-        self._filters_of += [query] * (len(builder.filters) - filters)
-        span = TableSpan(query, first, len(builder.edges) - first, leads, len(builder.leads) - leads, shift)
+        if rung is not None and rung.ladder.members:
+            span = rung.ladder.members[0].span._replace(shift=shift)
+        else:
+            span = self._append(plan, letters, shift)
         streak = Streak(self._terms.bounds)
         places = letters.places(plan.runner.stored)
         arranges = finds_for_others(plan)
         asked = tuple((gpm.name, letters.names_of(gpm.name), gpm.kb.variables) for gpm in enriched_gpms(plan) if gpm.kb)
         key = written, places.shape, places.tobytes(), arranges, asked
         shape = self._shapes.setdefault(key, AnswerShape(places, written, arranges, asked))
-        member = JoinedQuery(self, finder, span, letters, shape, streak)
-        self._by_query[query] = self.members[finder] = member
+        member = self.members[finder] = JoinedQuery(self, finder, span, letters, shape, streak, rung)
+        self._by_query.setdefault(span.query, []).append(member)
+        if rung is not None:
+            rung.ladder.members = self._by_query[span.query]
         self._entering.append(member)
         self._stale = True
         return True
+
+    def _rung_of(self, finder: Finder) -> Rung | None:
+        """The place of a query on a ladder, if another one that may be there is or has been here, and it has no runs
+        yet."""
+        threshold = beginning(finder.plan)
+        if threshold is None or not finder.idle:
+            return None
+        key = alike(finder.plan, threshold)
+        if key not in self._ladders:
+            self._ladders[key] = None
+            return None
+        ladder = self._ladders[key] = self._ladders[key] or Ladder(self._terms)
+        return Rung(ladder, threshold, self._seen)
+
+    def _append(self, plan: QueryPlan, letters: MemberLetters, shift: int) -> TableSpan:
+        """Edges of one more query, or of those of a ladder."""
+        builder, sequence = self._builder, plan.runner.sequence
+        first, leads, filters = len(builder.edges), len(builder.leads), len(builder.filters)
+        query = len(builder.windows)
+        builder.add(sequence.graph, sequence.keys, sequence.scopes, plan.window, letters)
+        self._keys += sequence.keys
+        self._edges += sequence.graph.edges
+        self._filters_of += [query] * (len(builder.filters) - filters)
+        return TableSpan(query, first, len(builder.edges) - first, leads, len(builder.leads) - leads, shift)
 
     def release(self, member: JoinedQuery) -> None:
         """A query goes, with its part."""
@@ -358,10 +433,13 @@ class SharedAutomaton:
         if member in self._entering:
             self._entering.remove(member)
         member.finder.away = None
-        del self.members[member.finder], self._by_query[member.span.query]
+        del self.members[member.finder]
+        self._by_query[member.span.query].remove(member)
         self._beginning = [each for each in self._beginning if each is not member]
         self._without = [each for each in self._without if each is not member]
-        self._gone.add(member.span.query)
+        if not self._by_query[member.span.query]:
+            del self._by_query[member.span.query]
+            self._gone.add(member.span.query)
         self._stale = True
         if len(self._gone) > max(_FEW_GONE, len(self.members)):
             self.dissolve()
@@ -395,8 +473,21 @@ class SharedAutomaton:
         self.collect()
         sequence = finder.plan.runner.sequence
         memory, ids = part_of(run.memory, sequence, member.span, finder.capacities, self._terms)
+        if member.rung is not None:
+            memory, ids = self._begun_with(member, memory, ids, finder)
         memory.scalars[OMITTED] = member.streak.running
         finder.take_back(memory, self._with_answers(self._own_rows(member, ids), member.shape))
+
+    def _begun_with(
+        self, member: JoinedQuery, memory: Memory, ids: NDArray[np.int64], finder: Finder
+    ) -> tuple[Memory, NDArray[np.int64]]:
+        """Of the memory of a ladder, which names rows by their places among `ids`, the part of one query."""
+        assert member.rung is not None
+        begins = member.rung.ladder.begins(member, self.rows.take(ids)).view(np.uint8)
+        sequence, columns = finder.plan.runner.sequence, self._terms.columns
+        memory = begun_with(memory, sequence, begins, columns, finder.capacities)
+        named = rename_rows(memory.nodes[: memory.scalars[NODE_TOP]])
+        return memory, ids[named]
 
     def note_exact(self, member: JoinedQuery) -> None:
         """Somebody has counted its records: that holds until the next step."""
@@ -433,15 +524,18 @@ class SharedAutomaton:
             0,
         )
         if self._run is None:
-            self._run = CommonRun(compiled, self._terms, Capacities())
+            self._run = CommonRun(compiled, self._terms, self._by_query)
             self._run.reserve()
         else:
             self._run.become(compiled)
         self._run.filters_of, self._run.choosers = self._filters_of, choosers
         self._forget_gone(compiled)
+        for ladder in [each for each in self._ladders.values() if each is not None and each.members]:
+            ladder.settle()
+            self._letters.look_for(ladder.rungs[0])
         columns = letters.row_columns(letters.width)
         self._writer = RowWriter(letters.row_columns(builder.wide), columns, compiled)
-        self.rows = self.rows.widened(max(letters.width, 1))
+        self.rows = self._run.rows = self.rows.widened(max(letters.width, 1))
         self.matching.want([member.letters for member in self.members.values()])
         for member in self._entering:
             self._take_in(self._run, compiled, member)
@@ -456,10 +550,14 @@ class SharedAutomaton:
         """Which query is written with which, and what its letters are."""
         shapes = {shape: number for number, shape in enumerate(self._shapes.values())}
         self._in_order = sorted(self.members.values(), key=lambda each: (shapes[each.shape], each.span.query))
-        self._ranks = np.zeros(len(self._builder.windows), np.int64)
-        self._ranks[[each.span.query for each in self._in_order]] = np.arange(len(self._in_order))
-        keys = [each.span.query << 32 | n for each in self._in_order for n in each.letters.numbers.values()]
-        own = [n for each in self._in_order for n in range(len(each.letters.numbers))]
+        for place, each in enumerate(self._in_order):
+            each.place = place
+        self._ranks = np.full(len(self._builder.windows), -1, np.int64)
+        alone = [each for each in self._in_order if each.rung is None]
+        self._ranks[[each.span.query for each in alone]] = [each.place for each in alone]
+        letters = {query: members[0].letters.numbers for query, members in self._by_query.items()}
+        keys = [query << 32 | n for query, numbers in letters.items() for n in numbers.values()]
+        own = [n for numbers in letters.values() for n in range(len(numbers))]
         order = np.argsort(keys)
         self._letter_keys, self._own_numbers = np.array(keys, np.int64)[order], np.array(own, np.int32)[order]
 
@@ -484,6 +582,8 @@ class SharedAutomaton:
         if memory is None:
             return
         member.streak.running = int(memory.scalars[OMITTED])
+        if member.rung is not None:
+            return
         ids = rows_named(memory)
         base = self.rows.end
         if len(ids):
@@ -515,6 +615,7 @@ class SharedAutomaton:
         if self._run is None:
             return [], {}
         count = len(instants.time)
+        self._seen = instants.time.item(-1) if count else self._seen
         sources, answers, *_ = self._begun(self._run, instants) if count else NOTHING
         run = self._run
         if run is None or not (sources or run.waits):
@@ -533,7 +634,7 @@ class SharedAutomaton:
         matches = run.feed(rows, until, self.rows.times, until, origin=None)
         failed, run.failed = run.failed, {}
         told = self._told(run, matches) if len(matches) or run.left_out else []
-        return told, {self._by_query[query].finder: error for query, error in failed.items()}
+        return told, {each.finder: error for query, error in failed.items() for each in self._by_query[query]}
 
     def _begun(self, run: CommonRun, instants: Instants) -> FoundLetters:
         """What some instants bring, with which tumbling windows may begin."""
@@ -570,21 +671,20 @@ class SharedAutomaton:
     def _told(self, run: CommonRun, found: Found) -> list[ShapeFound]:
         """The matches, shape by shape, and in each query by query."""
         left_out, run.left_out = run.left_out, {}
-        told = self._by_shape(found) if len(found) else []
-        for query in left_out.keys() - {each.span.query for shape in told for each in shape.members}:
-            told.append(self._nothing_of(self._by_query[query]))
+        told = self._by_shape(*self._owned(found, left_out)) if len(found) else []
+        for member in left_out.keys() - {each for shape in told for each in shape.members}:
+            told.append(self._nothing_of(member))
         for each in told:
             for number, member in enumerate(each.members):
-                beyond = left_out.get(member.span.query, {})
+                beyond = left_out.get(member, {})
                 if beyond or member.streak.running:
                     member.streak.note(each.decided(number).tolist(), beyond)
                     each.omitted[member] = member.streak.take()
         return told
 
-    def _by_shape(self, found: Found) -> list[ShapeFound]:
-        """The matches in rows of the queries' own, which are numbered shape by shape, then query by query, and in the
-        order that these fix. All is done for all queries at once."""
-        of_match = self._ranks[found.marks[:, 2]]
+    def _by_shape(self, found: Found, of_match: NDArray[np.int64]) -> list[ShapeFound]:
+        """The matches of the queries with these places in rows of their own, which are numbered shape by shape, then
+        query by query, and in the order that these fix. All is done for all queries at once."""
         ranks, of_match = np.unique(of_match, return_inverse=True)
         of_row = np.repeat(of_match, np.diff(found.ends))
         ids, base = found.rows >> PLACE_BITS, self.rows.base
@@ -608,6 +708,28 @@ class SharedAutomaton:
             self._of_shape(whole, block, members[low:high], matches[low : high + 1], rows[low], rows[high])
             for low, high in pairwise([*firsts, len(members)])
         ]
+
+    def _owned(self, found: Found, left_out: Mapping[JoinedQuery, Collection[int]]) -> tuple[Found, NDArray[np.int64]]:
+        """The matches, those of a ladder once for each query whose they are, and the place of the query of each.
+        `left_out`: the instants at which queries have none."""
+        queries = found.marks[:, 2]
+        places = self._ranks[queries]
+        alone = np.flatnonzero(places >= 0)
+        if len(alone) == len(queries):
+            return found, places
+        picked, owners = [alone], [places[alone]]
+        for query in np.unique(queries[places < 0]).tolist():
+            mine, members = np.flatnonzero(queries == query), self._by_query[query]
+            first = self.rows.take(found.rows[found.ends[mine]] >> PLACE_BITS)
+            match, member = _ladder(members).owners(first)
+            for number, each in enumerate(members):
+                if each in left_out:
+                    last = self.rows.take(found.rows[found.ends[mine[match] + 1] - 1] >> PLACE_BITS)
+                    there = (member != number) | ~np.isin(last.time, [*left_out[each]])
+                    match, member = match[there], member[there]
+            picked.append(mine[match])
+            owners.append(np.array([each.place for each in members], np.int64)[member])
+        return found.take(np.concatenate(picked)), np.concatenate(owners)
 
     def _of_shape(
         self, found: Found, block: RowBlock, members: list[JoinedQuery], bounds: list[int], first: int, last: int
@@ -704,6 +826,13 @@ def _own_stored(block: RowBlock, letter: NDArray[np.int32], places: NDArray[np.i
     stored: NDArray[np.uint32] = np.take_along_axis(block.stored, np.maximum(at, 0), 1)
     stored[at < 0] = 0
     return stored
+
+
+def _ladder(members: Sequence[JoinedQuery]) -> Ladder:
+    """That of queries whose edges stand once."""
+    rung = members[0].rung
+    assert rung is not None
+    return rung.ladder
 
 
 def _starts(owners: NDArray[np.int64], count: int) -> list[int]:

@@ -161,8 +161,8 @@ class Finder(Stateful):
         self.joins = why_own_run(plan) is None
         """Whether it may find its matches among those of others (engine/automaton)."""
         self._arranges = finds_for_others(plan)
-        self._named: int | None = None
-        """How many rows partial matches name, if nothing has come since that was counted."""
+        self._alive: int | None = None
+        """How many of its records live, if nothing has come since that was counted."""
         self._partly_native = not all(request.all_native for request in requests)
         self.asks_every_event = any(request.asks_every_event for request in requests)
         self._part: Part | None = None
@@ -220,6 +220,13 @@ class Finder(Stateful):
         self.unmatched, self._undecided = Streak(terms.bounds), Streak(terms.bounds)
         """Of instants with an event that has too many mappings: running are those with no other event matched in
         between; and of those at which time decides too many matches, or lets too many reports become due."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing that it has seen may become part of a match."""
+        assert isinstance(self.sequence, SequenceRun)
+        self.sequence.clean()
+        return not self.sequence.records
 
     def reserve(self) -> None:
         """Have the memory that the first row needs."""
@@ -417,7 +424,7 @@ class Finder(Stateful):
         return np.flatnonzero(np.cumsum(bounds[:-1]))
 
     def _work(self, part: Part, found: Sequence[list[Rows]] | None, answers: dict[str, KbAnswer] | None) -> Findings:
-        self._named = None
+        self._alive = None
         if answers is None:
             answers, _ = self.answers.at(part.instants, 0)
         rows, beyond = self.rows_of(part.instants, found)
@@ -692,18 +699,18 @@ class Finder(Stateful):
         """How many records its state has; some may be dead by now (`collect`)."""
         partitions = 0 if self.partitions is None else self.partitions.table.live
         held = 0 if self._deferred is None else self._deferred.held
-        rows = self.rows.held if self._named is None else self._named
-        return self.sequence.records + rows + partitions + held
+        alive = self.sequence.records + self.rows.held if self._alive is None else self._alive
+        return alive + partitions + held
 
     def collect(self, clock: int = BEFORE_ALL) -> None:
         """Frees what is dead, at a clock behind the last instant if one is given, so that `records` counts what lives:
-        of rows those that partial matches name, where others could find these, too (plan/own_run.py)."""
+        where others could find its matches, too (plan/own_run.py), nothing of that may count what they have met."""
         if not isinstance(self.sequence, SequenceRun):
             self.sequence.collect()
         elif self.joins:
             self.sequence.pass_to(clock)
             self.sequence.clean()
-            self._named = self.sequence.rows_named
+            self._alive = self.sequence.alive
         else:
             self.sequence.clean()
         if self.endless:

@@ -109,7 +109,7 @@ def share(runs: Sequence[QueryRun], bounds: Mapping[QueryRun, Hashable], terms: 
     for run in runs:
         if why_alone(run.plan) is None:
             equal = (bounds.get(run), told_by(run.plan)) if run in bounds or run.lineage else None
-            joins = why_own_run(run.plan) is None and not thresholds(run.plan)
+            joins = why_own_run(run.plan) is None
             found = found_by(run.plan, narrowed=equal is None and not joins)
             alike.setdefault((id(run.clock), found, run.lineage, equal), []).append(run)
     for first, *others in alike.values():

@@ -131,6 +131,31 @@ def made(dice: Random) -> list[str]:
     return texts
 
 
+def of_ladders() -> Callable[[Random], list[str]]:
+    """Queries of a few kinds that come again and again with another threshold of their first event."""
+    kinds: list[str] = []
+
+    def some(dice: Random) -> list[str]:
+        if not kinds or dice.random() < 0.15:
+            kinds.append(_of_a_ladder(dice))
+        kind = dice.choice(kinds)
+        return [kind.replace("LEAST", str(dice.randint(0, 12))) for _ in range(dice.choice([1, 2, 2, 5]))]
+
+    return some
+
+
+def _of_a_ladder(dice: Random) -> str:
+    sequence = dice.choice(["A; B", "A; B", "A: B+", "A, B", "A; B;+; C", "A; N!; B", "A: B: C", "A", "A; (B: C)+"])
+    window = dice.choice(["", "WITHIN PT0.00001S SLIDING", "WITHIN PT0.00003S SLIDING", "WITHIN PT0.00003S SLIDING"])
+    select = dice.choice(["SELECT *", "SELECT *", "SELECT ?b", "SELECT DISTINCT ?av", "SELECT (?av + 1 AS ?n)"])
+    gpms = {name: dice.choice([KEYED, KEYED, ""]) for name in "BCN" if name in sequence}
+    if "B" in gpms and dice.random() < 0.5:
+        gpms["B"] += dice.choice([" FILTER(?bv > ?av)", " FILTER(?bv > 3)", " FILTER(STRLEN(STR(?bv)) > ?av - 9)"])
+    gpms["A"] = dice.choice([KEYED, ""]) + dice.choice([" FILTER(?av >= LEAST)", " FILTER(LEAST > ?av)"])
+    ways = query(sequence, window, select, **gpms), query(sequence, window, **gpms), query(sequence, window, A=gpms["A"])
+    return next(text for text in ways if _accepted(text.replace("LEAST", "3")))
+
+
 def groups(dice: Random) -> list[str]:
     """Some that belong together, or one."""
     ways: list[Callable[[Random], list[str]]] = [alike, of_windows, of_thresholds, anything, anything, anything]
