@@ -59,7 +59,6 @@ from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.thresholds import alike, beginning
 from oxiseq.engine.run.finder import Finder, Findings
 from oxiseq.engine.run.letters import RowWriter
-from oxiseq.engine.run.narrowed import finds_for_others
 from oxiseq.engine.sequence.members import begun_with, finals_begun_with
 from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.rows import RowBuffer
@@ -83,7 +82,7 @@ _FEW_GONE: Final = 16
 class AnswerShape:
     """Queries whose matches are written by one writer at once. `places`: of their stored variables in common rows;
     `written`: what is equal in their writers, None for those that write by themselves; `arranges`: matches of an
-    instant come in the order that their rows fix (run/narrowed.py); `enriched`: what matches are joined with, the KB's
+    instant come in the order that their rows fix; `enriched`: what matches are joined with, the KB's
     answers of these names here, by GPM, as variables of the queries."""
 
     places: NDArray[np.int32]
@@ -384,7 +383,7 @@ class SharedAutomaton:
             span = self._append(plan, letters, shift)
         streak = Streak(self._terms.bounds)
         places = letters.places(plan.runner.stored)
-        arranges = finds_for_others(plan)
+        arranges = finder.arranges
         asked = tuple((gpm.name, letters.names_of(gpm.name), gpm.kb.variables) for gpm in enriched_gpms(plan) if gpm.kb)
         key = written, places.shape, places.tobytes(), arranges, asked
         shape = self._shapes.setdefault(key, AnswerShape(places, written, arranges, asked))

@@ -95,4 +95,3 @@ class Ladder:
 def _rung(member: JoinedQuery) -> Rung:
     assert member.rung is not None
     return member.rung
-

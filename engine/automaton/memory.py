@@ -207,6 +207,7 @@ def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64]:
 def rename_rows(nodes: Array) -> I64:
     """The ids of the rows that nodes name, each once: these have the places among them as ids from now on."""
     outputs = nodes["leaf"] < 0
+    rows: I64
     rows, place = np.unique(nodes["pos"][outputs] >> PLACE_BITS, return_inverse=True)
     nodes["pos"][outputs] = (place << PLACE_BITS) | (nodes["pos"][outputs] & ((1 << PLACE_BITS) - 1))
     return rows

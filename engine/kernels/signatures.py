@@ -146,7 +146,6 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "settle": "i8, i8, u1[::1], i8",
         "wipe": "i8",
     },
-    "matches.cutting": {"cut": "i8[::1], i8[::1], i8[::1], i8, i8[:, ::1], i8, i8[::1], i8[::1]"},
     "matches.frozen.best": {"find_best": "i8"},
     "matches.frozen.freeze": {
         "count_above": "i8",

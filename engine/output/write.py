@@ -363,7 +363,7 @@ class AnswerWriter:
 
     def _oldest_end(self, clock: int, rows: RowStore, time: NDArray[np.int64]) -> int:
         """No later match ends before this time: what trailing negations decide waits for a window at most."""
-        window, newest = self._plan.window, int(time.max())
+        window, newest = self._plan.window, time.max().item()
         if not self._decided_late:
             return newest
         if window is None:

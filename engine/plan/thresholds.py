@@ -75,7 +75,8 @@ def beginning(plan: QueryPlan) -> Threshold | None:
 def alike(plan: QueryPlan, threshold: Threshold) -> Hashable:
     """The same in queries that differ in a constant and in their answers alone."""
     query, sequence = plan.query, plan.runner.sequence
-    return plan.streams, query.streams, query.sequence, plan.window, sequence.keys, without_thresholds(plan, (threshold,))
+    gpms = without_thresholds(plan, (threshold,))
+    return plan.streams, query.streams, query.sequence, plan.window, sequence.keys, gpms
 
 
 def strictness(plan: QueryPlan) -> tuple[Decimal, ...]:

@@ -44,7 +44,8 @@ class ValueRanks:
         new = np.unique(ids[known[ids] == _UNKNOWN])
         if len(new):
             self._look_up(new.astype(np.uint32), 0, len(self._conditions))
-        return known[ids]
+        ranks: NDArray[np.int32] = known[ids]
+        return ranks
 
     def _look_up(self, ids: NDArray[np.uint32], low: int, high: int) -> None:
         """Of values that meet the first `low` conditions and at most `high`: halve the open range."""

@@ -337,11 +337,10 @@ class SharedRuns(Dispatcher[QueryRun]):
     def _join(self, group: _Group) -> None:
         """Have the automaton of a group have all that may be in it, if there are several."""
         joined: dict[Finder, list[QueryRun]] = {}
-        cut = {run.finder for run in group.runs if run.plan.window != run.finder.plan.window}
         for run in group.runs:
             if run.own_answers:
                 group.keeping.add(run)
-            elif run.finder.joins and run not in self._by_themselves and run.finder not in cut:
+            elif run.finder.joins and run not in self._by_themselves:
                 joined.setdefault(run.finder, []).append(run)
         automaton = group.automaton
         if len(joined) < 2:
@@ -443,13 +442,12 @@ class SharedRuns(Dispatcher[QueryRun]):
         others: Sequence[QueryRun],
         here: Collection[QueryRun] | None,
     ) -> Sequence[QueryRun]:
-        """Those of the others of a finder to which what it has just found is of concern: all whose answers instants
-        may change without matches, and of the queries of a family those that have some."""
+        """The others of a finder, if what it has just found is of concern to them: all whose answers instants may
+        change without matches, and those that wait for matches if there are some."""
         if here is not None or group.watchful or finder not in matching.listening:
             return others
         matching.note_seen(finder)
-        numbers = finder.concerned
-        return others if numbers is None else matching.of_members(finder, numbers)
+        return () if finder.found_nothing else others
 
     def _step(
         self,

@@ -32,9 +32,7 @@ def move_counts(S: Ptr[MatchMemory], M: Ptr[MatchMemory], made: Array, progress:
 
 
 @kernel
-def move_begun(
-    S: Ptr[MatchMemory], M: Ptr[MatchMemory], made: Array, progress: Array, begins: Array, base: int
-) -> int:
+def move_begun(S: Ptr[MatchMemory], M: Ptr[MatchMemory], made: Array, progress: Array, begins: Array, base: int) -> int:
     """Outputs of matches that begin with one of the rows that `begins` has, u8 from row `base` on, and unions of them;
     children are older than their parents."""
     nodes = v.nodes(S)
