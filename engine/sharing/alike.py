@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
-from oxiseq.engine.kernels.matches.records import NOTHING
 from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import chains, family_of, member_of, strictness, thresholds, without_thresholds
@@ -49,12 +48,10 @@ def why_not_narrowed(plan: QueryPlan) -> str | None:
 
 def _why_not_cut(plan: QueryPlan) -> str | None:
     """Why the count of a query's matches cannot be a part of what is counted for others, too; None: it can."""
-    clauses, sequence = plan.clauses, plan.runner.sequence
+    sequence = plan.runner.sequence
     if not sequence.counted or plan.runner.folding is not None or plan.runner.composing is not None:
         return "its matches are not counted one by one"
-    if clauses.strategy is not None or clauses.consumes != NOTHING:
-        return "what is kept or forgotten depends on all matches of the window"
-    if any(edge.waits for edge in sequence.graph.edges) or any(state.negated for state in sequence.graph.states):
+    if any(state.negated for state in sequence.graph.states):
         return "a negation at an end of the sequence reads the whole window"
     return None
 
@@ -64,8 +61,6 @@ def why_no_family(plan: QueryPlan) -> str | None:
     cut, graph = _why_not_cut(plan), plan.runner.sequence.graph
     if cut is not None:
         return cut
-    if any(edge.bounded for edge in graph.edges):
-        return "gaps have bounds"
     if any(edge.guards for edge in graph.edges if edge.source == START):
         return "it begins with a negation"
     if any(edge.moves for edge in graph.edges):

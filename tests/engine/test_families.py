@@ -44,13 +44,17 @@ class Queries:
     def __init__(self, *texts: str, capacities: Capacities | None = None) -> None:
         self.terms = TermDictionary()
         self.runs = SharedRuns(self.terms)
-        kb = StoreKb(Store())
-        self.shared, self.alone = (
-            [QueryRun(compile_query(load(text), self.terms), self.terms, kb, capacities=capacities) for text in texts]
-            for _ in range(2)
-        )
-        for run in self.shared:
-            self.runs.add(run)
+        self._kb, self._capacities = StoreKb(Store()), capacities
+        self.shared, self.alone = list[QueryRun](), list[QueryRun]()
+        self.add(*texts)
+
+    def add(self, *texts: str) -> None:
+        """More come."""
+        for text in texts:
+            for runs in (self.shared, self.alone):
+                plan = compile_query(load(text), self.terms)
+                runs.append(QueryRun(plan, self.terms, self._kb, capacities=self._capacities))
+            self.runs.add(self.shared[-1])
 
     def push(self, *readings: tuple[int, str, float]) -> list[int]:
         """How many matches each has found; the twins the same."""
