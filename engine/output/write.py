@@ -363,14 +363,14 @@ class AnswerWriter:
 
     def _oldest_end(self, clock: int, rows: RowStore, time: NDArray[np.int64]) -> int:
         """No later match ends before this time: what trailing negations decide waits for a window at most."""
-        window, newest = self._plan.window, time.max().item()
+        window, newest = self._plan.window, int(time.max())
         if not self._decided_late:
             return newest
         if window is None:
             return newest - (self._plan.runner.sequence.graph.longest_wait or 0)
         if window.events:
             return rows.time_from(BEFORE_ALL if self._plan.query.partition is not None else clock - window.size)
-        return newest - window.size
+        return newest - int(window.size)
 
     def _distinct(self, batch: MatchBatch, oldest: int) -> MatchBatch:
         """Equal rows of equal end once, if they are decided together; ends that no later match can have are

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.expressions.column import holding
+from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.sequence.rows import RowBuffer
@@ -29,6 +29,8 @@ class ValueRanks:
     ) -> None:
         self._variable, self._conditions, self._counts, self._terms = variable, conditions, counts, terms
         self._known = np.zeros(0, np.int32)
+        self._filters: dict[int, ConditionFilter] = {}
+        """By number of a condition, as far as they have been asked."""
         self._generation = terms.generation
 
     def of(self, ids: NDArray[np.integer]) -> NDArray[np.int32]:
@@ -53,7 +55,10 @@ class ValueRanks:
             self._known[ids] = self._counts[low - 1] if low else 0
             return
         middle = (low + high) // 2
-        meets = holding((self._conditions[middle],), {self._variable: ids}, len(ids), self._terms)
+        if middle not in self._filters:  # to compile one takes longer than to ask it
+            asked = condition(self._conditions[middle])
+            self._filters[middle] = ConditionFilter((asked,), (self._variable,), self._terms)
+        meets = self._filters[middle].keep(ids[:, None])
         self._look_up(ids[meets], middle + 1, high)
         self._look_up(ids[~meets], low, middle)
 
