@@ -6,7 +6,7 @@ own rows. A query that is examined, saved or does something by itself has its pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -15,9 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.automaton.ladders import Ladder, Rung
 from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters, Sought
 from oxiseq.engine.automaton.matching import NOTHING, CommonMatching, FoundLetters
-from oxiseq.engine.automaton.memory import TableSpan, deadlines_by_query, part_of, with_part, with_tables
+from oxiseq.engine.automaton.memory import (
+    TableSpan,
+    deadlines_by_query,
+    part_of,
+    rename_rows,
+    with_part,
+    with_tables,
+)
 from oxiseq.engine.bounds import CHOICES, MATCHES, InstantBound
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
@@ -39,8 +47,9 @@ from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.extraction import count_records, drop_queries
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES, Memory
 from oxiseq.engine.matches.found import Found, without_last
+from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
 from oxiseq.engine.matching.enrich import KbAnswer
@@ -51,11 +60,13 @@ from oxiseq.engine.output.deadlines import NumberedInstants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import enriched_gpms
 from oxiseq.engine.plan.own_run import RunKind
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.plan.thresholds import alike, beginning
 from oxiseq.engine.run.counted_part import CountedPart
 from oxiseq.engine.run.finder import Finder, Findings
 from oxiseq.engine.run.letters import RowWriter
-from oxiseq.engine.run.narrowed import finds_for_others
 from oxiseq.engine.sequence.counts import Counts
+from oxiseq.engine.sequence.members import begun_with, finals_begun_with
 from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import SequenceRun
@@ -75,7 +86,7 @@ _FEW_GONE: Final = 16
 class AnswerShape:
     """Queries whose matches are written by one writer at once. `places`: of their stored variables in common rows;
     `written`: what is equal in their writers, None for those that write by themselves; `arranges`: matches of an
-    instant come in the order that their rows fix (run/narrowed.py); `enriched`: what matches are joined with, the KB's
+    instant come in the order that their rows fix; `enriched`: what matches are joined with, the KB's
     answers of these names here, by GPM, as variables of the queries."""
 
     places: NDArray[np.int32]
@@ -94,10 +105,14 @@ class JoinedQuery:
     letters: MemberLetters
     shape: AnswerShape
     streak: Streak
+    rung: Rung | None = None
+    """Where it stands on a ladder, whose span it has."""
     exact: int | None = None
     """How many records it has, if somebody has asked since the last step."""
     kept: int | None = None
     """Up to which instant it has been told that the KB of before holds."""
+    place: int = 0
+    """Among all, in the order of shapes."""
 
     @property
     def places(self) -> NDArray[np.int32]:
@@ -153,7 +168,9 @@ class JoinedQuery:
     def collect(self, clock: int, instants: int) -> None:
         """Frees what is dead, of all."""
         self.automaton.collect(clock + self.span.clocks, instants + self.span.shift)
-        self.exact = self.copied().records
+        alone = self.copied()
+        alone.collect()
+        self.exact = alone.records
         self.automaton.note_exact(self)
 
     def keep(self, clock: Clock) -> bool:
@@ -206,16 +223,18 @@ class ShapeFound(NamedTuple):
 
 class CommonRun(SequenceRun):
     """The run of an automaton. `left_out`: by query the instants (µs) at which it has more matches than may be listed;
-    `failed`: by query the error of a decision that Python could not make."""
+    `failed`: by number of a query the error of a decision that Python could not make; `by_query`: the queries of each
+    number, of which several stand on a ladder; `rows`: those that nodes name."""
 
-    def __init__(self, compiled: SequenceTables, terms: TermDictionary, capacities: Capacities) -> None:
-        super().__init__(compiled, terms, capacities)
-        self.left_out: dict[int, dict[int, tuple[InstantBound, int | LimitError]]] = {}
+    def __init__(
+        self, compiled: SequenceTables, terms: TermDictionary, by_query: Mapping[int, Sequence[JoinedQuery]]
+    ) -> None:
+        super().__init__(compiled, terms, Capacities())
+        self.left_out: dict[JoinedQuery, dict[int, tuple[InstantBound, int | LimitError]]] = {}
         self.failed: dict[int, Exception] = {}
+        self.by_query, self.rows = by_query, RowStore(1)
         self.filters_of: list[int] = []
         """By filter the query that it is of."""
-        self.members: dict[int, JoinedQuery] = {}
-        """By query."""
         self._instant = 0
         """At which some are to choose (µs)."""
 
@@ -241,28 +260,26 @@ class CommonRun(SequenceRun):
     def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
         """Each query for itself: one with too many matches at the instant has none there."""
         memory, scalars = self._memory, self._memory.scalars
-        limits, kept = self._compiled.tables.windows["limit"], list[NDArray[np.int64]]()
-        for query, finals in self._by_query():
+        limits, kept, whole = self._compiled.tables.windows["limit"], list[NDArray[np.int64]](), True
+        for query, finals in self._finals_of_each():
             within = limits[query] <= self.bounds.matches
             given = 0 if within else min(limits.item(query), self._count(finals))
             if given > self.bounds.matches:
-                self.left_out.setdefault(query, {})[instant] = MATCHES, given
-            else:
-                kept.append(finals)
+                finals, whole = self._within(finals, given, self.by_query[query], instant), False
+            kept.append(finals)
         scalars[ALLOWED] = NO_LIMIT
-        count = sum(map(len, kept))
-        if count == scalars[FINALS]:
+        if whole:
             return
         self._drain()
         self._parts = without_last(self._parts, scalars.item(EMITTED))
         self._put(kept)
         scalars[[PROGRESS, EMITTED, STACK]] = 0
         memory.quotas[:] = limits
-        if not count and not waited:  # else the kernel has not come to the instant yet
+        if not scalars[FINALS] and not waited:  # else the kernel has not come to the instant yet
             self._pass_by()
 
-    def _by_query(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """The finals of each query, in their order."""
+    def _finals_of_each(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """The finals of each number, in their order."""
         finals = self._memory.finals[: self._memory.scalars[FINALS]].copy()
         finals = finals[np.argsort(finals[:, 2], kind="stable")]
         queries, first = np.unique(finals[:, 2], return_index=True)
@@ -278,6 +295,32 @@ class CommonRun(SequenceRun):
         memory.scalars[FINALS] = len(whole)
         self._memory = memory
 
+    def _within(
+        self, finals: NDArray[np.int64], given: int, members: Sequence[JoinedQuery], instant: int
+    ) -> NDArray[np.int64]:
+        """The finals of a number, below which too many matches are, without those of queries that have too many."""
+        rung = members[0].rung
+        if rung is None:
+            self.left_out.setdefault(members[0], {})[instant] = MATCHES, given
+            return finals[:0]
+        memory = self._memory
+        scalars = memory.scalars.copy()
+        scalars[FINALS] = len(finals)
+        frozen = FrozenMatches(memory._replace(scalars=scalars, finals=finals))
+        nodes = np.flatnonzero(frozen.begins)
+        ids = frozen.pos[nodes] >> PLACE_BITS
+        rows, kept = self.rows.take(ids), np.zeros(self.rows.held, np.uint8)
+        for member in members:
+            begins = rung.ladder.begins(member, rows)
+            frozen.leave_out(nodes[~begins])
+            given = NO_LIMIT if frozen.exceeds(NO_LIMIT) else frozen.count
+            if given > self.bounds.matches:
+                self.left_out.setdefault(member, {})[instant] = MATCHES, given
+            else:
+                kept[ids[begins] - self.rows.base] = 1
+        self._memory, finals = finals_begun_with(memory, finals, kept, self.rows.base)
+        return finals
+
     def _choose(self, chosen: Callable[[], k.Memory], instant: int) -> None:
         self._instant = instant
         super()._choose(chosen, instant)
@@ -285,8 +328,8 @@ class CommonRun(SequenceRun):
     def _chosen(self, store: RowStore) -> k.Memory:
         """Of each query the matches that it keeps."""
         kept = list[NDArray[np.int64]]()
-        for query, finals in self._by_query():
-            member = self.members[query]
+        for query, finals in self._finals_of_each():
+            member = self.by_query[query][0]
             if not member.finder.plan.clauses.chooses:
                 kept.append(finals)
                 continue
@@ -294,7 +337,7 @@ class CommonRun(SequenceRun):
             try:
                 self._memory = member.finder.choice.pick(self._memory, member)
             except LimitError as error:
-                self.left_out.setdefault(query, {})[self._instant] = CHOICES, error
+                self.left_out.setdefault(member, {})[self._instant] = CHOICES, error
             except Exception as error:  # it is one query's: the others go on
                 self.failed.setdefault(query, error)
             else:
@@ -331,12 +374,14 @@ class SharedAutomaton:
         self._keys: list[tuple[Value, ...]] = []
         self._edges: list[Edge] = []
         self._filters_of: list[int] = []
-        self._by_query: dict[int, JoinedQuery] = {}
+        self._by_query: dict[int, list[JoinedQuery]] = {}
+        self._ladders: dict[Hashable, Ladder | None] = {}
+        """By what the queries of a ladder have in common; None: one has come so far, which is on none."""
         self._shapes: dict[Hashable, AnswerShape] = {}
         self._in_order: list[JoinedQuery] = []
         """AnswerShape by shape."""
         self._ranks = np.zeros(0, np.int64)
-        """By query its place among these."""
+        """By number of a query its place among these, -1 of a ladder."""
         self._letter_keys, self._own_numbers = np.zeros(0, np.int64), np.zeros(0, np.int32)
         """query << 32 | common letter, ascending, and the query's own number of it."""
         self._entering: list[JoinedQuery] = []
@@ -347,6 +392,8 @@ class SharedAutomaton:
         """Those of which the last instants with events that they match were left out (`Finder.unmatched`)."""
         self._stale = False
         self._clean = True
+        self._newest = BEFORE_ALL
+        """The time of the last instant."""
         self._run: CommonRun | None = None
         self.rows, self._kept_rows, self._unsorted = RowStore(1), 0, 0
         self._longest: int | None = None
@@ -370,11 +417,44 @@ class SharedAutomaton:
         """A query comes, which may have seen events, unless it has its letters in another order than those that are
         here: whether it has come. `shift`: how many instants the clock had completed before its own first one;
         `written`: as of `AnswerShape`."""
-        plan, builder = finder.plan, self._builder
-        letters = self._letters.add(plan)
+        plan, rung = finder.plan, self._rung_of(finder)
+        letters = self._letters.add(plan, rung)
         if letters is None:
             return False
-        sequence = plan.runner.sequence
+        if rung is not None and rung.ladder.members:
+            span = rung.ladder.members[0].span._replace(shift=shift)
+        else:
+            span = self._append(plan, letters, shift)
+        streak = Streak(self._terms.bounds)
+        places = letters.places(plan.runner.stored)
+        arranges = finder.arranges
+        asked = tuple((gpm.name, letters.names_of(gpm.name), gpm.kb.variables) for gpm in enriched_gpms(plan) if gpm.kb)
+        key = written, places.shape, places.tobytes(), arranges, asked
+        shape = self._shapes.setdefault(key, AnswerShape(places, written, arranges, asked))
+        member = self.members[finder] = JoinedQuery(self, finder, span, letters, shape, streak, rung)
+        self._by_query.setdefault(span.query, []).append(member)
+        if rung is not None:
+            rung.ladder.members = self._by_query[span.query]
+        self._entering.append(member)
+        self._stale = True
+        return True
+
+    def _rung_of(self, finder: Finder) -> Rung | None:
+        """The place of a query on a ladder, if another one that may be there is or has been here, and it has no runs
+        yet."""
+        threshold = beginning(finder.plan)
+        if threshold is None or not finder.idle:
+            return None
+        key = alike(finder.plan, threshold)
+        if key not in self._ladders:
+            self._ladders[key] = None
+            return None
+        ladder = self._ladders[key] = self._ladders[key] or Ladder(self._terms)
+        return Rung(ladder, threshold, self._newest)
+
+    def _append(self, plan: QueryPlan, letters: MemberLetters, shift: int) -> TableSpan:
+        """Edges of one more query, or of those of a ladder."""
+        builder, sequence = self._builder, plan.runner.sequence
         first, leads, filters = len(builder.edges), len(builder.leads), len(builder.filters)
         query = len(builder.windows)
         builder.add(sequence.graph, sequence.keys, sequence.scopes, plan.window, sequence.clauses, letters)
@@ -382,18 +462,7 @@ class SharedAutomaton:
         self._edges += sequence.graph.edges
         self._filters_of += [query] * (len(builder.filters) - filters)
         edges, led = len(builder.edges) - first, len(builder.leads) - leads
-        span = TableSpan(query, first, edges, leads, led, shift, shift if self._kind.by_number else 0)
-        streak = Streak(self._terms.bounds)
-        places = letters.places(plan.runner.stored)
-        arranges = finds_for_others(plan)
-        asked = tuple((gpm.name, letters.names_of(gpm.name), gpm.kb.variables) for gpm in enriched_gpms(plan) if gpm.kb)
-        key = written, places.shape, places.tobytes(), arranges, asked
-        shape = self._shapes.setdefault(key, AnswerShape(places, written, arranges, asked))
-        member = JoinedQuery(self, finder, span, letters, shape, streak)
-        self._by_query[query] = self.members[finder] = member
-        self._entering.append(member)
-        self._stale = True
-        return True
+        return TableSpan(query, first, edges, leads, led, shift, shift if self._kind.by_number else 0)
 
     def release(self, member: JoinedQuery) -> None:
         """A query goes, with its part."""
@@ -408,10 +477,13 @@ class SharedAutomaton:
         if member in self._entering:
             self._entering.remove(member)
         member.finder.away = None
-        del self.members[member.finder], self._by_query[member.span.query]
+        del self.members[member.finder]
+        self._by_query[member.span.query].remove(member)
         self._beginning = [each for each in self._beginning if each is not member]
         self._without = [each for each in self._without if each is not member]
-        self._gone.add(member.span.query)
+        if not self._by_query[member.span.query]:
+            del self._by_query[member.span.query]
+            self._gone.add(member.span.query)
         self._stale = True
         if len(self._gone) > max(_FEW_GONE, len(self.members)):
             self.dissolve()
@@ -445,8 +517,21 @@ class SharedAutomaton:
         self.collect()
         sequence = finder.plan.runner.sequence
         memory, ids = part_of(run.memory, sequence, member.span, finder.capacities, self._terms)
+        if member.rung is not None:
+            memory, ids = self._begun_with(member, memory, ids, finder)
         memory.scalars[OMITTED] = member.streak.running
         finder.take_back(memory, self._with_answers(self.own_rows(member, ids), member.shape))
+
+    def _begun_with(
+        self, member: JoinedQuery, memory: Memory, ids: NDArray[np.int64], finder: Finder
+    ) -> tuple[Memory, NDArray[np.int64]]:
+        """Of the memory of a ladder, which names rows by their places among `ids`, the part of one query."""
+        assert member.rung is not None
+        begins = member.rung.ladder.begins(member, self.rows.take(ids)).view(np.uint8)
+        sequence, columns = finder.plan.runner.sequence, self._terms.columns
+        memory = begun_with(memory, sequence, begins, columns, finder.capacities)
+        named = rename_rows(memory.nodes[: memory.scalars[NODE_TOP]])
+        return memory, ids[named]
 
     def note_exact(self, member: JoinedQuery) -> None:
         """Somebody has counted its records: that holds until the next step."""
@@ -485,16 +570,19 @@ class SharedAutomaton:
             0,
         )
         if self._run is None:
-            self._run = CommonRun(compiled, self._terms, Capacities())
+            self._run = CommonRun(compiled, self._terms, self._by_query)
             self._run.reserve()
         else:
             self._run.become(compiled)
-        self._run.filters_of, self._run.members = self._filters_of, self._by_query
+        self._run.filters_of = self._filters_of
         self._forget_gone(compiled)
+        for ladder in [each for each in self._ladders.values() if each is not None and each.members]:
+            ladder.settle()
+            self._letters.look_for(ladder.rungs[0])
         self._writer = RowWriter(letters.row_columns(builder.wide), letters.stored_columns(), compiled)
         self._writer.settings[lr.BY_NUMBER] = self._kind.by_number
         self._writer.settings[lr.EVERY] = self._kind.by_number and any(each.passes for each in self._edges)
-        self.rows = self.rows.widened(max(letters.width, 1))
+        self.rows = self._run.rows = self.rows.widened(max(letters.width, 1))
         self.matching.want([member.letters for member in self.members.values()])
         self._run.ask = self.matching.ask
         for member in self._entering:
@@ -510,10 +598,14 @@ class SharedAutomaton:
         """Which query is written with which, and what its letters are."""
         shapes = {shape: number for number, shape in enumerate(self._shapes.values())}
         self._in_order = sorted(self.members.values(), key=lambda each: (shapes[each.shape], each.span.query))
-        self._ranks = np.zeros(len(self._builder.windows), np.int64)
-        self._ranks[[each.span.query for each in self._in_order]] = np.arange(len(self._in_order))
-        keys = [each.span.query << 32 | n for each in self._in_order for n in each.letters.numbers.values()]
-        own = [n for each in self._in_order for n in range(len(each.letters.numbers))]
+        for place, each in enumerate(self._in_order):
+            each.place = place
+        self._ranks = np.full(len(self._builder.windows), -1, np.int64)
+        alone = [each for each in self._in_order if each.rung is None]
+        self._ranks[[each.span.query for each in alone]] = [each.place for each in alone]
+        letters = {query: members[0].letters.numbers for query, members in self._by_query.items()}
+        keys = [query << 32 | n for query, numbers in letters.items() for n in numbers.values()]
+        own = [n for numbers in letters.values() for n in range(len(numbers))]
         order = np.argsort(keys)
         self._letter_keys, self._own_numbers = np.array(keys, np.int64)[order], np.array(own, np.int32)[order]
 
@@ -538,6 +630,8 @@ class SharedAutomaton:
         if memory is None:
             return
         member.streak.running = int(memory.scalars[OMITTED])
+        if member.rung is not None:
+            return
         ids = rows_named(memory)
         base = self.rows.end
         if len(ids):
@@ -583,6 +677,7 @@ class SharedAutomaton:
         self, run: CommonRun, instants: Instants, passed: int
     ) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
         count = len(instants.time)
+        self._newest = instants.time.item(-1) if count else self._newest
         sources, answers, *_ = self._begun(run, instants) if count else NOTHING
         if self._run is None or not (sources or run.waits):  # all may have gone
             return [], {}
@@ -601,7 +696,7 @@ class SharedAutomaton:
         seen = self._seen(instants)
         told = self._told(run, matches, seen) if len(matches) or run.left_out else []
         told += self._counted(run)
-        return told, {self._by_query[query].finder: error for query, error in failed.items()}
+        return told, {each.finder: error for query, error in failed.items() for each in self._by_query[query]}
 
     def _begun(self, run: CommonRun, instants: Instants) -> FoundLetters:
         """What some instants bring, with which tumbling windows may begin."""
@@ -644,21 +739,20 @@ class SharedAutomaton:
     def _told(self, run: CommonRun, found: Found, seen: NumberedInstants | None) -> list[ShapeFound]:
         """The matches, shape by shape, and in each query by query."""
         left_out, run.left_out = run.left_out, {}
-        told = self._by_shape(found, seen) if len(found) else []
-        for query in left_out.keys() - {each.span.query for shape in told for each in shape.members}:
-            told.append(self.nothing_of(self._by_query[query], seen))
+        told = self._by_shape(*self._owned(found, left_out), seen) if len(found) else []
+        for member in left_out.keys() - {each for shape in told for each in shape.members}:
+            told.append(self.nothing_of(member, seen))
         for each in told:
             for number, member in enumerate(each.members):
-                beyond = left_out.get(member.span.query, {})
+                beyond = left_out.get(member, {})
                 if beyond or member.streak.running:
                     member.streak.note(each.decided(number).tolist(), beyond)
                     each.omitted[member] = member.streak.take()
         return told
 
-    def _by_shape(self, found: Found, seen: NumberedInstants | None) -> list[ShapeFound]:
-        """The matches in rows of the queries' own, which are numbered shape by shape, then query by query, and in the
-        order that these fix. All is done for all queries at once."""
-        of_match = self._ranks[found.marks[:, 2]]
+    def _by_shape(self, found: Found, of_match: NDArray[np.int64], seen: NumberedInstants | None) -> list[ShapeFound]:
+        """The matches of the queries with these places in rows of their own, which are numbered shape by shape, then
+        query by query, and in the order that these fix. All is done for all queries at once."""
         ranks, of_match = np.unique(of_match, return_inverse=True)
         of_row = np.repeat(of_match, np.diff(found.ends))
         ids, base = found.rows >> PLACE_BITS, self.rows.base
@@ -685,6 +779,28 @@ class SharedAutomaton:
             self._of_shape(whole, block, members[low:high], matches[low : high + 1], rows[low], rows[high], seen)
             for low, high in pairwise([*firsts, len(members)])
         ]
+
+    def _owned(self, found: Found, left_out: Mapping[JoinedQuery, Collection[int]]) -> tuple[Found, NDArray[np.int64]]:
+        """The matches, those of a ladder once for each query whose they are, and the place of the query of each.
+        `left_out`: the instants at which queries have none."""
+        queries = found.marks[:, 2]
+        places = self._ranks[queries]
+        alone = np.flatnonzero(places >= 0)
+        if len(alone) == len(queries):
+            return found, places
+        picked, owners = [alone], [places[alone]]
+        for query in np.unique(queries[places < 0]).tolist():
+            mine, members = np.flatnonzero(queries == query), self._by_query[query]
+            first = self.rows.take(found.rows[found.ends[mine]] >> PLACE_BITS)
+            match, member = _ladder(members).owners(first)
+            for number, each in enumerate(members):
+                if each in left_out:
+                    last = self.rows.take(found.rows[found.ends[mine[match] + 1] - 1] >> PLACE_BITS)
+                    there = (member != number) | ~np.isin(last.time, [*left_out[each]])
+                    match, member = match[there], member[there]
+            picked.append(mine[match])
+            owners.append(np.array([each.place for each in members], np.int64)[member])
+        return found.take(np.concatenate(picked)), np.concatenate(owners)
 
     def _of_shape(
         self,
@@ -716,7 +832,7 @@ class SharedAutomaton:
         found: dict[JoinedQuery, list[Counts]] = {}
         for counts in run.take_counts() if self._kind.counting else ():
             for query, mine in counts.by_query(run.compiled.tables.edges["query"]):
-                member = self._by_query[query]
+                [member] = self._by_query[query]
                 found.setdefault(member, []).append(replace(mine, edge=mine.edge - member.span.edge))
         return [
             self.nothing_of(member)._replace(counted=CountedPart(counts, member.finder.plan.runner.sequence.keys))
@@ -801,6 +917,13 @@ def _own_stored(block: RowBlock, letter: NDArray[np.int32], places: NDArray[np.i
     stored: NDArray[np.uint32] = np.take_along_axis(block.stored, np.maximum(at, 0), 1)
     stored[at < 0] = 0
     return stored
+
+
+def _ladder(members: Sequence[JoinedQuery]) -> Ladder:
+    """That of queries whose edges stand once."""
+    rung = members[0].rung
+    assert rung is not None
+    return rung.ladder
 
 
 def _starts(owners: NDArray[np.int64], count: int) -> list[int]:

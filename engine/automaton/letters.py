@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.automaton.ladders import Ladder, Rung
 from oxiseq.engine.automaton.made import MadeGpm, MadeLetter, NamedLetter
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.conditions import Condition
@@ -25,9 +26,8 @@ from oxiseq.engine.matching.tables import NativeGpm
 from oxiseq.engine.patterns.joined_exists import graphs_of
 from oxiseq.engine.patterns.kb_graphs import KbGraphs
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
-from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
+from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan, plain_gpm
 from oxiseq.engine.run.answers import part_of
-from oxiseq.engine.run.letters import plain_gpm
 from oxiseq.engine.sequence.positions import Letter
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Exists
@@ -143,13 +143,16 @@ class CommonLetters:
         self.version: int = 0
         """Rises with each new letter and column."""
 
-    def add(self, plan: QueryPlan) -> MemberLetters | None:
+    def add(self, plan: QueryPlan, rung: Rung | None = None) -> MemberLetters | None:
         """Those of one more query; None where it has them in another order than others, since the order of an instant's
-        rows decides that of its matches."""
+        rows decides that of its matches. rung: on a ladder, whose first letter is its own."""
         seen = Counter[_Key]()
         found: list[tuple[Letter, _Key, _OfKernel | NamedLetter]] = []
         for letter in plan.letters:
             own = _of_kernel(letter, plan) or NamedLetter(letter, plan)
+            if rung is not None and letter.letter == rung.threshold.letter and isinstance(own, _OfKernel):
+                rung.sought = own.kernel, own.native
+                own = own._replace(key=(rung.ladder,))
             seen[own.key] += 1  # one event may be two letters of one query that are equal: these are two for all
             found.append((letter.letter, (*own.key, seen[own.key]), own))
         if not self._in_order([self._numbers[key] for _, key, _ in found if key in self._numbers]):
@@ -168,6 +171,8 @@ class CommonLetters:
             if isinstance(own, _OfKernel):
                 assert isinstance(common, PlainLetter)
                 columns[name] = self._columns(common, own)
+                if rung is not None and name == rung.threshold.letter:
+                    rung.letter, rung.column = number, self._compared(common, rung)
                 continue
             assert isinstance(common, MadeLetter)
             columns[name] = self._brought(common, own)
@@ -237,10 +242,31 @@ class CommonLetters:
             if column not in letter.columns:
                 letter.columns.append(column)
                 # conditions that Python decides name the variables of the first query
-                letter.names.append(variable if own.kernel is letter.gpm else Variable(f"__column_{column}"))
+                named = own.kernel is letter.gpm or isinstance(own.key[0], Ladder)  # there they are the same for all
+                letter.names.append(variable if named else Variable(f"__column_{column}"))
                 self.version += 1
             places[variable] = letter.columns.index(column)
         return places
+
+    def _compared(self, letter: PlainLetter, rung: Rung) -> int:
+        """The column of what a threshold compares."""
+        kernel, native = rung.sought
+        pairs = zip(kernel.conditions, native.filters, strict=True)
+        condition = rung.threshold.condition
+        [column] = next(each.variables for own, each in pairs if own.expression == condition)
+        if column not in letter.columns:
+            letter.columns.append(column)
+            letter.names.append(rung.threshold.variable)
+            self.version += 1
+        return letter.columns.index(column)
+
+    def look_for(self, rung: Rung) -> None:
+        """The rows of a ladder's first letter are those of this query."""
+        letter = self.all[rung.letter]
+        assert isinstance(letter, PlainLetter)
+        if (letter.gpm, letter.native) != rung.sought:
+            letter.gpm, letter.native = rung.sought
+            self.version += 1
 
     def _brought(self, letter: MadeLetter, own: NamedLetter) -> dict[Variable, int]:
         for name in own.brought.values():

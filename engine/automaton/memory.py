@@ -240,16 +240,22 @@ def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64, Array]:
     nodes = S.nodes[found].copy()
     for link in ("left", "right", "leaf"):
         nodes[link] = marks[nodes[link]]
-    weights = S.weights[found] if S.weights.shape[1] else np.zeros((0, 0), np.uint64)
+    weights = np.zeros((0, 0), np.uint64)
     if S.weights.shape[1]:
-        limbs = 1
+        weights, limbs = S.weights[found], 1
         while limbs < weights.shape[1] and weights[:, limbs:].any():
             limbs *= 2
         return nodes, np.zeros(0, np.int64), np.ascontiguousarray(weights[:, :limbs])
+    return nodes, rename_rows(nodes), weights
+
+
+def rename_rows(nodes: Array) -> I64:
+    """The ids of the rows that nodes name, each once: these have the places among them as ids from now on."""
     outputs = nodes["leaf"] < 0
+    rows: I64
     rows, place = np.unique(nodes["pos"][outputs] >> PLACE_BITS, return_inverse=True)
     nodes["pos"][outputs] = (place << PLACE_BITS) | (nodes["pos"][outputs] & ((1 << PLACE_BITS) - 1))
-    return nodes, rows, weights
+    return rows
 
 
 def with_part(

@@ -146,7 +146,6 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "settle": "i8, i8, u1[::1], i8",
         "wipe": "i8",
     },
-    "matches.cutting": {"cut": "i8[::1], i8[::1], i8[::1], i8, i8[:, ::1], i8, i8[::1], i8[::1]"},
     "matches.frozen.best": {"find_best": "i8"},
     "matches.frozen.freeze": {
         "count_above": "i8",
@@ -201,9 +200,10 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     "sequence.leads": {"rebuild_leads": "i8, i8, i8[:, ::1], i8, i8"},
     "sequence.letter_rows": {"write_rows": "i8, i8, i8, i8[:, ::1], i8, i8, i8"},
     "sequence.members": {
+        "move_begun": "i8, i8, i4[::1], i8[::1], u1[::1], i8",
+        "move_counts": "i8, i8, i4[::1], i8[::1], i8",
         "move_entries": "i8, i8, i8, i8, i8, i4[::1], i8[::1], i8",
         "move_groups": "i8, i8, i8, i8, i8, i4[::1], i8[::1], i8",
-        "move_nodes": "i8, i8, i8, i8, i8, i4[::1], i8[::1], i8",
     },
     "sequence.partitions": {
         "sweep": "i8, i8",

@@ -16,8 +16,7 @@ I64 = NDArray[np.int64]
 @dataclass(slots=True, eq=False)
 class Found:
     """Match i is `rows[ends[i]:ends[i + 1]]`, ascending: row ids << PLACE_BITS | place. `marks`: i64[n, 3], `out_marks`
-    of the memory; of a family the first two are the queries whose match it is, from the first to before the last.
-    `at`: i64[n] µs, when each is decided; None: with its last event."""
+    of the memory. `at`: i64[n] µs, when each is decided; None: with its last event."""
 
     rows: I64
     ends: I64

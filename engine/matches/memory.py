@@ -23,7 +23,7 @@ def match_sizes(nodes: int, finals: int, stack: int, out: int, limbs: int = 0, *
     """Sizes for `MatchMemory.allocate`. limbs: of the counts, 0 for none; family: how many queries nodes have spans of,
     0: there are no spans."""
     sizes = {"nodes": nodes, "finals": finals, "stack": stack, "out": out, "limbs": limbs}
-    return {**sizes, "members": max(family, 1), "spans": int(family > 0), "walk": 4 if family else 2}
+    return {**sizes, "members": max(family, 1), "spans": int(family > 0)}
 
 
 def more_out(S: M) -> M:

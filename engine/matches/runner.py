@@ -91,9 +91,8 @@ class MatchRunner(Stateful, Generic[M]):
         """More matches of an instant (µs) are to be listed than may be without counting them: if too many end there,
         none is, as if nothing had ended. `limit`: how many the query lists at most; `waited`: they waited for time."""
         scalars, most = self._memory.scalars, self.bounds.matches
-        given = scalars.item(k.EMITTED) + 1
-        if not self._memory.spans.shape[0]:  # of a family each query has some of those below the finals
-            given = max(given, min(limit, self._count(self._memory.finals[: scalars.item(k.FINALS)])))
+        given = self._count(self._memory.finals[: scalars.item(k.FINALS)])
+        given = max(scalars.item(k.EMITTED) + 1, min(limit, given))
         if given <= most:
             scalars[k.ALLOWED] = most
             return

@@ -480,3 +480,10 @@ def _stored(gpms: Iterable[GpmPlan], answer: Answer, partition: bool) -> tuple[V
             if variable in answer.wanted or variable in joined:
                 stored[variable] = None
     return tuple(stored)
+
+
+def plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
+    """The GPM whose rows are the letter's as they are, if there is one."""
+    gpm = plan.runner.gpms[letter.letter[0]]
+    made = gpm.kb is not None or letter.filters or gpm.asks_again or gpm.timed
+    return gpm if len(letter.letter) == 1 and not made else None

@@ -5,14 +5,16 @@ In the flow: plans of queries that are alike → **family** (families.py) → a 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal
 from typing import Final
 
 from pyoxigraph import Literal, Variable
 
+from oxiseq.engine.matches.plan import NO_CLAUSES
 from oxiseq.engine.plan.families import Family, Ranked
-from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.plan.query import QueryPlan, plain_gpm
+from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.functions import MIRRORED_ORDER
 from oxiseq.grammar.records import dataclass
@@ -34,6 +36,11 @@ class Threshold:
     strictness: Decimal
     condition: Expression
 
+    @property
+    def letter(self) -> Letter:
+        """Its GPM, by itself."""
+        return (self.name,)
+
 
 def thresholds(plan: QueryPlan) -> tuple[Threshold, ...]:
     """Those of a query in which others may differ: the first of each GPM that events match by themselves, and whose
@@ -47,14 +54,40 @@ def thresholds(plan: QueryPlan) -> tuple[Threshold, ...]:
     return tuple(threshold for name, parts in gpms for threshold in _of_gpm(name, parts)[:1])
 
 
+def beginning(plan: QueryPlan) -> Threshold | None:
+    """The threshold in which queries may differ whose edges stand once in an automaton (automaton/ladders.py): on the
+    event that begins a match, of which no other event's fate depends. None: there is no such one."""
+    graph, window = plan.runner.sequence.graph, plan.window
+    starts = {arm.letter for edge in graph.edges if edge.source == START for arm in edge.arms}
+    others = {letter for edge in graph.edges if edge.source != START for letter, _ in edge.compared}
+    if len(starts) != 1 or starts & others or plan.clauses != NO_CLAUSES or plan.runner.written.distinct:
+        return None
+    if window is not None and (window.events or not window.sliding):
+        return None  # such windows begin with the query
+    if any(each.bounded or each.waits or each.moves or (each.source == START and each.guards) for each in graph.edges):
+        return None
+    [letter] = starts
+    own = next(each for each in plan.letters if each.letter == letter)
+    gpm = plain_gpm(own, plan)
+    return None if gpm is None else next(iter(_of_gpm(letter[0], gpm.parts)), None)
+
+
+def alike(plan: QueryPlan, threshold: Threshold) -> Hashable:
+    """The same in queries that differ in a constant and in their answers alone."""
+    query, sequence = plan.query, plan.runner.sequence
+    gpms = without_thresholds(plan, (threshold,))
+    return plan.streams, query.streams, query.sequence, plan.window, sequence.keys, gpms
+
+
 def strictness(plan: QueryPlan) -> tuple[Decimal, ...]:
     """Of each of its thresholds."""
     return tuple(threshold.strictness for threshold in thresholds(plan))
 
 
-def without_thresholds(plan: QueryPlan) -> Hashable:
-    """What its GPMs have in common with those of queries that differ in constants of thresholds alone."""
-    taken = {threshold.name: threshold for threshold in thresholds(plan)}
+def without_thresholds(plan: QueryPlan, but: Iterable[Threshold] | None = None) -> Hashable:
+    """What its GPMs have in common with those of queries that differ in constants of thresholds alone: of all, or of
+    these."""
+    taken = {threshold.name: threshold for threshold in (thresholds(plan) if but is None else but)}
     return tuple(
         (gpm, None) if gpm.name not in taken else _bare(plan.runner.gpms[gpm.name].parts, taken[gpm.name])
         for gpm in plan.query.gpms

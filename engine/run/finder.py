@@ -3,9 +3,9 @@ hold.
 
     complete instants ─ graph patterns ─ rows of letters ─ sequence run ─ **matches**, and counts of them
 
-Queries that differ only in what they emit for matches, in the length of a sliding window, or in constants of
-thresholds (a family), may have one finder: it processes each part of the instants once, on the first call
-(sharing/shared.py).
+Queries that differ only in what they emit for matches, or, where these are counted, in the length of a sliding window
+or in constants of thresholds (a family), may have one finder: it processes each part of the instants once, on the first
+call (sharing/shared.py).
 """
 
 from __future__ import annotations
@@ -38,11 +38,10 @@ from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import QueryPlan, compile_query
-from oxiseq.engine.plan.thresholds import member_of
+from oxiseq.engine.plan.thresholds import beginning, member_of
 from oxiseq.engine.run.answers import KbAnswers
 from oxiseq.engine.run.counted_part import CountedPart, JointRows
 from oxiseq.engine.run.letters import LetterRows, Source
-from oxiseq.engine.run.narrowed import Cuts, finds_for_others
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.ranks import Ranks
 from oxiseq.engine.sequence.counts import ANY_LENGTH, WHOLE, Case
@@ -164,14 +163,15 @@ class Finder(Stateful):
         requests = [request for request in plan.runner.requests if request is not None]
         self.joins = why_own_run(plan) is None
         """Whether it may find its matches among those of others (engine/automaton)."""
-        self._arranges = finds_for_others(plan)
-        self._named: int | None = None
-        """How many rows partial matches name, if nothing has come since that was counted."""
+        self.arranges = self.joins and beginning(plan) is not None
+        """Whether its matches come in an order that their rows fix: they may be among those of a ladder, whose runs lie
+        in memory as others began them (automaton/ladders.py)."""
+        self._alive: int | None = None
+        """How many of its records live, if nothing has come since that was counted."""
         self._partly_native = not all(request.all_native for request in requests)
         self.asks_every_event = any(request.asks_every_event for request in requests)
         self._part: Part | None = None
         self._findings: Findings | Exception | None = None
-        self._cuts: Cuts | None = None
         self._members: dict[int, tuple[QueryPlan, int]] = {}
         """By the identity of a plan, which stays alive by that."""
         self._counts = plan.runner.sequence.counted
@@ -216,6 +216,13 @@ class Finder(Stateful):
         self.unmatched, self._undecided = Streak(terms.bounds), Streak(terms.bounds)
         """Of instants with an event that has too many mappings: running are those with no other event matched in
         between; and of those at which time decides too many matches, or lets too many reports become due."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing that it has seen may become part of a match."""
+        assert isinstance(self.sequence, SequenceRun)
+        self.sequence.clean()
+        return not self.sequence.records
 
     def reserve(self) -> None:
         """Have the memory that the first row needs."""
@@ -363,31 +370,18 @@ class Finder(Stateful):
     def of(self, findings: Findings, plan: QueryPlan) -> Findings:
         """Its last result, as far as a query with the thresholds and the window of `plan` finds it; the same for
         everyone with these."""
-        family = self.plan.runner.family
-        if plan is self.plan and family is None:
+        if findings.counted is None or (plan is self.plan and self.plan.runner.family is None):
             return findings
         size = 0 if plan.window is None else plan.window.size
         longest = 0 if self._window is None else self._window.size
-        if family is None and size == longest:
-            return findings
-        case = Case(self.number_of(plan), ANY_LENGTH if size == longest else size)
+        case = Case(self._number_of(plan), ANY_LENGTH if size == longest else size)
         if self._narrowed_from is not findings:
             self._narrowed_from, self._narrowed = findings, {}
         if case not in self._narrowed:
-            self._narrowed[case] = self._of_case(findings, case)
+            self._narrowed[case] = replace(findings, case=case)
         return self._narrowed[case]
 
-    def _of_case(self, findings: Findings, case: Case) -> Findings:
-        found = findings.found
-        if findings.counted is not None:
-            return replace(findings, case=case)
-        if not found:
-            return findings
-        if self._cuts is None:
-            self._cuts = Cuts(found, self.rows, family=self.plan.runner.family is not None)
-        return replace(findings, found=self._cuts.of(*case))
-
-    def number_of(self, plan: QueryPlan) -> int:
+    def _number_of(self, plan: QueryPlan) -> int:
         """That of the query of its family with this plan; 0 if there is no family."""
         family = self.plan.runner.family
         if family is None:
@@ -397,25 +391,17 @@ class Finder(Stateful):
         return self._members[id(plan)][1]
 
     @property
-    def concerned(self) -> NDArray[np.int64] | None:
-        """The numbers of the queries that have matches in its last result; None: any may be concerned."""
+    def found_nothing(self) -> bool:
+        """Whether its last result is nothing to queries that only wait for matches."""
         findings = self._findings
         if not isinstance(findings, Findings) or findings.counted is not None or findings.omitted:
-            return None
+            return False
         if findings.folded or findings.ends or findings.decided or self._deferred is not None:
-            return None
-        found = findings.found
-        if not found:
-            return np.zeros(0, np.int64)
-        if self.plan.runner.family is None:
-            return None
-        bounds = np.zeros(len(self.plan.runner.family.members) + 1, np.int64)
-        np.add.at(bounds, found.marks[:, 0], 1)
-        np.add.at(bounds, np.minimum(found.marks[:, 1], len(bounds) - 1), -1)
-        return np.flatnonzero(np.cumsum(bounds[:-1]))
+            return False
+        return not findings.found
 
     def _work(self, part: Part, found: Sequence[list[Rows]] | None, answers: dict[str, KbAnswer] | None) -> Findings:
-        self._named = None
+        self._alive = None
         if answers is None:
             answers, _ = self.answers.at(part.instants, 0)
         rows, beyond = self.rows_of(part.instants, found)
@@ -478,7 +464,7 @@ class Finder(Stateful):
             )
             if plan.ranking is not None and plan.ranking.page is not None:
                 found = self._of_end(found, plan.ranking.page.at)
-            if self._arranges:
+            if self.arranges:
                 found = found.arranged()
             if self._deadlines is not None:
                 seen = self._seen(part, written=written)
@@ -685,19 +671,19 @@ class Finder(Stateful):
         """How many records its state has; some may be dead by now (`collect`)."""
         partitions = 0 if self.partitions is None else self.partitions.table.live
         held = 0 if self._deferred is None else self._deferred.held
-        rows = self.rows.held if self._named is None else self._named
-        return self.sequence.records + rows + partitions + held
+        alive = self.sequence.records + self.rows.held if self._alive is None else self._alive
+        return alive + partitions + held
 
-    def collect(self, clock: int, instants: int) -> None:
+    def collect(self, clock: int = BEFORE_ALL, instants: int = 0) -> None:
         """Frees what is dead, behind so many instants, before the next of which this clock has passed, so that
-        `records` counts what lives: of rows those that partial matches name, where others could find these, too
-        (plan/own_run.py)."""
+        `records` counts what lives: where others could find its matches, too (plan/own_run.py), nothing of that may
+        count what they have met."""
         if not isinstance(self.sequence, SequenceRun):
             self.sequence.collect()
         elif self.joins:
             self.sequence.pass_to(clock, instants)
             self.sequence.clean()
-            self._named = self.sequence.rows_named
+            self._alive = self.sequence.alive
         else:
             self.sequence.clean()
         if self.endless:
@@ -719,7 +705,7 @@ class Finder(Stateful):
         count = len(part.instants.time)
         if count and self.rows.held:
             self.forget(part.instants.clocks.item(-1), part.number + count - 1)
-        self._part = self._findings = self._cuts = None
+        self._part = self._findings = None
         self._narrowed_from = None
         self._narrowed = {}
         self.joint.forget()

@@ -24,7 +24,7 @@ from oxiseq.engine.kernels.sequence.indexes import remove_dead
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
-from oxiseq.engine.sequence.members import member_memory
+from oxiseq.engine.sequence.members import counted_for
 from oxiseq.engine.sequence.memory import (
     Capacities,
     allocate,
@@ -261,7 +261,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         other = SequenceRun(compiled, self._terms, self._capacities)
         if self._allocated is not None:
             self.collect()
-            other._memory = member_memory(
+            other._memory = counted_for(
                 self._allocated, self._compiled, compiled, member, self._terms.columns, self._capacities
             )
         other.oldest_row = self.oldest_row
@@ -273,9 +273,13 @@ class SequenceRun(MatchRunner[k.Memory]):
         return self._compiled
 
     @property
-    def rows_named(self) -> int:
-        """How many rows nodes name; they have just been collected."""
-        return 0 if self._allocated is None else len(rows_named(self._allocated))
+    def alive(self) -> int:
+        """Of what has just been collected the records without which other matches would be found, rows that nodes name
+        among them: not unions, of which there are more or fewer by what came in between."""
+        if self._allocated is None:
+            return 0
+        nodes = self._allocated.nodes[: self._scalars[matches.NODE_TOP]]
+        return self.records - int(np.count_nonzero(nodes["leaf"] >= 0)) + len(rows_named(self._allocated))
 
     def pass_to(self, clock: int, instants: int) -> bool:
         """There have been so many instants, and before the next one this clock, in the window's unit, has passed;

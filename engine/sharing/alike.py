@@ -1,8 +1,9 @@
 """Which queries find the same matches, and how those become one finder (shared.py).
 
 Queries are *alike* if they differ only in their output: columns, aggregates, HAVING, ORDER BY, DISTINCT, a LIMIT of
-rows of groups. Their sequence, windows, clauses and patterns are the same; but sliding windows may differ in length
-where the longest finds all (narrowed.py), and so may thresholds where the most lenient do (plan/thresholds.py).
+rows of groups. Their sequence, windows, clauses and patterns are the same; but where matches are only counted sliding
+windows may differ in length, since counts are apart by starts (run/counted_part.py), and so may thresholds
+(plan/thresholds.py): what is counted for the most lenient query is counted for each.
 """
 
 from __future__ import annotations
@@ -11,11 +12,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from oxiseq.engine.plan.families import Family
-from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import chains, family_of, member_of, strictness, thresholds, without_thresholds
 from oxiseq.engine.run.finder import of_all
-from oxiseq.engine.run.narrowed import why_not_cut, why_not_narrowed
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.teller import Teller
 from oxiseq.engine.sequence.positions import START
@@ -38,13 +37,30 @@ def why_alone(plan: QueryPlan) -> str | None:
     return None
 
 
+def why_not_narrowed(plan: QueryPlan) -> str | None:
+    """Why a query cannot be counted with a longer window; None: it can. A sliding window only cuts: what `;`, `,` and
+    negations between look at lies between a match's first event and its last, hence inside every window that holds the
+    match (answers.md 5.2)."""
+    if plan.window is None or not plan.window.sliding:
+        return "its window does not slide"
+    return _why_not_cut(plan)
+
+
+def _why_not_cut(plan: QueryPlan) -> str | None:
+    """Why the count of a query's matches cannot be a part of what is counted for others, too; None: it can."""
+    sequence = plan.runner.sequence
+    if not sequence.counted or plan.runner.folding is not None or plan.runner.composing is not None:
+        return "its matches are not counted one by one"
+    if any(state.negated for state in sequence.graph.states):
+        return "a negation at an end of the sequence reads the whole window"
+    return None
+
+
 def why_no_family(plan: QueryPlan) -> str | None:
-    """Why a query cannot take its matches from what is found for one with more lenient thresholds; None: it can."""
-    cut, graph = why_not_cut(plan, counted=True), plan.runner.sequence.graph
+    """Why a query cannot be counted with one of more lenient thresholds; None: it can."""
+    cut, graph = _why_not_cut(plan), plan.runner.sequence.graph
     if cut is not None:
         return cut
-    if any(edge.bounded for edge in graph.edges):
-        return "gaps have bounds"
     if any(edge.guards for edge in graph.edges if edge.source == START):
         return "it begins with a negation"
     if any(edge.moves for edge in graph.edges):
@@ -61,8 +77,7 @@ def to_share(plan: QueryPlan) -> QueryPlan:
     counted, composing = plan.runner.otherwise, plan.runner.composing
     if counted is None or (composing is not None and composing.report is not None):
         return plan
-    family = counted.runner.sequence.counted and why_no_family(counted) is None
-    return counted if family or why_not_narrowed(counted) is None else plan
+    return counted if why_no_family(counted) is None or why_not_narrowed(counted) is None else plan
 
 
 def found_by(plan: QueryPlan, *, narrowed: bool) -> Hashable:
@@ -109,8 +124,7 @@ def share(runs: Sequence[QueryRun], bounds: Mapping[QueryRun, Hashable], terms: 
     for run in runs:
         if why_alone(run.plan) is None:
             equal = (bounds.get(run), told_by(run.plan)) if run in bounds or run.lineage else None
-            joins = why_own_run(run.plan) is None and not thresholds(run.plan)
-            found = found_by(run.plan, narrowed=equal is None and not joins)
+            found = found_by(run.plan, narrowed=equal is None)
             alike.setdefault((id(run.clock), found, run.lineage, equal), []).append(run)
     for first, *others in alike.values():
         if not first.lineage and others:

@@ -67,7 +67,6 @@ class JointMatching:
         self.listening = {finder for finder, mine in self.runs.items() if not any(run.teller.watchful for run in mine)}
         """Those whose queries only wait for matches: an instant without any is nothing to them."""
         self._seen: set[Finder] = set()
-        self._of_member: dict[Finder, dict[int, list[QueryRun]]] = {}
         self._marked = True
         """Whether one has fallen asleep, or is awake again, since the kernels know what is wanted."""
 
@@ -88,17 +87,6 @@ class JointMatching:
             self._seen.add(finder)
             for run in self.runs[finder]:
                 run.origin = None
-
-    def of_members(self, finder: Finder, numbers: NDArray[np.int64]) -> list[QueryRun]:
-        """All of its queries but the first that have these numbers in its family."""
-        if not len(numbers):
-            return []
-        if finder not in self._of_member:
-            of_member = self._of_member[finder] = {}
-            for run in self.runs[finder][1:]:
-                of_member.setdefault(finder.number_of(run.plan), []).append(run)
-        known = self._of_member[finder]
-        return [run for number in numbers.tolist() for run in known.get(number, ())]
 
     def mark(self, finder: Finder, *, asleep: bool) -> None:
         """One falls asleep, or is awake again."""

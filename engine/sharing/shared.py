@@ -365,15 +365,10 @@ class SharedRuns(Dispatcher[QueryRun]):
     def _join(self, group: _Group) -> None:
         """Have the automata of a group have all that may be in them, where there are several."""
         joined: dict[RunKind, dict[Finder, list[QueryRun]]] = {kind: {} for kind in group.joined}
-        cut = {
-            run.finder
-            for run in group.runs
-            if run.plan.window != run.finder.plan.window and not run.finder.plan.runner.sequence.counted
-        }
         for run in group.runs:
             if run.own_answers:
                 group.keeping.add(run)
-            elif run.finder.joins and run not in self._by_themselves and run.finder not in cut:
+            elif run.finder.joins and run not in self._by_themselves:
                 joined.setdefault(RunKind.of(run.finder.plan), {}).setdefault(run.finder, []).append(run)
         for kind, runs_of in joined.items():
             self._join_one(group, kind, runs_of)
@@ -483,13 +478,12 @@ class SharedRuns(Dispatcher[QueryRun]):
         others: Sequence[QueryRun],
         here: Collection[QueryRun] | None,
     ) -> Sequence[QueryRun]:
-        """Those of the others of a finder to which what it has just found is of concern: all whose answers instants
-        may change without matches, and of the queries of a family those that have some."""
+        """The others of a finder, if what it has just found is of concern to them: all whose answers instants may
+        change without matches, and those that wait for matches if there are some."""
         if here is not None or group.watchful or finder not in matching.listening:
             return others
         matching.note_seen(finder)
-        numbers = finder.concerned
-        return others if numbers is None else matching.of_members(finder, numbers)
+        return () if finder.found_nothing else others
 
     def _step(
         self,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import records as v
-from oxiseq.engine.kernels.matches.families import span, span_unions
+from oxiseq.engine.kernels.matches.families import span
 from oxiseq.engine.kernels.matches.nodes import meld, output
 from oxiseq.engine.kernels.matches.records import CARRIED, NODE_TOP, SATURATES, MatchMemory
 from oxiseq.engine.kernels.memory.numbers import u64
@@ -32,9 +32,7 @@ def extend(S: Ptr[MatchMemory], left: int, pos: int, maxs: int, low: int, high: 
     """A new output: row `pos` after the prefixes `left` (-1: it starts a match); of a family for the queries from `low`
     up to `high`."""
     if v.weights(S).shape[1] == 0:
-        node = output(v.nodes(S), v.scalars(S), left, pos, maxs)
-        span(S, node, low, high)
-        return node
+        return output(v.nodes(S), v.scalars(S), left, pos, maxs)
     weights, each = v.weights(S), members(S)
     node = _bare(S, maxs)
     span(S, node, low, high)
@@ -66,10 +64,7 @@ def unite(S: Ptr[MatchMemory], a: int, b: int, tau: int) -> int:
     """The union of two sets of prefixes (-1: none) without what starts before `tau`."""
     nodes = v.nodes(S)
     if v.weights(S).shape[1] == 0:
-        before = v.scalars(S)[NODE_TOP]
-        node = meld(nodes, v.scalars(S), v.spine(S), a, b, tau)
-        span_unions(S, before)
-        return node
+        return meld(nodes, v.scalars(S), v.spine(S), a, b, tau)
     if a >= 0 and nodes[a].maxs < tau:
         a = -1
     if b < 0 or nodes[b].maxs < tau:

@@ -74,12 +74,12 @@ weights = array(MatchMemory, "weights", np.uint64, 2, rows="nodes", each="member
 spans = array(MatchMemory, "spans", np.int32, 2, rows="nodes", each="spans", columns=2, used=NODE_TOP)
 """For which queries of a family a node holds (families.py); no rows: there is none."""
 finals = array(MatchMemory, "finals", np.int64, 2, rows="finals", columns=3)  # node, cut-off, query
-stack = array(MatchMemory, "stack", np.int64, 2, rows="stack", columns="walk")  # node, depth; of a family: and a span
+stack = array(MatchMemory, "stack", np.int64, 2, rows="stack", columns=2)  # node, depth
 path = array(MatchMemory, "path", np.int64, rows="stack")
 quotas = array(MatchMemory, "quotas", np.int64, rows="queries")
 """By query how many more matches of the instant in work are emitted."""
 out_rows = array(MatchMemory, "out_rows", np.int64, rows="out")
 out_ends = array(MatchMemory, "out_ends", np.int64, rows="out")
 out_marks = array(MatchMemory, "out_marks", np.int64, 2, rows="out", columns=3)
-"""The runner's mark of the instant, and the cut-off of the match's final; or its span. Then whose match it is."""
+"""The runner's mark of the instant, the cut-off of the match's final, and whose match it is."""
 spine = array(MatchMemory, "spine", np.int64, rows=SPINE)  # right spine of a meld

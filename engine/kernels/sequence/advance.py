@@ -16,7 +16,6 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.emit import begin_emission, emit, end_emission, note
-from oxiseq.engine.kernels.matches.families import emit_spans
 from oxiseq.engine.kernels.matches.records import (
     CARRIED,
     CHOSEN,
@@ -142,7 +141,7 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
             if choice == NOTES:
                 need = note(S, k)
             else:
-                need = emit_spans(S) if v.spans(S).shape[0] else emit(S, scalars[WAVE])
+                need = emit(S, scalars[WAVE])
             if need != DONE:
                 return need
             _consume(T, S, R, k, clock)

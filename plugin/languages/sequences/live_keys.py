@@ -17,8 +17,7 @@ from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
 from oxiseq.engine.plan.summary import SummaryPlan
-from oxiseq.engine.plan.thresholds import thresholds
-from oxiseq.engine.run.narrowed import why_not_narrowed
+from oxiseq.engine.plan.thresholds import Threshold, beginning, thresholds
 from oxiseq.engine.sequence.asked import gpm_of_time
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import (
@@ -32,7 +31,7 @@ from oxiseq.engine.sequence.states import (
     ValueKind,
     own_filters,
 )
-from oxiseq.engine.sharing.alike import to_share, why_alone, why_no_family
+from oxiseq.engine.sharing.alike import to_share, why_alone, why_no_family, why_not_narrowed
 from oxiseq.engine.sharing.dozing import ending
 from oxiseq.grammar.algebra import (
     Bind,
@@ -97,8 +96,11 @@ _REPORTS: Mapping[type, str] = {
 def _sharing(plan: QueryPlan) -> str:
     why = why_alone(plan)
     looks = "the matching of single events, with queries that read the same streams"
-    if why_own_run(plan) is None and (why is not None or not thresholds(plan)):
-        return f"{looks}; its edges are in one automaton with those of others, so that an event costs what it touches"
+    if why_own_run(plan) is None:
+        looks += "; its edges are in one automaton with those of others, so that an event costs what it touches"
+        if (threshold := beginning(plan)) is not None:
+            looks += f", and stand once for queries that differ in the number in {_conditions(plan, threshold)}"
+        return looks
     if why is not None:
         return f"{looks}; it finds matches on its own: {why}"
     if ends := ending(plan):
@@ -117,9 +119,12 @@ def _thresholds(plan: QueryPlan) -> str:
     because = why_no_family(plan)
     if because is not None:
         return f", of the same constants since {because}"
+    return f", or in the number in {_conditions(plan, *thresholds(plan))} where each is stricter than the one before"
+
+
+def _conditions(plan: QueryPlan, *of: Threshold) -> str:
     write = SparqlWriter(dict(plan.query.prefixes))
-    conditions = " and ".join(write.one_line(threshold.condition) for threshold in thresholds(plan))
-    return f", or in the number in {conditions} where each is stricter than the one before"
+    return " and ".join(write.one_line(threshold.condition) for threshold in of)
 
 
 class LiveKeysExplainer:
