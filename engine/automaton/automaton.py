@@ -274,7 +274,7 @@ class CommonRun(SequenceRun):
         self._parts = without_last(self._parts, scalars.item(EMITTED))
         self._put(kept)
         scalars[[PROGRESS, EMITTED, STACK]] = 0
-        memory.quotas[:] = limits
+        self._memory.quotas[:] = limits
         if not scalars[FINALS] and not waited:  # else the kernel has not come to the instant yet
             self._pass_by()
 

@@ -62,7 +62,7 @@ def finals_begun_with(S: M, finals: Array, begins: NDArray[np.uint8], base: int)
     """Memory with more nodes, and finals of them: of the matches below these `finals` that begin with rows that
     `begins` has, from row `base` on."""
     top = int(S.scalars[NODE_TOP])
-    own = MatchMemory.allocate(**match_sizes(top + 2 * SPINE, 0, 0, 0), scalars=MATCH_SCALARS)
+    own = MatchMemory.allocate(**match_sizes(top + 2 * SPINE, 0, 0, 0), scalars=MATCH_SCALARS, queries=0)
     made, progress = np.full(max(top, 1), -1, np.int32), np.zeros(2, np.int64)
     while call(move_begun, Pointers(S), Pointers(own), made, progress, begins, base) != DONE:
         own = with_room_for_nodes(own, again=True)
