@@ -374,10 +374,10 @@ class Finder(Stateful):
     def of(self, findings: Findings, plan: QueryPlan) -> Findings:
         """Its last result, as far as a query with the thresholds and the window of `plan` finds it; the same for
         everyone with these."""
-        if findings.counted is None or (plan is self.plan and self.plan.runner.family is None):
-            return findings
         size = 0 if plan.window is None else plan.window.size
         longest = 0 if self._window is None else self._window.size
+        if findings.counted is None or (size == longest and self.plan.runner.family is None):
+            return findings
         case = Case(self._number_of(plan), ANY_LENGTH if size == longest else size)
         if case not in self._narrowed:
             self._narrowed[case] = replace(findings, case=case)
