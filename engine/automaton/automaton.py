@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.automaton.ladders import Ladder, Rung
-from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters, Sought
+from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters, Sought, compares
 from oxiseq.engine.automaton.matching import NOTHING, CommonMatching, FoundLetters
 from oxiseq.engine.automaton.memory import (
     TableSpan,
@@ -443,7 +443,7 @@ class SharedAutomaton:
         """The place of a query on a ladder, if another one that may be there is or has been here, and it has no runs
         yet."""
         threshold = beginning(finder.plan)
-        if threshold is None or not finder.idle:
+        if threshold is None or not finder.idle or not compares(finder.plan, threshold):
             return None
         key = alike(finder.plan, threshold)
         if key not in self._ladders:

@@ -27,6 +27,7 @@ from oxiseq.engine.patterns.joined_exists import graphs_of
 from oxiseq.engine.patterns.kb_graphs import KbGraphs
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
 from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan, plain_gpm
+from oxiseq.engine.plan.thresholds import Threshold
 from oxiseq.engine.run.answers import part_of
 from oxiseq.engine.sequence.positions import Letter
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -348,6 +349,13 @@ def _in_place(gpm: GpmPlan, plan: QueryPlan) -> str:
     requests = plan.runner.requests[gpm.stream]
     assert requests is not None
     return next(each.part for each in requests.operators if each.request == gpm.order)
+
+
+def compares(plan: QueryPlan, threshold: Threshold) -> bool:
+    """Whether the match kernel alone finds the rows that pass a threshold."""
+    [letter] = (each for each in plan.letters if each.letter == threshold.letter)
+    own = _of_kernel(letter, plan)
+    return own is not None and any(each.expression == threshold.condition for each in own.kernel.conditions)
 
 
 def _of_kernel(letter: LetterPlan, plan: QueryPlan) -> _OfKernel | None:

@@ -218,7 +218,8 @@ def _of_a_ladder(dice: Random) -> str:
     gpms = {name: dice.choice([KEYED, KEYED, ""]) for name in "BCN" if name in sequence}
     if "B" in gpms and dice.random() < 0.5:
         gpms["B"] += dice.choice([" FILTER(?bv > ?av)", " FILTER(?bv > 3)", " FILTER(STRLEN(STR(?bv)) > ?av - 9)"])
-    gpms["A"] = dice.choice([KEYED, ""]) + dice.choice([" FILTER(?av >= LEAST)", " FILTER(LEAST > ?av)"])
+    more = dice.choice(OPERATED).format("a") if dice.random() < 0.1 else ""
+    gpms["A"] = dice.choice([KEYED, ""]) + more + dice.choice([" FILTER(?av >= LEAST)", " FILTER(LEAST > ?av)"])
     ways = query(sequence, window, select, **gpms), query(sequence, window, **gpms)
     bare = query(sequence, window, A=gpms["A"])
     return next(text for text in (*ways, bare) if _accepted(text.replace("LEAST", "3")))
