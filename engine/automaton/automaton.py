@@ -6,7 +6,8 @@ own rows. A query that is examined, saved or does something by itself has its pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -43,14 +44,15 @@ from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.omissions import InstantError, Streak
+from oxiseq.engine.omissions import InstantError, LeftOut, Streak
 from oxiseq.engine.order.clock import Clock, Instants
+from oxiseq.engine.output.deferred import Decided
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import enriched_gpms
-from oxiseq.engine.run.finder import Finder, Findings
+from oxiseq.engine.run.finder import Finder, Findings, rows_in_use
 from oxiseq.engine.run.letters import RowWriter
 from oxiseq.engine.run.narrowed import finds_for_others
-from oxiseq.engine.sequence.memory import Capacities, rows_named
+from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import Edge, StateGraph, Value
@@ -166,6 +168,8 @@ class ShapeFound(NamedTuple):
     omitted: dict[JoinedQuery, list[InstantError]]
     until: int
     """The smallest time (µs) that may still come."""
+    ends: Sequence[Decided] = ()
+    """Those that are decided, of a query that waits for all of an end."""
 
     def decided(self, number: int) -> NDArray[np.int64]:
         """When the matches of a member are decided (µs)."""
@@ -177,9 +181,12 @@ class ShapeFound(NamedTuple):
         member = self.members[number]
         omitted, choice = self.omitted.get(member, ()), member.finder.choice
         found, folded = member.finder.stamped(self._of(number), self.rows), choice.take_folded()
+        until, start = self.until, member.finder.window_start
+        if member.finder.deferred is not None and member.finder.plan.summary is not None:
+            until = min(until, member.finder.horizon)
         if folded is not None:
-            return Findings(None, None, folded, self.until, member.finder.window_start, omitted)
-        return Findings(found, None, (), self.until, member.finder.window_start, omitted, choice.take_counts())
+            return Findings(None, None, folded, until, start, omitted)
+        return Findings(found, None, (), until, start, omitted, choice.take_counts(), decided=self.ends)
 
     def _of(self, number: int) -> Found:
         return self.found.take(np.arange(*self.bounds[number : number + 2]))
@@ -324,6 +331,8 @@ class SharedAutomaton:
         self._gone: set[int] = set()
         self._beginning: list[JoinedQuery] = []
         """Those that have seen no instant: their tumbling windows and reports begin with the first one."""
+        self._deferring: dict[int, JoinedQuery] = {}
+        """By query those whose matches wait until all of their end are decided."""
         self._without: list[JoinedQuery] = []
         """Those of which the last instants with events that they match were left out (`Finder.unmatched`)."""
         self._stale = False
@@ -371,6 +380,8 @@ class SharedAutomaton:
         shape = self._shapes.setdefault(key, AnswerShape(places, written, arranges, asked))
         member = JoinedQuery(self, finder, span, letters, shape, streak)
         self._by_query[query] = self.members[finder] = member
+        if finder.deferred is not None:
+            self._deferring[query] = member
         self._entering.append(member)
         self._stale = True
         return True
@@ -389,6 +400,7 @@ class SharedAutomaton:
             self._entering.remove(member)
         member.finder.away = None
         del self.members[member.finder], self._by_query[member.span.query]
+        self._deferring.pop(member.span.query, None)
         self._beginning = [each for each in self._beginning if each is not member]
         self._without = [each for each in self._without if each is not member]
         self._gone.add(member.span.query)
@@ -424,9 +436,12 @@ class SharedAutomaton:
             return
         self.collect()
         sequence = finder.plan.runner.sequence
-        memory, ids = part_of(run.memory, sequence, member.span, finder.capacities, self._terms)
+        deferred = member.finder.deferred
+        held = np.zeros(0, np.int64) if deferred is None else deferred.rows_named
+        memory, ids = part_of(run.memory, sequence, member.span, held, finder.capacities, self._terms)
         memory.scalars[OMITTED] = member.streak.running
-        finder.take_back(memory, self._with_answers(self.own_rows(member, ids), member.shape))
+        rows = self._with_answers(self.own_rows(member, ids), member.shape)
+        finder.take_back(memory, rows, member.finder, ids)
 
     def note_exact(self, member: JoinedQuery) -> None:
         """Somebody has counted its records: that holds until the next step."""
@@ -478,8 +493,9 @@ class SharedAutomaton:
         self._entering, self._stale, self._clean = [], False, False
         self._counts = self._deadlines = None
         self._number()
-        windows = [member.finder.plan.window for member in self.members.values()]
-        sizes = [None if window is None else window.size for window in windows]
+        finders = [(member.finder, member.finder.plan.window) for member in self.members.values()]
+        # a match is held for a window's length behind its end
+        sizes = [None if w is None else w.size * (1 if each.deferred is None else 2) for each, w in finders]
         self._longest = None if None in sizes else max((size for size in sizes if size is not None), default=0)
 
     def _number(self) -> None:
@@ -514,8 +530,9 @@ class SharedAutomaton:
         if memory is None:
             return
         member.streak.running = int(memory.scalars[OMITTED])
-        ids = rows_named(memory)
-        base = self.rows.end
+        ids, base = rows_in_use(memory, finder.deferred), self.rows.end
+        if finder.deferred is not None:
+            finder.deferred.renumber(ids, base)
         if len(ids):
             self._put_rows(member, rows, ids)
             self._unsorted = self.rows.end
@@ -556,7 +573,8 @@ class SharedAutomaton:
     ) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
         count = len(instants.time)
         sources, answers, *_ = self._begun(run, instants) if count else NOTHING
-        if self._run is None or not (sources or run.waits):  # all may have gone
+        held = any(each.finder.waits_for_ends for each in self._deferring.values())
+        if self._run is None or not (sources or run.waits or held):  # all may have gone
             return [], {}
         if sources:
             self._writer.settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(answers)
@@ -569,7 +587,7 @@ class SharedAutomaton:
         rows = self._writer.buffer if sources else None
         matches = run.feed(rows, self._until, self.rows, self._until, origin=None)
         failed, run.failed = run.failed, {}
-        told = self._told(run, matches) if len(matches) or run.left_out else []
+        told = self._told(run, matches) if len(matches) or run.left_out or held else []
         return told, {self._by_query[query].finder: error for query, error in failed.items()}
 
     def _begun(self, run: CommonRun, instants: Instants) -> FoundLetters:
@@ -607,16 +625,41 @@ class SharedAutomaton:
     def _told(self, run: CommonRun, found: Found) -> list[ShapeFound]:
         """The matches, shape by shape, and in each query by query."""
         left_out, run.left_out = run.left_out, {}
-        told = self._by_shape(found) if len(found) else []
+        told, found = self._released(found, left_out) if self._deferring else ([], found)
+        told += self._by_shape(found) if len(found) else []
         for query in left_out.keys() - {each.span.query for shape in told for each in shape.members}:
             told.append(self.nothing_of(self._by_query[query]))
         for each in told:
             for number, member in enumerate(each.members):
                 beyond = left_out.get(member.span.query, {})
-                if beyond or member.streak.running:
+                if member.finder.deferred is None and (beyond or member.streak.running):
                     member.streak.note(each.decided(number).tolist(), beyond)
                     each.omitted[member] = member.streak.take()
         return told
+
+    def _released(self, found: Found, left_out: Mapping[int, LeftOut]) -> tuple[list[ShapeFound], Found]:
+        """What queries that wait for all matches of an end have now, one by one, and the matches of the others."""
+        whose = found.marks[:, 2]
+        others = np.flatnonzero(~np.isin(whose, [*self._deferring]))
+        told = list[ShapeFound]()
+        for query, member in self._deferring.items():
+            finder, mine = member.finder, found.take(np.flatnonzero(whose == query)) if len(found) else found
+            beyond = left_out.get(query, {})
+            if not (len(mine) or beyond or finder.waits_for_ends):
+                continue
+            if beyond or member.streak.running:
+                member.streak.note(finder.moments(mine, member).tolist(), beyond)
+            released, ends = finder.released(mine, member, self._writer.buffer.arrays, self._until)
+            omitted = sorted([*member.streak.take(), *finder.take_undecided()], key=lambda error: error.instant)
+            if not (len(released) or ends or omitted):
+                continue
+            each = self.nothing_of(member)
+            if len(released):
+                released.marks[:, 2] = query
+                (each,) = self._by_shape(replace(released, at=None))
+                each = each._replace(found=replace(each.found, at=released.at))
+            told.append(each._replace(omitted={member: omitted}, ends=ends))
+        return told, found.take(others)
 
     def _by_shape(self, found: Found) -> list[ShapeFound]:
         """The matches in rows of the queries' own, which are numbered shape by shape, then query by query, and in the
@@ -696,7 +739,8 @@ class SharedAutomaton:
             rows.forget(int(run.memory.scalars[k.CLOCK]) - self._longest, 0)
         elif rows.held > 4 * max(self._kept_rows, 1024):
             self.collect()
-            rows.forget(BEFORE_ALL, run.oldest_row)
+            held = [each.finder.deferred for each in self._deferring.values()]
+            rows.forget(BEFORE_ALL, min([run.oldest_row, *(each.oldest_row for each in held if each is not None)]))
             self._kept_rows = rows.held
 
     # --- counters -----------------------------------------------------------------------------------
@@ -717,7 +761,9 @@ class SharedAutomaton:
             return None
         if self._deadlines is None:
             self._deadlines = deadlines_by_query(self._run.memory, self._run.compiled)
-        deadline = self._deadlines.item(member.span.query)
+        deferred = member.finder.deferred
+        due = [self._deadlines.item(member.span.query), NEVER_CLOSES if deferred is None else deferred.deadline]
+        deadline = min(each for each in due if each is not None)
         return None if deadline == NEVER_CLOSES else deadline
 
     def records_of(self, member: JoinedQuery) -> int:
@@ -731,7 +777,9 @@ class SharedAutomaton:
             memory = self._run.memory
             owners = np.full(len(memory.nodes), -1, np.int32)
             call(count_records, Pointers(self._run.compiled.tables), Pointers(memory), owners, self._counts)
-        return _PER_RECORD * int(self._counts[member.span.query])
+        deferred = member.finder.deferred
+        held = 0 if deferred is None else deferred.held + len(deferred.rows_named)
+        return _PER_RECORD * int(self._counts[member.span.query]) + held
 
 
 def _own_stored(block: RowBlock, letter: NDArray[np.int32], places: NDArray[np.int32]) -> NDArray[np.uint32]:

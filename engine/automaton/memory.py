@@ -18,6 +18,7 @@ from oxiseq.engine.kernels.sequence.entries import chain_entries
 from oxiseq.engine.kernels.sequence.extraction import adopt_groups, nodes_below
 from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
+from oxiseq.engine.output.deferred import renumbered
 from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries
 from oxiseq.engine.sequence.saved import restore_memory
 from oxiseq.engine.sequence.tables import SequenceTables
@@ -98,10 +99,11 @@ def deadlines_by_query(S: k.Memory, compiled: SequenceTables) -> I64:
 
 
 def part_of(
-    S: k.Memory, own: SequenceTables, span: TableSpan, capacities: Capacities, terms: TermDictionary
+    S: k.Memory, own: SequenceTables, span: TableSpan, held: I64, capacities: Capacities, terms: TermDictionary
 ) -> tuple[k.Memory, I64]:
     """A query's part of an automaton's memory, which has just been collected, and the ids of the rows that it names,
-    each once. `own`: the tables of the query alone; its rows have other ids there: the positions among these."""
+    or that are `held`, each once. `own`: the tables of the query alone; its rows have other ids there: the positions
+    among these."""
     tables, scalars = own.tables, np.zeros(k.SCALARS, np.int64)
     groups, picked = _groups_of(S, span)
     place = np.full(len(S.groups) + 1, -1, np.int32)  # one more: -1 stays -1
@@ -121,7 +123,7 @@ def part_of(
     leads[:, 0] -= span.lead
     width = 2 + int(tables.sizes[k.WIDTH]) + int((tables.leads["equal1"] - tables.leads["equal0"]).max())
     state["lead_keys"] = np.ascontiguousarray(leads[:, :width])
-    nodes, rows = _nodes_of(S, [groups, state["aged"], state["entries"]])
+    nodes, rows = _nodes_of(S, [groups, state["aged"], state["entries"]], held)
     state |= {"nodes": nodes, "weights": np.zeros((0, 0), np.uint64), "origins": S.origins[[span.query]]}
     state["floors"] = S.floors[:, [span.query]].copy()
     scalars[[k.GROUP_TOP, k.GROUP_COUNT]] = len(groups)
@@ -193,9 +195,9 @@ def _entries_of(S: k.Memory, own: SequenceTables, span: TableSpan) -> State:
     return {"entries": entries, "entry_keys": keys.reshape(len(picked), int(own.tables.sizes[k.WIDTH])), "waits": waits}
 
 
-def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64]:
+def _nodes_of(S: k.Memory, holders: list[Array], held: I64) -> tuple[Array, I64]:
     """The nodes that groups, runs in age segments and `,` waits hold, which get their new numbers, and the rows that
-    they name."""
+    they name, or that are `held`."""
     names = [(each, name) for each in holders for name in ("node", "union") if name in (each.dtype.names or ())]
     roots = np.ascontiguousarray(np.concatenate([each[name] for each, name in names]))
     top = int(S.scalars[NODE_TOP])
@@ -209,8 +211,8 @@ def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64]:
     for link in ("left", "right", "leaf"):
         nodes[link] = marks[nodes[link]]
     outputs = nodes["leaf"] < 0
-    rows, place = np.unique(nodes["pos"][outputs] >> PLACE_BITS, return_inverse=True)
-    nodes["pos"][outputs] = (place << PLACE_BITS) | (nodes["pos"][outputs] & ((1 << PLACE_BITS) - 1))
+    rows = np.union1d(nodes["pos"][outputs] >> PLACE_BITS, held)
+    nodes["pos"][outputs] = renumbered(nodes["pos"][outputs], rows, 0)
     return nodes, rows
 
 
@@ -281,10 +283,7 @@ def _put_nodes(S: k.Memory, M: k.Memory, first: int, rows: tuple[I64, int]) -> N
     for name in ("left", "right", "leaf"):
         nodes[name][nodes[name] >= 0] += first
     outputs = nodes["leaf"] < 0
-    pos = nodes["pos"][outputs]
-    nodes["pos"][outputs] = ((base + np.searchsorted(ids, pos >> PLACE_BITS)) << PLACE_BITS) | (
-        pos & ((1 << PLACE_BITS) - 1)
-    )
+    nodes["pos"][outputs] = renumbered(nodes["pos"][outputs], ids, base)
     S.nodes[first : first + len(nodes)] = nodes
     S.scalars[NODE_TOP] += len(nodes)
 

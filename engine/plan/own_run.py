@@ -11,8 +11,6 @@ def why_own_run(plan: QueryPlan) -> str | None:
     runner = plan.runner
     if plan.query.partition is not None or (plan.window is not None and plan.window.events):
         return "its instants are those of partitions, or its windows count them"
-    if runner.deferred:
-        return "its matches wait until all of their end are decided"
     if plan.summary is not None and (runner.listed is None or plan.clauses.notes):
         return "its matches are counted"
     if plan.ranking is not None and (plan.ranking.page is not None or plan.ranking.window is not None):

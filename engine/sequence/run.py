@@ -35,7 +35,6 @@ from oxiseq.engine.sequence.memory import (
     keep_answers,
     make_nodes,
     partitions_in_use,
-    rows_named,
 )
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.saved import restore_memory, save_memory
@@ -278,9 +277,9 @@ class SequenceRun(MatchRunner[k.Memory]):
         return self._compiled
 
     @property
-    def rows_named(self) -> int:
-        """How many rows nodes name; they have just been collected."""
-        return 0 if self._allocated is None else len(rows_named(self._allocated))
+    def memory_there(self) -> k.Memory | None:
+        """Its memory, if it has some."""
+        return self._allocated
 
     def pass_to(self, clock: int) -> bool:
         """The last instant was at a clock, in the window's unit; whether that is news. What is dead then goes with the
