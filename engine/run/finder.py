@@ -134,7 +134,7 @@ class Finder(Stateful):
         value("_kept_rows"),
         unsaved("sequence"),
         unsaved("rows"),
-        part("_deferred"),
+        part("deferred"),
         part("partitions"),
         part("_due"),
         unsaved("_weigher"),
@@ -205,7 +205,8 @@ class Finder(Stateful):
             self._composer = composing.MatchComposer(plan, plan.runner.composing, self.rows, terms, self.capacities)
             self.sequence = self._composer.sequence
         self._deadlines = _deadlines(plan)
-        self._deferred = None if self._deadlines is None else _deferred(plan, self._deadlines)
+        self.deferred = None if self._deadlines is None else _deferred(plan, self._deadlines)
+        """The matches that wait until all of their end are decided, of a query that waits for them."""
         self.partitions: Partitions | None = None
         if plan.query.partition is not None:
             self.partitions = Partitions(plan, self.sequence, self.capacities.groups, self._terms)
@@ -259,16 +260,11 @@ class Finder(Stateful):
         self.sequence.take_back(memory)
         self.rows = rows
         self._undecided.running = other._undecided.running
-        if self._deferred is not None and other._deferred is not None:
+        if self.deferred is not None and other.deferred is not None:
             if other is not self:
                 terms = self._terms
-                self._deferred.restore(other._deferred.save(SavedTerms(terms)), SameTerms(terms))
-            self._deferred.renumber(ids, 0)
-
-    @property
-    def deferred(self) -> DeferredMatches | None:
-        """The matches that wait until all of their end are decided, of a query that has to wait for them."""
-        return self._deferred
+                self.deferred.restore(other.deferred.save(SavedTerms(terms)), SameTerms(terms))
+            self.deferred.renumber(ids, 0)
 
     @property
     def _due(self) -> DueReports | None:
@@ -409,7 +405,7 @@ class Finder(Stateful):
         findings = self._findings
         if not isinstance(findings, Findings) or findings.counted is not None or findings.omitted:
             return None
-        if findings.folded or findings.ends or findings.decided or self._deferred is not None:
+        if findings.folded or findings.ends or findings.decided or self.deferred is not None:
             return None
         found = findings.found
         if not found:
@@ -488,7 +484,7 @@ class Finder(Stateful):
             if self._arranges:
                 found = found.arranged()
             seen = _NO_INSTANTS if self._deadlines is None else self._seen(part, written=written)
-            if self._deferred is None:
+            if self.deferred is None:
                 found = self.stamped(found, self.rows, seen, ended)
             else:
                 found, decided = self.released(found, self.rows, self._letters.buffer.arrays, passed, seen, ended)
@@ -591,7 +587,7 @@ class Finder(Stateful):
         what the run has found in the instants in `buffer`, naming `rows`; `passed`: the smallest time that may still
         come; `seen`, `ended`: as of `stamped`. Where sequences that begin to wait are listed, they come with the
         matches of their instant: in an even wave."""
-        deferred, sieve = self._deferred, self.choice.sieve
+        deferred, sieve = self.deferred, self.choice.sieve
         assert deferred is not None
         reached = found.marks[:, 0] < 0
         if reached.any():
@@ -613,7 +609,7 @@ class Finder(Stateful):
     @property
     def waits_for_ends(self) -> bool:
         """Whether matches wait until all of their end are decided."""
-        return self._deferred is not None and self._deferred.waits
+        return self.deferred is not None and self.deferred.waits
 
     def moments(self, found: Found, rows: KnownRows) -> NDArray[np.int64]:
         """When (µs) a run whose matches wait has found them: at their end, or, if they waited for time, when that had
@@ -678,7 +674,7 @@ class Finder(Stateful):
         """When the clock has passed one of these (µs), something may be found."""
         if self.away is not None:
             return [] if self.away.deadline is None else [self.away.deadline]
-        held = None if self._deferred is None else self._deferred.deadline
+        held = None if self.deferred is None else self.deferred.deadline
         due = None if self._composer is None or self.by_number else self._composer.due
         report = None if due is None else due.deadline(self.window_start)
         return [each for each in (self.sequence.deadline, held, report) if each is not None]
@@ -686,7 +682,7 @@ class Finder(Stateful):
     @property
     def horizon(self) -> int:
         """The clock of the first end of which not all is decided; a large number if there is none."""
-        return UNKNOWN if self._deferred is None else self._deferred.horizon
+        return UNKNOWN if self.deferred is None else self.deferred.horizon
 
     @property
     def window_start(self) -> int:
@@ -714,7 +710,7 @@ class Finder(Stateful):
     def records(self) -> int:
         """How many records its state has; some may be dead by now (`collect`)."""
         partitions = 0 if self.partitions is None else self.partitions.table.live
-        held = 0 if self._deferred is None else self._deferred.held
+        held = 0 if self.deferred is None else self.deferred.held
         rows = self.rows.held if self._named is None else self._named
         return self.sequence.records + rows + partitions + held
 
@@ -726,7 +722,7 @@ class Finder(Stateful):
         elif self.joins:
             self.sequence.pass_to(clock)
             self.sequence.clean()
-            self._named = len(rows_in_use(self.sequence.memory_there, self._deferred))
+            self._named = len(rows_in_use(self.sequence.memory_there, self.deferred))
         else:
             self.sequence.clean()
         if self.endless:
@@ -735,8 +731,8 @@ class Finder(Stateful):
     def _forget_unnamed(self) -> None:
         """Drop rows before all that a node refers to, or a match held; nodes have been collected."""
         oldest = self.sequence.oldest_row
-        if self._deferred is not None:
-            oldest = min(oldest, self._deferred.oldest_row)
+        if self.deferred is not None:
+            oldest = min(oldest, self.deferred.oldest_row)
         self.rows.forget(BEFORE_ALL, oldest)
         self._kept_rows = self.rows.held
 
@@ -760,7 +756,7 @@ class Finder(Stateful):
                 self._forget_unnamed()
         else:
             floor = cut_of(window, number if window.events else time, self.window_start)
-            if self._deferred is not None and window.sliding:
+            if self.deferred is not None and window.sliding:
                 floor -= window.size  # a match is held for a window's length after its end
             self.rows.forget(floor, 0)
 
