@@ -573,7 +573,7 @@ class SharedAutomaton:
     ) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
         count = len(instants.time)
         sources, answers, *_ = self._begun(run, instants) if count else NOTHING
-        held = any(each.finder.waits_for_ends for each in self._deferring.values())
+        held = any(each.finder.decides_before(self._until) for each in self._deferring.values())
         if self._run is None or not (sources or run.waits or held):  # all may have gone
             return [], {}
         if sources:
@@ -640,13 +640,13 @@ class SharedAutomaton:
     def _released(self, found: Found, left_out: Mapping[int, LeftOut]) -> tuple[list[ShapeFound], Found]:
         """What queries that wait for all matches of an end have now, one by one, and the matches of the others."""
         whose = found.marks[:, 2]
-        others = np.flatnonzero(~np.isin(whose, [*self._deferring]))
+        others, found_of = np.flatnonzero(~np.isin(whose, [*self._deferring])), {*whose.tolist()}
         told = list[ShapeFound]()
         for query, member in self._deferring.items():
-            finder, mine = member.finder, found.take(np.flatnonzero(whose == query)) if len(found) else found
-            beyond = left_out.get(query, {})
-            if not (len(mine) or beyond or finder.waits_for_ends):
+            finder, beyond = member.finder, left_out.get(query, {})
+            if not (query in found_of or beyond or finder.decides_before(self._until)):
                 continue
+            mine = found.take(np.flatnonzero(whose == query))
             if beyond or member.streak.running:
                 member.streak.note(finder.moments(mine, member).tolist(), beyond)
             released, ends = finder.released(mine, member, self._writer.buffer.arrays, self._until)

@@ -87,6 +87,8 @@ class DeferredMatches(Stateful):
         self._left_out: dict[int, tuple[InstantBound, int | LimitError]] = {}
         """When ends were decided that are left out; none between batches."""
         self._count = 0
+        self._first: int | None = None
+        """The first deadline, as far as that is known since the last release."""
 
     @property
     def waits(self) -> bool:
@@ -147,7 +149,7 @@ class DeferredMatches(Stateful):
         ):
             self._ends[time, partition] = _End(clock, latest, due, bool(closes), held[at : at + count], given)
             at += count
-        self._count = at
+        self._count, self._first = at, None
 
     # --- what comes ---------------------------------------------------------------------------------
 
@@ -197,6 +199,7 @@ class DeferredMatches(Stateful):
         what only instants could decide is decided there.
         """
         self._look(start, instants)
+        self._first = None
         every = [
             (ended if ended is not None and end.due == UNKNOWN else end.due, key) for key, end in self._ends.items()
         ]
@@ -252,8 +255,9 @@ class DeferredMatches(Stateful):
     @property
     def deadline(self) -> int | None:
         """When the clock has passed this, an end is decided; None if none is held, or only an instant can tell."""
-        first = min([end.due for end in self._ends.values()], default=UNKNOWN)
-        return None if first == UNKNOWN else first
+        if self._first is None:
+            self._first = min([end.due for end in self._ends.values()], default=UNKNOWN)
+        return None if self._first == UNKNOWN else self._first
 
 
 def renumbered(places: I64, ids: I64, first: int) -> I64:

@@ -606,10 +606,10 @@ class Finder(Stateful):
         self._undecided.note(found.at.tolist(), {**deferred.take_left_out(), **left_out})
         return found, decided
 
-    @property
-    def waits_for_ends(self) -> bool:
-        """Whether matches wait until all of their end are decided."""
-        return self.deferred is not None and self.deferred.waits
+    def decides_before(self, passed: int) -> bool:
+        """Whether ends are decided of which matches wait, where `passed` is the smallest time (µs) that may come."""
+        deadline = None if self.deferred is None else self.deferred.deadline
+        return deadline is not None and deadline < passed
 
     def moments(self, found: Found, rows: KnownRows) -> NDArray[np.int64]:
         """When (µs) a run whose matches wait has found them: at their end, or, if they waited for time, when that had
@@ -667,7 +667,8 @@ class Finder(Stateful):
         if self.away is not None:
             return self.away.deadline is not None
         due = None if self._composer is None else self._composer.due
-        return self.sequence.waits or self.waits_for_ends or (due is not None and due.waits)
+        held = self.deferred is not None and self.deferred.waits
+        return self.sequence.waits or held or (due is not None and due.waits)
 
     @property
     def deadlines(self) -> list[int]:
