@@ -53,21 +53,22 @@ from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.omissions import InstantError, Streak
+from oxiseq.engine.omissions import InstantError, LeftOut, Streak
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import AFTER_ALL
 from oxiseq.engine.output.deadlines import NumberedInstants
+from oxiseq.engine.output.deferred import Decided
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import enriched_gpms
 from oxiseq.engine.plan.own_run import RunKind
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.thresholds import alike, beginning
 from oxiseq.engine.run.counted_part import CountedPart
-from oxiseq.engine.run.finder import Finder, Findings
+from oxiseq.engine.run.finder import Finder, Findings, rows_in_use
 from oxiseq.engine.run.letters import RowWriter
 from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.members import begun_with, finals_begun_with
-from oxiseq.engine.sequence.memory import Capacities, rows_named
+from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import Edge, StateGraph, Value
@@ -157,12 +158,14 @@ class JoinedQuery:
     @property
     def waits(self) -> bool:
         """Whether the clock alone may complete a match of it."""
-        return bool(self.automaton.due[0][self.span.query])
+        deferred = self.finder.deferred
+        return bool(self.automaton.due[0][self.span.query]) or (deferred is not None and deferred.waits)
 
     @property
     def deadline(self) -> int | None:
         """When time alone may complete a match of it (µs), if it can."""
-        deadline = self.automaton.due[1].item(self.span.query)
+        held = None if self.finder.deferred is None else self.finder.deferred.deadline
+        deadline = min(self.automaton.due[1].item(self.span.query), NEVER_CLOSES if held is None else held)
         return None if deadline == NEVER_CLOSES else deadline
 
     def collect(self, clock: int, instants: int) -> None:
@@ -198,6 +201,8 @@ class ShapeFound(NamedTuple):
     """The smallest clock that may still come."""
     counted: CountedPart | None = None
     """Of the only member, where matches are counted."""
+    ends: Sequence[Decided] = ()
+    """Those that are decided, of a query that waits for all of an end."""
 
     def decided(self, number: int) -> NDArray[np.int64]:
         """When the matches of a member are decided (µs)."""
@@ -209,10 +214,13 @@ class ShapeFound(NamedTuple):
         member = self.members[number]
         omitted, choice = self.omitted.get(member, ()), member.finder.choice
         until, start = self.until - member.span.clocks, member.finder.window_start
+        if member.finder.deferred is not None and member.finder.plan.summary is not None:
+            until = min(until, member.finder.horizon)
         found, folded = self._of(number), choice.take_folded()
         if folded is not None:
             return Findings(None, None, folded, until, start, omitted)
-        return Findings(found, self.counted, (), until, start, omitted, choice.take_counts())
+        counts = choice.take_counts()
+        return Findings(found, self.counted, (), until, start, omitted, counts, decided=self.ends)
 
     def _of(self, number: int) -> Found:
         member, seen = self.members[number], self.seen
@@ -259,7 +267,7 @@ class CommonRun(SequenceRun):
 
     def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
         """Each query for itself: one with too many matches at the instant has none there."""
-        memory, scalars = self._memory, self._memory.scalars
+        scalars = self._memory.scalars
         limits, kept, whole = self._compiled.tables.windows["limit"], list[NDArray[np.int64]](), True
         for query, finals in self._finals_of_each():
             within = limits[query] <= self.bounds.matches
@@ -388,6 +396,8 @@ class SharedAutomaton:
         self._gone: set[int] = set()
         self._beginning: list[JoinedQuery] = []
         """Those that have seen no instant: their tumbling windows and reports begin with the first one."""
+        self._deferring: dict[int, JoinedQuery] = {}
+        """By query those whose matches wait until all of their end are decided."""
         self._without: list[JoinedQuery] = []
         """Those of which the last instants with events that they match were left out (`Finder.unmatched`)."""
         self._stale = False
@@ -435,6 +445,8 @@ class SharedAutomaton:
         self._by_query.setdefault(span.query, []).append(member)
         if rung is not None:
             rung.ladder.members = self._by_query[span.query]
+        if finder.deferred is not None:
+            self._deferring[span.query] = member
         self._entering.append(member)
         self._stale = True
         return True
@@ -479,6 +491,7 @@ class SharedAutomaton:
         member.finder.away = None
         del self.members[member.finder]
         self._by_query[member.span.query].remove(member)
+        self._deferring.pop(member.span.query, None)
         self._beginning = [each for each in self._beginning if each is not member]
         self._without = [each for each in self._without if each is not member]
         if not self._by_query[member.span.query]:
@@ -516,11 +529,14 @@ class SharedAutomaton:
             return
         self.collect()
         sequence = finder.plan.runner.sequence
-        memory, ids = part_of(run.memory, sequence, member.span, finder.capacities, self._terms)
+        deferred = member.finder.deferred
+        held = np.zeros(0, np.int64) if deferred is None else deferred.rows_named
+        memory, ids = part_of(run.memory, sequence, member.span, held, finder.capacities, self._terms)
         if member.rung is not None:
             memory, ids = self._begun_with(member, memory, ids, finder)
         memory.scalars[OMITTED] = member.streak.running
-        finder.take_back(memory, self._with_answers(self.own_rows(member, ids), member.shape))
+        rows = self._with_answers(self.own_rows(member, ids), member.shape)
+        finder.take_back(memory, rows, member.finder, ids)
 
     def _begun_with(
         self, member: JoinedQuery, memory: Memory, ids: NDArray[np.int64], finder: Finder
@@ -590,8 +606,9 @@ class SharedAutomaton:
         self._entering, self._stale, self._clean = [], False, False
         self._counts = self._due = None
         self._number()
-        windows = [member.finder.plan.window for member in self.members.values()]
-        sizes = [None if window is None else window.size for window in windows]
+        finders = [(member.finder, member.finder.plan.window) for member in self.members.values()]
+        # a match is held for a window's length behind its end
+        sizes = [None if w is None else w.size * (1 if each.deferred is None else 2) for each, w in finders]
         self._longest = None if None in sizes else max((size for size in sizes if size is not None), default=0)
 
     def _number(self) -> None:
@@ -632,8 +649,9 @@ class SharedAutomaton:
         member.streak.running = int(memory.scalars[OMITTED])
         if member.rung is not None:
             return
-        ids = rows_named(memory)
-        base = self.rows.end
+        ids, base = rows_in_use(memory, finder.deferred), self.rows.end
+        if finder.deferred is not None:
+            finder.deferred.renumber(ids, base)
         if len(ids):
             self._put_rows(member, rows, ids)
             self._unsorted = self.rows.end
@@ -679,7 +697,8 @@ class SharedAutomaton:
         count = len(instants.time)
         self._newest = instants.time.item(-1) if count else self._newest
         sources, answers, *_ = self._begun(run, instants) if count else NOTHING
-        if self._run is None or not (sources or run.waits):  # all may have gone
+        held = any(each.finder.decides_before(self._until) for each in self._deferring.values())
+        if self._run is None or not (sources or run.waits or held):  # all may have gone
             return [], {}
         settings = self._writer.settings
         written = bool(sources) or (count > 0 and bool(settings[lr.EVERY]))
@@ -694,7 +713,7 @@ class SharedAutomaton:
         matches = run.feed(rows, self._until, self.rows, passed, origin=None)
         failed, run.failed = run.failed, {}
         seen = self._seen(instants)
-        told = self._told(run, matches, seen) if len(matches) or run.left_out else []
+        told = self._told(run, matches, seen) if len(matches) or run.left_out or held else []
         told += self._counted(run)
         return told, {each.finder: error for query, error in failed.items() for each in self._by_query[query]}
 
@@ -739,16 +758,43 @@ class SharedAutomaton:
     def _told(self, run: CommonRun, found: Found, seen: NumberedInstants | None) -> list[ShapeFound]:
         """The matches, shape by shape, and in each query by query."""
         left_out, run.left_out = run.left_out, {}
-        told = self._by_shape(*self._owned(found, left_out), seen) if len(found) else []
+        told, found = self._released(found, left_out, seen) if self._deferring else ([], found)
+        told += self._by_shape(*self._owned(found, left_out), seen) if len(found) else []
         for member in left_out.keys() - {each for shape in told for each in shape.members}:
             told.append(self.nothing_of(member, seen))
         for each in told:
             for number, member in enumerate(each.members):
                 beyond = left_out.get(member, {})
-                if beyond or member.streak.running:
+                if member.finder.deferred is None and (beyond or member.streak.running):
                     member.streak.note(each.decided(number).tolist(), beyond)
                     each.omitted[member] = member.streak.take()
         return told
+
+    def _released(
+        self, found: Found, left_out: Mapping[JoinedQuery, LeftOut], seen: NumberedInstants | None
+    ) -> tuple[list[ShapeFound], Found]:
+        """What queries that wait for all matches of an end have now, one by one, and the matches of the others."""
+        whose = found.marks[:, 2]
+        others, found_of = np.flatnonzero(~np.isin(whose, [*self._deferring])), {*whose.tolist()}
+        told = list[ShapeFound]()
+        for query, member in self._deferring.items():
+            finder, beyond = member.finder, left_out.get(member, {})
+            if not (query in found_of or beyond or finder.decides_before(self._until)):
+                continue
+            mine = found.take(np.flatnonzero(whose == query))
+            if beyond or member.streak.running:
+                member.streak.note(finder.moments(mine, member).tolist(), beyond)
+            released, ends = finder.released(mine, member, self._writer.buffer.arrays, self._until)
+            omitted = sorted([*member.streak.take(), *finder.take_undecided()], key=lambda error: error.instant)
+            if not (len(released) or ends or omitted):
+                continue
+            each = self.nothing_of(member, seen)
+            if len(released):
+                places = np.full(len(released), member.place, np.int64)
+                (each,) = self._by_shape(replace(released, at=None), places, seen)
+                each = each._replace(found=replace(each.found, at=released.at))
+            told.append(each._replace(omitted={member: omitted}, ends=ends))
+        return told, found.take(others)
 
     def _by_shape(self, found: Found, of_match: NDArray[np.int64], seen: NumberedInstants | None) -> list[ShapeFound]:
         """The matches of the queries with these places in rows of their own, which are numbered shape by shape, then
@@ -872,7 +918,8 @@ class SharedAutomaton:
             rows.forget(int(run.memory.scalars[k.CLOCK]) - self._longest, 0)
         elif rows.held > 4 * max(self._kept_rows, 1024):
             self.collect()
-            rows.forget(BEFORE_ALL, run.oldest_row)
+            held = [each.finder.deferred for each in self._deferring.values()]
+            rows.forget(BEFORE_ALL, min([run.oldest_row, *(each.oldest_row for each in held if each is not None)]))
             self._kept_rows = rows.held
 
     # --- counters -----------------------------------------------------------------------------------
@@ -906,7 +953,9 @@ class SharedAutomaton:
             memory = self._run.memory
             owners = np.full(len(memory.nodes), -1, np.int32)
             call(count_records, Pointers(self._run.compiled.tables), Pointers(memory), owners, self._counts)
-        return _PER_RECORD * int(self._counts[member.span.query])
+        deferred = member.finder.deferred
+        held = 0 if deferred is None else deferred.held + len(deferred.rows_named)
+        return _PER_RECORD * int(self._counts[member.span.query]) + held
 
 
 def _own_stored(block: RowBlock, letter: NDArray[np.int32], places: NDArray[np.int32]) -> NDArray[np.uint32]:

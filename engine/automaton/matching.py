@@ -164,9 +164,9 @@ class CommonMatching:
     def find(self, instants: Instants) -> FoundLetters:
         """The rows of letters in instants that see the same KB."""
         rows, beyond = self._rows(instants)
-        for named, each in self._exists.items():
+        for named, exists in self._exists.items():
             try:
-                each.begin(instants.batches)
+                exists.begin(instants.batches)
             except Exception:  # as below
                 beyond |= self._askers[named]
         sources: list[Source] = []

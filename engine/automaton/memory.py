@@ -19,6 +19,7 @@ from oxiseq.engine.kernels.sequence.entries import chain_entries
 from oxiseq.engine.kernels.sequence.extraction import adopt_groups, nodes_below
 from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
+from oxiseq.engine.output.deferred import renumbered
 from oxiseq.engine.sequence.counts import with_limbs
 from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries
 from oxiseq.engine.sequence.saved import restore_memory
@@ -29,6 +30,7 @@ from oxiseq.engine.terms.saved import SameTerms, State
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
+_NO_ROWS: Final = np.zeros(0, np.int64)
 
 # where the clocks of windows are, in records and in keys
 _CLOCKS: Final = {
@@ -112,10 +114,11 @@ def deadlines_by_query(S: k.Memory, compiled: SequenceTables) -> tuple[NDArray[n
 
 
 def part_of(
-    S: k.Memory, own: SequenceTables, span: TableSpan, capacities: Capacities, terms: TermDictionary
+    S: k.Memory, own: SequenceTables, span: TableSpan, held: I64, capacities: Capacities, terms: TermDictionary
 ) -> tuple[k.Memory, I64]:
     """A query's part of an automaton's memory, which has just been collected, and the ids of the rows that it names,
-    each once. `own`: the tables of the query alone; its rows have other ids there: the positions among these."""
+    or that are `held`, each once. `own`: the tables of the query alone; its rows have other ids there: the positions
+    among these."""
     tables, scalars = own.tables, np.zeros(k.SCALARS, np.int64)
     groups, picked = _groups_of(S, span)
     place = np.full(len(S.groups) + 1, -1, np.int32)  # one more: -1 stays -1
@@ -135,7 +138,7 @@ def part_of(
     leads[:, 0] -= span.lead
     width = 2 + int(tables.sizes[k.WIDTH]) + int((tables.leads["equal1"] - tables.leads["equal0"]).max())
     state["lead_keys"] = np.ascontiguousarray(leads[:, :width])
-    nodes, rows, weights = _nodes_of(S, [groups, state["aged"], state["entries"]])
+    nodes, rows, weights = _nodes_of(S, [groups, state["aged"], state["entries"]], held)
     state |= {"nodes": nodes, "weights": weights, "origins": S.origins[[span.query]]}
     scalars[SATURATES] = S.scalars[SATURATES] and weights.shape[1] == S.weights.shape[1]
     state["floors"] = S.floors[:, [span.query]].copy()
@@ -225,9 +228,9 @@ def _entries_of(S: k.Memory, own: SequenceTables, span: TableSpan) -> State:
     return {"entries": entries, "entry_keys": keys.reshape(len(picked), int(own.tables.sizes[k.WIDTH])), "waits": waits}
 
 
-def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64, Array]:
+def _nodes_of(S: k.Memory, holders: list[Array], held: I64) -> tuple[Array, I64, Array]:
     """The nodes that groups, runs in age segments and `,` waits hold, which get their new numbers, the rows that they
-    name, and what is counted below them, in as many limbs as that takes."""
+    name, or that are `held`, and what is counted below them, in as many limbs as that takes."""
     names = [(each, name) for each in holders for name in ("node", "union") if name in (each.dtype.names or ())]
     roots = np.ascontiguousarray(np.concatenate([each[name] for each, name in names]))
     top = int(S.scalars[NODE_TOP])
@@ -246,15 +249,15 @@ def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64, Array]:
         while limbs < weights.shape[1] and weights[:, limbs:].any():
             limbs *= 2
         return nodes, np.zeros(0, np.int64), np.ascontiguousarray(weights[:, :limbs])
-    return nodes, rename_rows(nodes), weights
+    return nodes, rename_rows(nodes, held), weights
 
 
-def rename_rows(nodes: Array) -> I64:
-    """The ids of the rows that nodes name, each once: these have the places among them as ids from now on."""
+def rename_rows(nodes: Array, held: I64 = _NO_ROWS) -> I64:
+    """The ids of the rows that nodes name, or that are `held`, each once: these have the places among them as ids from
+    now on."""
     outputs = nodes["leaf"] < 0
-    rows: I64
-    rows, place = np.unique(nodes["pos"][outputs] >> PLACE_BITS, return_inverse=True)
-    nodes["pos"][outputs] = (place << PLACE_BITS) | (nodes["pos"][outputs] & ((1 << PLACE_BITS) - 1))
+    rows: I64 = np.union1d(nodes["pos"][outputs] >> PLACE_BITS, held)
+    nodes["pos"][outputs] = renumbered(nodes["pos"][outputs], rows, 0)
     return rows
 
 
@@ -339,10 +342,7 @@ def _put_nodes(S: k.Memory, M: k.Memory, first: int, rows: tuple[I64, int]) -> N
         S.weights[first : first + len(nodes), :limbs] = M.weights[: len(nodes)]
     else:
         outputs = nodes["leaf"] < 0
-        pos = nodes["pos"][outputs]
-        nodes["pos"][outputs] = ((base + np.searchsorted(ids, pos >> PLACE_BITS)) << PLACE_BITS) | (
-            pos & ((1 << PLACE_BITS) - 1)
-        )
+        nodes["pos"][outputs] = renumbered(nodes["pos"][outputs], ids, base)
     S.nodes[first : first + len(nodes)] = nodes
     S.scalars[NODE_TOP] += len(nodes)
 

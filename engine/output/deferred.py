@@ -22,7 +22,7 @@ from oxiseq.engine.kernels.memory.growing import flat
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.omissions import LeftOut
 from oxiseq.engine.output.deadlines import UNKNOWN, Deadlines, NumberedInstants
-from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.output.rows import KnownRows
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful
 from oxiseq.grammar.algebra import Strategy
 from oxiseq.grammar.records import dataclass
@@ -87,6 +87,8 @@ class DeferredMatches(Stateful):
         self._left_out: dict[int, tuple[InstantBound, int | LimitError]] = {}
         """When ends were decided that are left out; none between batches."""
         self._count = 0
+        self._first: int | None = None
+        """The first deadline, as far as that is known since the last release."""
 
     @property
     def waits(self) -> bool:
@@ -99,10 +101,21 @@ class DeferredMatches(Stateful):
         return self._count
 
     @property
+    def rows_named(self) -> I64:
+        """The ids of the rows that matches held refer to, each once."""
+        rows = (match.rows for end in self._ends.values() for match in end.matches)
+        named: I64 = np.unique(flat([*rows], np.int64) >> PLACE_BITS)
+        return named
+
+    @property
     def oldest_row(self) -> int:
         """The smallest row id that a match held refers to; a large number if there is none."""
-        held = (match.rows for end in self._ends.values() for match in end.matches)
-        return min((int(rows.min()) >> PLACE_BITS for rows in held), default=_NO_ROW)
+        return int(self.rows_named.min(initial=_NO_ROW))
+
+    def renumber(self, ids: I64, first: int) -> None:
+        """The rows of these ids have other ones from now on, which count from `first`."""
+        for end in self._ends.values():
+            end.matches = [_Held(renumbered(match.rows, ids, first), match.times) for match in end.matches]
 
     @property
     def horizon(self) -> int:
@@ -136,7 +149,7 @@ class DeferredMatches(Stateful):
         ):
             self._ends[time, partition] = _End(clock, latest, due, bool(closes), held[at : at + count], given)
             at += count
-        self._count = at
+        self._count, self._first = at, None
 
     # --- what comes ---------------------------------------------------------------------------------
 
@@ -148,7 +161,7 @@ class DeferredMatches(Stateful):
             end = self._ends.setdefault((time, partition), _End(clock, start))
             end.latest = max(end.latest, start)
 
-    def reach_all(self, found: Found, rows: RowStore) -> None:
+    def reach_all(self, found: Found, rows: KnownRows) -> None:
         """As `reach`, of sequences one by one."""
         if len(found):
             last, first = rows.take(found.rows[found.ends[1:] - 1] >> PLACE_BITS), found.rows[found.ends[:-1]]
@@ -157,7 +170,7 @@ class DeferredMatches(Stateful):
                 partition = last.stored[:, self._partition].astype(np.int64)
             self.reach(last.time, partition, last.clock, rows.clocks(first >> PLACE_BITS))
 
-    def hold(self, found: Found, rows: RowStore, most: int) -> None:
+    def hold(self, found: Found, rows: KnownRows, most: int) -> None:
         """Take a run's matches; of an end that has more than `most` none is held."""
         block = rows.take(found.rows >> PLACE_BITS)
         for low, high in zip(found.ends[:-1].tolist(), found.ends[1:].tolist(), strict=True):
@@ -186,6 +199,7 @@ class DeferredMatches(Stateful):
         what only instants could decide is decided there.
         """
         self._look(start, instants)
+        self._first = None
         every = [
             (ended if ended is not None and end.due == UNKNOWN else end.due, key) for key, end in self._ends.items()
         ]
@@ -241,8 +255,15 @@ class DeferredMatches(Stateful):
     @property
     def deadline(self) -> int | None:
         """When the clock has passed this, an end is decided; None if none is held, or only an instant can tell."""
-        first = min([end.due for end in self._ends.values()], default=UNKNOWN)
-        return None if first == UNKNOWN else first
+        if self._first is None:
+            self._first = min([end.due for end in self._ends.values()], default=UNKNOWN)
+        return None if self._first == UNKNOWN else self._first
+
+
+def renumbered(places: I64, ids: I64, first: int) -> I64:
+    """Row ids with places where the rows of these ids, ascending, have the ids from `first` on."""
+    numbers: I64 = first + np.searchsorted(ids, places >> PLACE_BITS)
+    return (numbers << PLACE_BITS) | (places & ((1 << PLACE_BITS) - 1))
 
 
 def _lengths(lists: Sequence[Sequence[int] | NDArray[np.int64]]) -> NDArray[np.int64]:

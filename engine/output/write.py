@@ -24,7 +24,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns
 from oxiseq.engine.output.parts import MatchRows
 from oxiseq.engine.output.ranked import OfEnd, told
-from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.output.rows import KnownRows, RowStore
 from oxiseq.engine.output.window_ranks import Candidates, End, WindowRanks
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.ranking import Ranking
@@ -117,7 +117,7 @@ class AnswerWriter:
         self._terms.hold(batch.values)
         return batch
 
-    def passing(self, found: Found, rows: RowStore) -> NDArray[np.int64]:
+    def passing(self, found: Found, rows: KnownRows) -> NDArray[np.int64]:
         """Which matches pass the FILTERs behind SEQ, with some of the mappings that the knowledge base gives them."""
         flat = self._gather(found, rows)
         for gpm in self._late:
@@ -274,14 +274,14 @@ class AnswerWriter:
         )
         return MatchBatch(time, values, found.ends, event_letter, event_time, found.at)
 
-    def _gather(self, found: Found, rows: RowStore) -> _Flat:
+    def _gather(self, found: Found, rows: KnownRows) -> _Flat:
         block = rows.take(found.rows >> PLACE_BITS)
         places = (found.rows & ((1 << PLACE_BITS) - 1)).astype(np.int32)
         values = np.zeros((len(places), len(self._variables)), np.uint32)
         values[:, : len(self._plan.runner.stored)] = block.stored
         return _Flat(block, found.rows >> PLACE_BITS, places, found.ends, values, np.arange(len(found)), found.at)
 
-    def _enrich(self, gpm: GpmPlan, flat: _Flat, rows: RowStore) -> _Flat:
+    def _enrich(self, gpm: GpmPlan, flat: _Flat, rows: KnownRows) -> _Flat:
         """Join the rows of a late GPM with the KB answer that they were checked against."""
         assert gpm.kb is not None
         letters = np.array([gpm.name in plan.letter for plan in self._plan.letters])
@@ -343,7 +343,7 @@ class AnswerWriter:
 
     @staticmethod
     def _answer_variables(
-        gpm: GpmPlan, rows: RowStore, per_row: dict[int, list[NDArray[np.int64]]]
+        gpm: GpmPlan, rows: KnownRows, per_row: dict[int, list[NDArray[np.int64]]]
     ) -> tuple[Variable, ...]:
         for epoch in per_row:
             return rows.answers(epoch)[gpm.name].variables

@@ -26,8 +26,8 @@ def why_own_run(plan: QueryPlan) -> str | None:
     runner = plan.runner
     if plan.clauses.partitioned:
         return "it counts the instants of partitions, or chooses among the matches of one"
-    if runner.deferred:
-        return "its matches wait until all of their end are decided"
+    if runner.deferred and plan.window is not None and plan.window.events:
+        return "its matches wait until all of their end are decided, by the numbers of instants"
     if runner.composing is not None or plan.clauses.notes:
         return "its groups are made of composed windows, or of weights"
     if runner.sequence.counted and plan.window is not None and plan.window.events:

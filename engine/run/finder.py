@@ -25,16 +25,17 @@ from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.kernels.sequence.records import Memory
+from oxiseq.engine.kernels.sequence.records import Rows as SequenceRows
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.omissions import InstantError, Streak
+from oxiseq.engine.omissions import InstantError, LeftOut, Streak
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output import choosing
 from oxiseq.engine.output.deadlines import UNKNOWN, Deadlines, NumberedInstants
 from oxiseq.engine.output.deferred import Decided, DeferredMatches
 from oxiseq.engine.output.due import DueReports
-from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.output.rows import KnownRows, RowStore
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import QueryPlan, compile_query
@@ -45,7 +46,7 @@ from oxiseq.engine.run.letters import LetterRows, Source
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.ranks import Ranks
 from oxiseq.engine.sequence.counts import ANY_LENGTH, WHOLE, Case
-from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -136,7 +137,7 @@ class Finder(Stateful):
         value("_kept_rows"),
         unsaved("sequence"),
         unsaved("rows"),
-        part("_deferred"),
+        part("deferred"),
         part("partitions"),
         part("_due"),
         unsaved("_weigher"),
@@ -208,7 +209,8 @@ class Finder(Stateful):
             self._composer = composing.MatchComposer(plan, plan.runner.composing, self.rows, terms, self.capacities)
             self.sequence = self._composer.sequence
         self._deadlines = _deadlines(plan)
-        self._deferred = None if self._deadlines is None else _deferred(plan, self._deadlines)
+        self.deferred = None if self._deadlines is None else _deferred(plan, self._deadlines)
+        """The matches that wait until all of their end are decided, of a query that waits for them."""
         self.partitions: Partitions | None = None
         if plan.clauses.partitioned:
             self.partitions = Partitions(plan, self.sequence, self.capacities.groups, self._terms)
@@ -262,11 +264,18 @@ class Finder(Stateful):
         self.rows = RowStore(rows.width)
         return memory, rows
 
-    def take_back(self, memory: Memory, rows: RowStore) -> None:
-        """Continue with memory of its run and with rows; for one that has not seen anything."""
+    def take_back(self, memory: Memory, rows: RowStore, other: Finder, ids: NDArray[np.int64]) -> None:
+        """Continue with memory of its run and with rows, for one that has not seen anything; with the matches held of
+        `other`, which may be itself, where these rows have these `ids`."""
         assert isinstance(self.sequence, SequenceRun)
         self.sequence.take_back(memory)
         self.rows = rows
+        self._undecided.running = other._undecided.running
+        if self.deferred is not None and other.deferred is not None:
+            if other is not self:
+                terms = self._terms
+                self.deferred.restore(other.deferred.save(SavedTerms(terms)), SameTerms(terms))
+            self.deferred.renumber(ids, 0)
 
     @property
     def _due(self) -> DueReports | None:
@@ -396,7 +405,7 @@ class Finder(Stateful):
         findings = self._findings
         if not isinstance(findings, Findings) or findings.counted is not None or findings.omitted:
             return False
-        if findings.folded or findings.ends or findings.decided or self._deferred is not None:
+        if findings.folded or findings.ends or findings.decided or self.deferred is not None:
             return False
         return not findings.found
 
@@ -462,23 +471,16 @@ class Finder(Stateful):
             found = self.sequence.feed(
                 self._letters.buffer if written else None, until, self.rows, passed, self.window_start
             )
-            if plan.ranking is not None and plan.ranking.page is not None:
-                found = self._of_end(found, plan.ranking.page.at)
             if self.arranges:
                 found = found.arranged()
-            if self._deadlines is not None:
-                seen = self._seen(part, written=written)
-                if self._deferred is None:
-                    found = self.stamped(found, self.rows, seen, ended)
-                else:
-                    found, decided = self._released(found, self._deferred, seen, passed, ended, written=written)
-                    left_out = dict(self._deferred.take_left_out())
-                    if self.choice.sieve is not None:
-                        left_out |= self.choice.sieve.take_left_out()
-                    assert found.at is not None
-                    self._undecided.note(found.at.tolist(), left_out)
-                    if plan.summary is not None:
-                        until = min(until, self._deferred.horizon)
+            seen = _NO_INSTANTS if self._deadlines is None else self._seen(part, written=written)
+            if self.deferred is None:
+                found = self.stamped(found, self.rows, seen, ended)
+            else:
+                found, decided = self.released(found, self.rows, self._letters.buffer.arrays, passed, seen, ended)
+                until = until if plan.summary is None else min(until, self.horizon)
+            if plan.ranking is not None and plan.ranking.page is not None:
+                found = self._of_end(found, plan.ranking.page.at)
         if not isinstance(self.sequence, SequenceRun):
             return Findings(None, None, (), until, self.window_start)
         counted = CountedPart(self.sequence.take_counts(), plan.runner.sequence.keys) if self._counts else None
@@ -541,12 +543,12 @@ class Finder(Stateful):
     # --- when matches with trailing negations are decided --------------------------------------------
 
     def stamped(
-        self, found: Found, rows: RowStore, seen: NumberedInstants | None = None, ended: int | None = None
+        self, found: Found, rows: KnownRows, seen: NumberedInstants | None = None, ended: int | None = None
     ) -> Found:
         """The matches, which name these rows, with the times at which they are decided, in that order, then in that of
         their ends; as they are where each is decided with its last event. `seen`: the instants of the part, where
         windows count them; `ended`: the greatest time of streams that have ended."""
-        if self._deadlines is None or not len(found):
+        if self._deadlines is None or not len(found) or found.at is not None:
             return found
         last = rows.take(found.rows[found.ends[1:] - 1] >> PLACE_BITS)
         starts = rows.clocks(found.rows[found.ends[:-1]] >> PLACE_BITS)
@@ -557,28 +559,54 @@ class Finder(Stateful):
             at[at == UNKNOWN] = ended
         return replace(found, at=at).take(np.lexsort((last.time, at)))
 
-    def _released(
+    def released(
         self,
         found: Found,
-        deferred: DeferredMatches,
-        seen: NumberedInstants,
+        rows: KnownRows,
+        buffer: SequenceRows,
         passed: int,
-        ended: int | None,
-        *,
-        written: bool,
+        seen: NumberedInstants | None = None,
+        ended: int | None = None,
     ) -> tuple[Found, list[Decided]]:
-        """The matches of the ends that are decided, and these. Where sequences that begin to wait are listed, they come
-        with the matches of their instant: in an even wave."""
-        sieve = self.choice.sieve
-        if written and sieve is None:
-            self._reached(deferred)
-        elif sieve is not None and len(found):
+        """The matches of the ends that are decided, and these, where they wait until all of their end are. `found`:
+        what the run has found in the instants in `buffer`, naming `rows`; `passed`: the smallest time that may still
+        come; `seen`, `ended`: as of `stamped`. Where sequences that begin to wait are listed, they come with the
+        matches of their instant: in an even wave."""
+        deferred, sieve = self.deferred, self.choice.sieve
+        assert deferred is not None
+        reached = found.marks[:, 0] < 0
+        if reached.any():
+            self._reach(deferred, found.take(np.flatnonzero(reached)), buffer)
+            found = found.take(np.flatnonzero(~reached))
+        left_out: LeftOut = {}
+        if sieve is not None and len(found):
             begins = self._waits(found) & (found.marks[:, 0] & 1 == 0)
-            deferred.reach_all(sieve.keep(found.take(np.flatnonzero(begins)), self.rows), self.rows)
-            found = sieve.keep(found.take(np.flatnonzero(~begins)), self.rows)
+            deferred.reach_all(sieve.keep(found.take(np.flatnonzero(begins)), rows), rows)
+            found = sieve.keep(found.take(np.flatnonzero(~begins)), rows)
+            left_out = sieve.take_left_out()
         if len(found):
-            deferred.hold(found, self.rows, self._terms.bounds.matches)
-        return deferred.release(passed, self.window_start, seen, ended)
+            deferred.hold(found, rows, self._terms.bounds.matches)
+        found, decided = deferred.release(passed, self.window_start, seen or _NO_INSTANTS, ended)
+        assert found.at is not None
+        self._undecided.note(found.at.tolist(), {**deferred.take_left_out(), **left_out})
+        return found, decided
+
+    def decides_before(self, passed: int) -> bool:
+        """Whether ends are decided of which matches wait, where `passed` is the smallest time (µs) that may come."""
+        deadline = None if self.deferred is None else self.deferred.deadline
+        return deadline is not None and deadline < passed
+
+    def moments(self, found: Found, rows: KnownRows) -> NDArray[np.int64]:
+        """When (µs) a run whose matches wait has found them: at their end, or, if they waited for time, when that had
+        come; in any order."""
+        found = found.take(np.flatnonzero(found.marks[:, 0] >= 0))
+        late, ends = found.marks[:, 0] & 1 == 1, rows.take(found.rows[found.ends[1:] - 1] >> PLACE_BITS).time
+        at = self.stamped(found.take(np.flatnonzero(late)), rows).at
+        return ends if at is None else np.concatenate([ends[~late], at])
+
+    def take_undecided(self) -> list[InstantError]:
+        """The ends that were left out when they were decided, since the last call."""
+        return self._undecided.take()
 
     @property
     def decides_late(self) -> bool:
@@ -593,13 +621,11 @@ class Finder(Stateful):
         last: NDArray[np.bool_] = places[found.rows[found.ends[1:] - 1] & ((1 << PLACE_BITS) - 1)]
         return last
 
-    def _reached(self, deferred: DeferredMatches) -> None:
-        """Sequences end at some of the instants that the run has just processed."""
-        k, arrays = self._letters.buffer.instants, self._letters.buffer.arrays
-        at = np.flatnonzero(arrays.reach[:k] > BEFORE_ALL)
-        if len(at):
-            own = np.zeros(len(at), np.int64) if self.partitions is None else arrays.partition[at] + 1
-            deferred.reach(arrays.time[at], own, arrays.clock[at], arrays.reach[at])
+    def _reach(self, deferred: DeferredMatches, reached: Found, buffer: SequenceRows) -> None:
+        """Sequences end at some of the instants in the buffer."""
+        at = -1 - reached.marks[:, 0]
+        own = np.zeros(len(at), np.int64) if self.partitions is None else buffer.partition[at] + 1
+        deferred.reach(buffer.time[at], own, buffer.clock[at], reached.rows)
 
     def _partition_of(self, block: RowBlock) -> NDArray[np.int64]:
         """The partition of each row, counted from 1; 0 where nothing asks."""
@@ -626,7 +652,7 @@ class Finder(Stateful):
         if self.away is not None:
             return self.away.waits
         due = None if self._composer is None else self._composer.due
-        held = self._deferred is not None and self._deferred.waits
+        held = self.deferred is not None and self.deferred.waits
         return self.sequence.waits or held or (due is not None and due.waits)
 
     @property
@@ -634,7 +660,7 @@ class Finder(Stateful):
         """When the clock has passed one of these (µs), something may be found."""
         if self.away is not None:
             return [] if self.away.deadline is None else [self.away.deadline]
-        held = None if self._deferred is None else self._deferred.deadline
+        held = None if self.deferred is None else self.deferred.deadline
         due = None if self._composer is None or self.by_number else self._composer.due
         report = None if due is None else due.deadline(self.window_start)
         return [each for each in (self.sequence.deadline, held, report) if each is not None]
@@ -642,7 +668,7 @@ class Finder(Stateful):
     @property
     def horizon(self) -> int:
         """The clock of the first end of which not all is decided; a large number if there is none."""
-        return UNKNOWN if self._deferred is None else self._deferred.horizon
+        return UNKNOWN if self.deferred is None else self.deferred.horizon
 
     @property
     def window_start(self) -> int:
@@ -670,7 +696,7 @@ class Finder(Stateful):
     def records(self) -> int:
         """How many records its state has; some may be dead by now (`collect`)."""
         partitions = 0 if self.partitions is None else self.partitions.table.live
-        held = 0 if self._deferred is None else self._deferred.held
+        held = 0 if self.deferred is None else self.deferred.held
         alive = self.sequence.records + self.rows.held if self._alive is None else self._alive
         return alive + partitions + held
 
@@ -683,7 +709,7 @@ class Finder(Stateful):
         elif self.joins:
             self.sequence.pass_to(clock, instants)
             self.sequence.clean()
-            self._alive = self.sequence.alive
+            self._alive = self.sequence.alive + len(rows_in_use(self.sequence.memory_there, self.deferred))
         else:
             self.sequence.clean()
         if self.endless:
@@ -692,8 +718,8 @@ class Finder(Stateful):
     def _forget_unnamed(self) -> None:
         """Drop rows before all that a node refers to, or a match held; nodes have been collected."""
         oldest = self.sequence.oldest_row
-        if self._deferred is not None:
-            oldest = min(oldest, self._deferred.oldest_row)
+        if self.deferred is not None:
+            oldest = min(oldest, self.deferred.oldest_row)
         self.rows.forget(BEFORE_ALL, oldest)
         self._kept_rows = self.rows.held
 
@@ -718,9 +744,15 @@ class Finder(Stateful):
                 self._forget_unnamed()
         else:
             floor = cut_of(window, number if window.events else time, self.window_start)
-            if self._deferred is not None and window.sliding:
+            if self.deferred is not None and window.sliding:
                 floor -= window.size  # a match is held for a window's length after its end
             self.rows.forget(floor, 0)
+
+
+def rows_in_use(memory: Memory | None, deferred: DeferredMatches | None) -> NDArray[np.int64]:
+    """The ids of the rows that a collected memory's nodes name, or matches held, each once."""
+    named = np.zeros(0, np.int64) if memory is None else rows_named(memory)
+    return named if deferred is None else np.union1d(named, deferred.rows_named)
 
 
 def _no_values(numbers: NDArray[np.int64], column: int) -> NDArray[np.uint32]:

@@ -35,7 +35,6 @@ from oxiseq.engine.sequence.memory import (
     keep_answers,
     make_nodes,
     partitions_in_use,
-    rows_named,
 )
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.saved import restore_memory, save_memory
@@ -273,13 +272,18 @@ class SequenceRun(MatchRunner[k.Memory]):
         return self._compiled
 
     @property
+    def memory_there(self) -> k.Memory | None:
+        """Its memory, if it has some."""
+        return self._allocated
+
+    @property
     def alive(self) -> int:
-        """Of what has just been collected the records without which other matches would be found, rows that nodes name
-        among them: not unions, of which there are more or fewer by what came in between."""
+        """Of what has just been collected the records without which other matches would be found, but for rows: not
+        unions, of which there are more or fewer by what came in between."""
         if self._allocated is None:
             return 0
         nodes = self._allocated.nodes[: self._scalars[matches.NODE_TOP]]
-        return self.records - int(np.count_nonzero(nodes["leaf"] >= 0)) + len(rows_named(self._allocated))
+        return self.records - int(np.count_nonzero(nodes["leaf"] >= 0))
 
     def pass_to(self, clock: int, instants: int) -> bool:
         """There have been so many instants, and before the next one this clock, in the window's unit, has passed;

@@ -296,7 +296,8 @@ class TableBuilder:
         self._graph, self._keys, self._scopes, self._letters = graph, keys, scopes, letters
         self._places, self._first = {}, len(self.edges)
         size, slides = (window.size, int(window.sliding)) if window else (0, 0)
-        own = {"limit": clauses.limit, "consumes": clauses.consumes, "together": int(clauses.together and size > 0)}
+        together = int(clauses.together and size > 0)
+        own = {"limit": clauses.limit, "consumes": clauses.consumes, "together": together, "reach": clauses.reach}
         self.windows.append({"size": size, "slides": slides, **own})
         leaving = edges_by_source(graph)
         self.width = max(self.width, *map(len, keys), 1)
@@ -348,7 +349,8 @@ class TableBuilder:
             self.width,
             self.wide,
             self.most,
-            clauses.reach or (k.NOTES if clauses.notes else int(clauses.chooses)),
+            k.NOTES if clauses.notes else int(clauses.chooses),
+            int(any(window["reach"] for window in self.windows)),
             int(clauses.partitioned),
             int(clauses.partitioned and counts_instants),
             len(self.moving),

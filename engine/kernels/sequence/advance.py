@@ -27,6 +27,9 @@ from oxiseq.engine.kernels.matches.records import (
     NODE_BASE,
     NODE_TOP,
     NOTHING,
+    OUT_FULL,
+    OUT_MATCHES,
+    OUT_ROWS,
     PROGRESS,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -60,6 +63,7 @@ from oxiseq.engine.kernels.sequence.records import (
     PENDING,
     PHASE,
     REACHES,
+    REACHING,
     READ,
     WAVE,
     WINDOW_END,
@@ -125,8 +129,8 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
             scalars[PHASE] = WRITE
         if scalars[PHASE] == WRITE:
             need = write(T, S, C, v.instant(R)[k], clock, v.time(R)[k])
-            if need == DONE and v.sizes(T)[CHOICE] >= REACHES:
-                need = _reach(T, S, R, k)
+            if need == DONE and v.sizes(T)[REACHING]:
+                need = _reach(T, S, k)
             if need != DONE:
                 return need
             scalars[PENDING] = 0
@@ -189,31 +193,43 @@ def _pass(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, cloc
 
 
 @inner
-def _reach(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> int:
-    """Sequences end at instant `k`, and wait for time to decide them: how late the latest of them starts. Where they
-    are to be listed, they are finals of the instant, too."""
+def _reach(T: Ptr[Tables], S: Ptr[Memory], k: int) -> int:
+    """Sequences end at instant `k`, and wait for time to decide them: how late each starts is put out with the mark
+    -1 - k; where they are to be listed, they are finals of the instant instead. Nothing has changed where something is
+    full."""
     scalars, pending = v.scalars(S), v.pending(S)
-    ending = i64(0)
+    listed, noted = i64(0), i64(0)
     for i in range(scalars[PENDING]):
-        if _begins_to_wait(T, S, i):
-            v.reach(R)[k] = max(v.reach(R)[k], v.nodes(S)[pending[i, 1]].maxs)
-            ending += 1
-    if v.sizes(T)[CHOICE] == LISTS_REACHED:
-        if scalars[FINALS] + ending > v.finals(S).shape[0]:
-            return NEED_FINALS
-        for i in range(scalars[PENDING]):
-            if _begins_to_wait(T, S, i):
-                edge = i64(pending[i, 0])
-                add_final(S, i64(pending[i, 1]), cut(T, S, edge), i64(v.edges(T)[edge].query))
+        way = _reach_of(T, S, i)
+        listed += way == LISTS_REACHED
+        noted += way == REACHES
+    if scalars[FINALS] + listed > v.finals(S).shape[0]:
+        return NEED_FINALS
+    rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
+    if rows + noted > v.out_rows(S).shape[0] or matches + noted + 1 > v.out_ends(S).shape[0]:
+        return OUT_FULL
+    for i in range(scalars[PENDING]):
+        way, edge, node = _reach_of(T, S, i), i64(pending[i, 0]), i64(pending[i, 1])
+        if way == LISTS_REACHED:
+            add_final(S, node, cut(T, S, edge), i64(v.edges(T)[edge].query))
+        elif way == REACHES:
+            v.out_rows(S)[rows] = v.nodes(S)[node].maxs
+            v.out_ends(S)[matches + 1] = rows + 1
+            v.out_marks(S)[matches, 0], v.out_marks(S)[matches, 1] = -1 - k, 0
+            v.out_marks(S)[matches, 2] = v.edges(T)[edge].query
+            rows, matches = rows + 1, matches + 1
+    scalars[OUT_ROWS], scalars[OUT_MATCHES] = rows, matches
     return i64(DONE)
 
 
 @inner
-def _begins_to_wait(T: Ptr[Tables], S: Ptr[Memory], i: int) -> bool:
-    """Whether a pending prefix is a sequence that ends, and waits: not one that goes on, nor one that has ended before
-    and takes a step of a negated group."""
+def _reach_of(T: Ptr[Tables], S: Ptr[Memory], i: int) -> int:
+    """What is to be done with a pending prefix that is a sequence that ends, and waits; 0: it goes on, or has ended
+    before and takes a step of a negated group, or nothing is."""
     edge = i64(v.pending(S)[i, 0])
-    return edge >= 0 and v.edges(T)[edge].waits == WINDOW_END and v.pending(S)[i, 2] < 0
+    if edge < 0 or v.edges(T)[edge].waits != WINDOW_END or v.pending(S)[i, 2] >= 0:
+        return i64(0)
+    return i64(v.windows(T)[v.edges(T)[edge].query].reach)
 
 
 @inner

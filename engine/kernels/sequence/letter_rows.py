@@ -20,7 +20,7 @@ from oxiseq.engine.kernels.memory.pointed import (
 )
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES, Rows
+from oxiseq.engine.kernels.sequence.records import NEVER_CLOSES, Rows
 
 # columns of a source
 LETTER, EVENT, VALUES, WIDTH, WHERE, LOW, HIGH, NEXT = range(8)
@@ -89,7 +89,6 @@ def _open(R: Ptr[Rows], settings: Array, times: Array, here: int, count: int, k:
         v.instant(R)[k] = settings[FIRST_NUMBER] + here
         v.clock(R)[k] = now
     v.time(R)[k] = times[moment]
-    v.reach(R)[k] = BEFORE_ALL
 
 
 @inner
@@ -102,15 +101,14 @@ def _value(found: Array, row: int, column: int, partition: int) -> int:
 
 @inner
 def _set_lengths(R: Ptr[Rows], rows: int, instants: int) -> None:
-    """Of the arrays of sequence Rows: four by row, two by instant, `first`, which has one more, times and reach."""
-    lengths = i64_at(R, 36)
+    """Of the arrays of sequence Rows: four by row, two by instant, `first`, which has one more, and times."""
+    lengths = i64_at(R, 33)
     for number in range(4):
         lengths[3 * number + 1] = rows
     for number in range(4, 6):
         lengths[3 * number + 1] = instants
     lengths[3 * 6 + 1] = instants + 1
     lengths[3 * 10 + 1] = instants
-    lengths[3 * 11 + 1] = instants
 
 
 @kernel

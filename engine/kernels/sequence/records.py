@@ -14,6 +14,9 @@ from oxiseq.engine.kernels.matches.records import (
     MatchMemory,
     finals,
     nodes,
+    out_ends,
+    out_marks,
+    out_rows,
     quotas,
     scalars,
     spans,
@@ -142,11 +145,13 @@ WINDOW = np.dtype(
         ("slides", "i4"),
         ("consumes", "i4"),
         ("together", "i4"),  # 1: what is counted in a window is counted together, whenever it ends
+        ("reach", "i4"),
     ],
     align=True,
 )
 """The window of a query (size 0: it has none), how many matches of an instant are emitted at most, the first ones
-found, and what an instant with matches makes forgotten."""
+found, and what an instant with matches makes forgotten. `reach`: REACHES if it is to be told of the sequences that
+begin to wait for time to decide them, LISTS_REACHED if they are emitted then, too."""
 
 PROBE = np.dtype(
     [
@@ -315,20 +320,21 @@ sizes = array(Tables, "sizes", np.int64)  # WIDTH, COLUMNS, ...
     COLUMNS,
     PROBES,
     CHOICE,
+    REACHING,
     PARTITIONED,
     COUNTED,
     MOVING,
     AGEING,
     NUMBERED,
     STRICTS,
-) = range(10)
+) = range(11)
 """CHOICE: CHOOSES if a strategy chooses among an instant's finals, NOTES if these are written as they are
-(matches/weighing.py), REACHES if `reach` is to be told of the sequences that begin to wait for time to decide them,
-LISTS_REACHED if they are emitted then, too. PARTITIONED: 1 if instants are those of partitions; COUNTED: 1 if their
-clocks are their numbers in the partition, not to be compared between partitions. MOVING: how many of the aged edges
-make no matches by themselves; AGEING: how many there are. NUMBERED: 1 if the window counts instants, so that its clocks
-are no times. STRICTS: 1 if some edge is a `,`."""
-CHOOSES, NOTES, REACHES, LISTS_REACHED = 1, 2, 3, 4
+(matches/weighing.py). REACHING: 1 if some window has a `reach`. PARTITIONED: 1 if instants are those of partitions;
+COUNTED: 1 if their clocks are their numbers in the partition, not to be compared between partitions. MOVING: how many
+of the aged edges make no matches by themselves; AGEING: how many there are. NUMBERED: 1 if the window counts instants,
+so that its clocks are no times. STRICTS: 1 if some edge is a `,`."""
+CHOOSES, NOTES = 1, 2
+REACHES, LISTS_REACHED = 1, 2
 NO_AGE = -1
 NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)
@@ -417,5 +423,3 @@ partition = array(Rows, "partition", np.int64, rows="instants", each="partitione
 moment = array(Rows, "moment", np.int64, rows="instants", each="partitioned")
 """Number of the instant among all of them."""
 time = array(Rows, "time", np.int64, rows="instants")  # of the instant, in µs
-reach = array(Rows, "reach", np.int64, rows="instants")
-"""The latest start (clock) of the sequences that end there; BEFORE_ALL: none does, or none waits."""
