@@ -214,11 +214,10 @@ def begun_with(S: k.Memory, begins: NDArray[np.uint8], base: int) -> k.Memory:
     nodes, made = _nodes_begun(S, begins, base)
     groups, entries, scalars = S.groups.copy(), S.entries.copy(), S.scalars.copy()
     for each in (groups[: scalars[k.GROUP_TOP]], entries[: scalars[k.ENTRY_TOP]]):
-        held = (each["edge"] >= 0) & (each["node"] >= 0)
-        each["node"] = np.where(held, made[each["node"]], -1)
-        each["edge"][held & (each["node"] < 0)] = -1
-        there = each["node"] >= 0
-        each["maxs"][there] = nodes["maxs"][each["node"][there]]
+        held = np.flatnonzero((each["edge"] >= 0) & (each["node"] >= 0))
+        node = made[each["node"][held]]
+        each["node"][held], each["edge"][held[node < 0]] = node, -1
+        each["maxs"][held[node >= 0]] = nodes["maxs"][node[node >= 0]]
     scalars[NODE_TOP] = len(nodes)
     return S._replace(nodes=nodes, groups=groups, entries=entries, scalars=scalars)
 
