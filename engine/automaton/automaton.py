@@ -20,9 +20,10 @@ from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters, Sought
 from oxiseq.engine.automaton.matching import NOTHING, CommonMatching, FoundLetters
 from oxiseq.engine.automaton.memory import (
     TableSpan,
+    begun_with,
     deadlines_by_query,
+    finals_begun_with,
     part_of,
-    rename_rows,
     with_part,
     with_tables,
 )
@@ -47,7 +48,7 @@ from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.extraction import count_records, drop_queries
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES, Memory
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES
 from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
@@ -67,7 +68,6 @@ from oxiseq.engine.run.counted_part import CountedPart
 from oxiseq.engine.run.finder import Finder, Findings, rows_in_use
 from oxiseq.engine.run.letters import RowWriter
 from oxiseq.engine.sequence.counts import Counts
-from oxiseq.engine.sequence.members import begun_with, finals_begun_with
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import SequenceRun
@@ -529,25 +529,15 @@ class SharedAutomaton:
             return
         self.collect()
         sequence = finder.plan.runner.sequence
-        deferred = member.finder.deferred
+        common, deferred = run.memory, member.finder.deferred
         held = np.zeros(0, np.int64) if deferred is None else deferred.rows_named
-        memory, ids = part_of(run.memory, sequence, member.span, held, finder.capacities, self._terms)
         if member.rung is not None:
-            memory, ids = self._begun_with(member, memory, ids, finder)
+            begins = member.rung.ladder.begins(member, self.rows.block).view(np.uint8)
+            common = begun_with(common, begins, self.rows.base)
+        memory, ids = part_of(common, sequence, member.span, held, finder.capacities, self._terms)
         memory.scalars[OMITTED] = member.streak.running
         rows = self._with_answers(self.own_rows(member, ids), member.shape)
         finder.take_back(memory, rows, member.finder, ids)
-
-    def _begun_with(
-        self, member: JoinedQuery, memory: Memory, ids: NDArray[np.int64], finder: Finder
-    ) -> tuple[Memory, NDArray[np.int64]]:
-        """Of the memory of a ladder, which names rows by their places among `ids`, the part of one query."""
-        assert member.rung is not None
-        begins = member.rung.ladder.begins(member, self.rows.take(ids)).view(np.uint8)
-        sequence, columns = finder.plan.runner.sequence, self._terms.columns
-        memory = begun_with(memory, sequence, begins, columns, finder.capacities)
-        named = rename_rows(memory.nodes[: memory.scalars[NODE_TOP]])
-        return memory, ids[named]
 
     def note_exact(self, member: JoinedQuery) -> None:
         """Somebody has counted its records: that holds until the next step."""

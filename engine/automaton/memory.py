@@ -12,13 +12,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, SATURATES, SPINE
+from oxiseq.engine.kernels.matches.records import MATCH_SCALARS, NODE_TOP, PLACE_BITS, SATURATES, SPINE, MatchMemory
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.entries import chain_entries
-from oxiseq.engine.kernels.sequence.extraction import adopt_groups, nodes_below
+from oxiseq.engine.kernels.sequence.extraction import adopt_groups, keep_begun, nodes_below
 from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
+from oxiseq.engine.matches.memory import match_sizes, with_room_for_nodes
 from oxiseq.engine.output.deferred import renumbered
 from oxiseq.engine.sequence.counts import with_limbs
 from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries
@@ -30,7 +31,6 @@ from oxiseq.engine.terms.saved import SameTerms, State
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
-_NO_ROWS: Final = np.zeros(0, np.int64)
 
 # where the clocks of windows are, in records and in keys
 _CLOCKS: Final = {
@@ -249,16 +249,49 @@ def _nodes_of(S: k.Memory, holders: list[Array], held: I64) -> tuple[Array, I64,
         while limbs < weights.shape[1] and weights[:, limbs:].any():
             limbs *= 2
         return nodes, np.zeros(0, np.int64), np.ascontiguousarray(weights[:, :limbs])
-    return nodes, rename_rows(nodes, held), weights
-
-
-def rename_rows(nodes: Array, held: I64 = _NO_ROWS) -> I64:
-    """The ids of the rows that nodes name, or that are `held`, each once: these have the places among them as ids from
-    now on."""
     outputs = nodes["leaf"] < 0
     rows: I64 = np.union1d(nodes["pos"][outputs] >> PLACE_BITS, held)
     nodes["pos"][outputs] = renumbered(nodes["pos"][outputs], rows, 0)
-    return rows
+    return nodes, rows, weights
+
+
+def begun_with(S: k.Memory, begins: NDArray[np.uint8], base: int) -> k.Memory:
+    """An automaton's memory, to be read, with what it holds of matches that begin with rows that `begins` has, from row
+    `base` on."""
+    nodes, made = _nodes_begun(S, begins, base)
+    groups, entries, scalars = S.groups.copy(), S.entries.copy(), S.scalars.copy()
+    for each in (groups[: scalars[k.GROUP_TOP]], entries[: scalars[k.ENTRY_TOP]]):
+        held = np.flatnonzero((each["edge"] >= 0) & (each["node"] >= 0))
+        node = made[each["node"][held]]
+        each["node"][held], each["edge"][held[node < 0]] = node, -1
+        each["maxs"][held[node >= 0]] = nodes["maxs"][node[node >= 0]]
+    scalars[NODE_TOP] = len(nodes)
+    return S._replace(nodes=nodes, groups=groups, entries=entries, scalars=scalars)
+
+
+def finals_begun_with(S: k.Memory, finals: Array, begins: NDArray[np.uint8], base: int) -> tuple[k.Memory, Array]:
+    """Memory with more nodes, and finals of them: of the matches below these `finals` those that begin so."""
+    top = int(S.scalars[NODE_TOP])
+    nodes, made = _nodes_begun(S, begins, base)
+    for link in ("left", "right", "leaf"):
+        nodes[link][nodes[link] >= 0] += top
+    if top + len(nodes) > len(S.nodes):
+        S = S.grow("nodes", max(2 * len(S.nodes), top + len(nodes)))
+    S.nodes[top : top + len(nodes)] = nodes
+    S.scalars[NODE_TOP] += len(nodes)
+    kept: Array = finals[made[finals[:, 0]] >= 0]
+    kept[:, 0] = made[kept[:, 0]] + top
+    return S, kept
+
+
+def _nodes_begun(S: k.Memory, begins: NDArray[np.uint8], base: int) -> tuple[Array, I32]:
+    """The nodes of what begins so, and by node of the memory which of them it is, or -1."""
+    top, done = int(S.scalars[NODE_TOP]), 0
+    own = MatchMemory.allocate(**match_sizes(top + 2 * SPINE, 0, 0, 0), scalars=MATCH_SCALARS, queries=0)
+    made = np.full(max(top, 1), -1, np.int32)
+    while (done := int(call(keep_begun, Pointers(S), Pointers(own), begins, base, made, done))) < top:
+        own = with_room_for_nodes(own, again=True)
+    return own.nodes[: own.scalars[NODE_TOP]], made
 
 
 def with_part(

@@ -188,6 +188,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "adopt_groups": "i8, i8, i8, i8, i8",
         "count_records": "i8, i8, i4[::1], i8[::1]",
         "drop_queries": "i8, i8, u1[::1]",
+        "keep_begun": "i8, i8, u1[::1], i8, i4[::1], i8",
         "nodes_below": "i8, i4[::1], i4[::1], i4[::1]",
     },
     "sequence.hashing": {
@@ -200,10 +201,9 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     "sequence.leads": {"rebuild_leads": "i8, i8, i8[:, ::1], i8, i8"},
     "sequence.letter_rows": {"write_rows": "i8, i8, i8, i8[:, ::1], i8, i8, i8"},
     "sequence.members": {
-        "move_begun": "i8, i8, i4[::1], i8[::1], u1[::1], i8",
-        "move_counts": "i8, i8, i4[::1], i8[::1], i8",
         "move_entries": "i8, i8, i8, i8, i8, i4[::1], i8[::1], i8",
         "move_groups": "i8, i8, i8, i8, i8, i4[::1], i8[::1], i8",
+        "move_nodes": "i8, i8, i8, i8, i8, i4[::1], i8[::1], i8",
     },
     "sequence.partitions": {
         "sweep": "i8, i8",

@@ -24,7 +24,7 @@ from oxiseq.engine.kernels.sequence.indexes import remove_dead
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
-from oxiseq.engine.sequence.members import counted_for
+from oxiseq.engine.sequence.members import member_memory
 from oxiseq.engine.sequence.memory import (
     Capacities,
     allocate,
@@ -260,7 +260,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         other = SequenceRun(compiled, self._terms, self._capacities)
         if self._allocated is not None:
             self.collect()
-            other._memory = counted_for(
+            other._memory = member_memory(
                 self._allocated, self._compiled, compiled, member, self._terms.columns, self._capacities
             )
         other.oldest_row = self.oldest_row

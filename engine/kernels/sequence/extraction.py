@@ -1,18 +1,20 @@
 """One query's part of a memory that several have: which nodes are below its own, and how its groups come into another.
 
-Nodes and groups of a query name no other query's, so a part is what its edges have and what is below that.
+Nodes and groups of a query name no other query's, so a part is what its edges have and what is below that. Of queries
+whose edges stand once, each has what begins with certain rows.
 """
 
 from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.records import NODE_TOP, MatchMemory
+from oxiseq.engine.kernels.matches.nodes import meld, output
+from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, SPINE, MatchMemory
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.groups import enqueue, remove_group
 from oxiseq.engine.kernels.sequence.hashing import hash_row, put
-from oxiseq.engine.kernels.sequence.records import AGED_TOP, ENTRY_TOP, GROUP_TOP, WAITING, Memory, Tables
+from oxiseq.engine.kernels.sequence.records import AGED_TOP, BEFORE_ALL, ENTRY_TOP, GROUP_TOP, WAITING, Memory, Tables
 from oxiseq.engine.kernels.sequence.writing import index_group
 from oxiseq.engine.kernels.terms.columns import Columns
 
@@ -41,6 +43,33 @@ def _note(marks: Array, found: Array, node: int, top: int) -> int:
     marks[node] = 0
     found[top] = node
     return top + 1
+
+
+@kernel
+def keep_begun(S: Ptr[MatchMemory], M: Ptr[MatchMemory], begins: Array, base: int, made: Array, first: int) -> int:
+    """Have in `M` what node `first` and those behind it hold of matches that begin with one of the rows that `begins`
+    has, u8 from row `base` on. Children are older than their parents. `made`: i32[nodes], the node there, or -1. The
+    next node, where there is no room, or the number of nodes."""
+    nodes, top = v.nodes(S), i64(v.scalars(S)[NODE_TOP])
+    for i in range(first, top):
+        if v.scalars(M)[NODE_TOP] + 2 * SPINE > v.nodes(M).shape[0]:
+            return i
+        left, right, leaf = i64(nodes[i].left), i64(nodes[i].right), i64(nodes[i].leaf)
+        if leaf >= 0:
+            node = i64(made[leaf])
+            if left >= 0:
+                node = meld(v.nodes(M), v.scalars(M), v.spine(M), node, i64(made[left]), BEFORE_ALL)
+            if right >= 0:
+                node = meld(v.nodes(M), v.scalars(M), v.spine(M), node, i64(made[right]), BEFORE_ALL)
+            made[i] = node
+        elif left < 0:
+            row = (nodes[i].pos >> PLACE_BITS) - base
+            if row >= 0 and begins[row]:
+                made[i] = output(v.nodes(M), v.scalars(M), -1, nodes[i].pos, nodes[i].maxs)
+        elif made[left] >= 0:
+            maxs = v.nodes(M)[made[left]].maxs
+            made[i] = output(v.nodes(M), v.scalars(M), i64(made[left]), nodes[i].pos, maxs)
+    return top
 
 
 @kernel

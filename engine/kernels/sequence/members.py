@@ -1,15 +1,14 @@
-"""What a memory holds for one of several queries, moved into memory of that query's own tables.
+"""What a family's memory, which counts, holds for one of its queries, moved into memory of that query's own tables.
 
-T, S: tables and memory of all; A, M: of the query; made: i32[nodes], the query's node for each of theirs, or -1;
-progress: where to go on when something was full. First nodes, then groups, then the `,` waits.
+T, S: tables and memory of the family; A, M: of the query; made: i32[nodes], the query's node for each of the
+family's, or -1; progress: where to go on when something was full. First nodes, then groups, then the `,` waits.
 """
 
 from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.counting import extend, take_member, unite
-from oxiseq.engine.kernels.matches.families import EVERYBODY
-from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, PLACE_BITS, PROGRESS, SPINE, MatchMemory
+from oxiseq.engine.kernels.matches.counting import take_member
+from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, PROGRESS, SPINE, MatchMemory
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
@@ -21,40 +20,22 @@ from oxiseq.engine.kernels.terms.columns import Columns
 
 
 @kernel
-def move_counts(S: Ptr[MatchMemory], M: Ptr[MatchMemory], made: Array, progress: Array, member: int) -> int:
-    """Nodes whose number of matches is not 0 for a query of the family."""
+def move_nodes(
+    T: Ptr[Tables],
+    S: Ptr[MatchMemory],
+    A: Ptr[Tables],
+    M: Ptr[MatchMemory],
+    C: Columns,
+    made: Array,
+    progress: Array,
+    member: int,
+) -> int:
+    """Nodes whose number of matches is not 0 for the query."""
     while progress[0] < v.scalars(S)[NODE_TOP]:
         if v.scalars(M)[NODE_TOP] + 2 * SPINE > v.nodes(M).shape[0]:
             return NEED_NODES
         made[progress[0]] = take_member(S, progress[0], member, M)
         progress[0] += 1
-    return DONE
-
-
-@kernel
-def move_begun(S: Ptr[MatchMemory], M: Ptr[MatchMemory], made: Array, progress: Array, begins: Array, base: int) -> int:
-    """Outputs of matches that begin with one of the rows that `begins` has, u8 from row `base` on, and unions of them;
-    children are older than their parents."""
-    nodes = v.nodes(S)
-    while progress[0] < v.scalars(S)[NODE_TOP]:
-        i = progress[0]
-        if v.scalars(M)[NODE_TOP] + 2 * SPINE > v.nodes(M).shape[0]:
-            return NEED_NODES
-        left, right, leaf = i64(nodes[i].left), i64(nodes[i].right), i64(nodes[i].leaf)
-        if leaf >= 0:
-            node = i64(made[leaf])
-            if left >= 0:
-                node = unite(M, node, i64(made[left]), BEFORE_ALL)
-            if right >= 0:
-                node = unite(M, node, i64(made[right]), BEFORE_ALL)
-            made[i] = node
-        elif left < 0:
-            row = (nodes[i].pos >> PLACE_BITS) - base
-            if row >= 0 and begins[row]:
-                made[i] = extend(M, -1, nodes[i].pos, nodes[i].maxs, 0, EVERYBODY)
-        elif made[left] >= 0:
-            made[i] = extend(M, i64(made[left]), nodes[i].pos, v.nodes(M)[made[left]].maxs, 0, EVERYBODY)
-        progress[0] = i + 1
     return DONE
 
 
