@@ -179,11 +179,6 @@ class RowStore:
         del self.epochs[:gone]
         self._forgotten_epochs += gone
 
-    def time_from(self, clock: int) -> int:
-        """The time of the first row held whose clock is not before `clock`; there must be one."""
-        clocks = self._block.clock[self._low : self._low + self.held]
-        return int(self._block.time[self._low + np.searchsorted(clocks, clock)])
-
     def held_ids(self) -> tuple[NDArray[np.uint32]]:
         """The terms of the rows held."""
         return (self._block.stored[self._low : self._low + self.held],)

@@ -18,7 +18,6 @@ from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
 from oxiseq.engine.kernels.output.paths import choose, count_products, resolve, visible
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
@@ -152,8 +151,7 @@ class AnswerWriter:
             self._keep(self.ranks, batch, flat, [len(end.told) for end in ends], counts, start)
             return batch.take(np.zeros(0, np.int64))
         if self._plan.runner.written.distinct and len(batch):
-            newest = int(flat.block.clock[flat.ends[1:] - 1].max())
-            batch = self._distinct(batch, self._oldest_end(newest, rows, time))
+            batch = self._distinct(batch, self._oldest_end(flat, time))
         return batch
 
     def _keep(
@@ -361,14 +359,13 @@ class AnswerWriter:
         self._expressions.fill(_match_rows(resolved, flat), values)
         return values
 
-    def _oldest_end(self, clock: int, rows: RowStore, time: NDArray[np.int64]) -> int:
+    def _oldest_end(self, flat: _Flat, time: NDArray[np.int64]) -> int:
         """No later match ends before this time: what trailing negations decide waits for a window at most."""
-        window = self._plan.window
-        if window is None:
+        if not self._decided_late:
+            return int(time.max())
+        if self._plan.window is None:
             return int(time.max()) - (self._plan.runner.sequence.graph.longest_wait or 0)
-        if window.events and self._plan.query.partition is not None:
-            return rows.time_from(BEFORE_ALL) if self._decided_late else int(time.max())
-        return rows.time_from(clock - window.size)
+        return int(flat.block.time[flat.ends[:-1]].min())
 
     def _distinct(self, batch: MatchBatch, oldest: int) -> MatchBatch:
         """Equal rows of equal end once, if they are decided together; ends that no later match can have are

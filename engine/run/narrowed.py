@@ -9,6 +9,8 @@ only counted is apart by starts: counted_part.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from oxiseq.engine.kernels.matches.cutting import cut
@@ -49,6 +51,8 @@ def finds_for_others(plan: QueryPlan) -> bool:
     while the query is alone."""
     if plan.runner.family is not None:
         return not plan.runner.sequence.counted
+    if plan.runner.written.distinct:  # those that differ in that find together (sharing/alike.py)
+        plan = replace(plan, runner=replace(plan.runner, written=replace(plan.runner.written, distinct=False)))
     cuts = plan.ranking is None and why_not_cut(plan) is None
     return cuts and ((plan.window is not None and plan.window.sliding) or bool(thresholds(plan)))
 
