@@ -186,6 +186,8 @@ class SequenceRun(MatchRunner[k.Memory]):
                 self._free(again=failed == at, busy=collections > _OFTEN or self._weigher is not None)
                 failed = at
             elif need == matches.NEED_CHOICE:
+                if 2 * int(memory.scalars[matches.NODE_TOP]) > len(memory.nodes):
+                    self._free(again=False)  # a strategy makes nodes behind them, and would only grow
                 self._choose(lambda: self._chosen(positions or (_ROW_IDS, 0)), self._time_of(rows, at, passed, until))
             elif need == k.NEED_DECISIONS:
                 self._decide()
