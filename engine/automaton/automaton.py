@@ -7,6 +7,7 @@ own rows. A query that is examined, saved or does something by itself has its pa
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -16,10 +17,10 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters, Sought
 from oxiseq.engine.automaton.matching import NOTHING, CommonMatching, FoundLetters
-from oxiseq.engine.automaton.memory import TableSpan, deadlines_by_query, part_of, with_part, with_tables
+from oxiseq.engine.automaton.memory import Renumbered, TableSpan, deadlines_by_query, part_of, with_part, with_tables
+from oxiseq.engine.automaton.parted import CommonPartitions
 from oxiseq.engine.bounds import CHOICES, MATCHES, InstantBound
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matches.records import (
     ALLOWED,
     EMITTED,
@@ -56,7 +57,7 @@ from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import Positions, SequenceRun
 from oxiseq.engine.sequence.states import Edge, StateGraph, Value
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables, TableBuilder
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
@@ -280,17 +281,20 @@ class CommonRun(SequenceRun):
 
 
 class SharedAutomaton:
-    """The queries of one clock that are in one run. `by_number`: their windows count instants."""
+    """The queries of one clock that are in one run; first: one of them, of the same kind as all."""
 
-    def __init__(self, streams: int, terms: TermDictionary, kb: KnowledgeBase, *, by_number: bool) -> None:
+    def __init__(self, streams: int, terms: TermDictionary, first: Finder) -> None:
         self.members: dict[Finder, JoinedQuery] = {}
-        self._streams, self._terms, self._kb, self._by_number = streams, terms, kb, by_number
+        self._streams, self._terms, self._kb = streams, terms, first.kb
+        self._by_number, self._partitioned = first.by_number, first.partitions is not None
         self._begin()
         terms.register(self)
 
     def _begin(self) -> None:
         """There are no queries."""
-        self._letters, self._builder = CommonLetters(self._streams, self._terms), TableBuilder(self._terms)
+        self._letters = CommonLetters(self._streams, self._terms, partitioned=self._partitioned)
+        self._builder = TableBuilder(self._terms)
+        self._partitions: CommonPartitions | None = None
         self.matching = CommonMatching(self._letters, self._terms, self._kb)
         self._keys: list[tuple[Value, ...]] = []
         self._edges: list[Edge] = []
@@ -320,10 +324,12 @@ class SharedAutomaton:
         self._asked: list[JoinedQuery] = []
         """Those whose records have been counted exactly."""
 
-    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+    def held_ids(self) -> Iterator[AnyIds]:
         """The terms of all that is waited for (see `TermDictionary`)."""
         if self._run is not None:
             yield from self._run.memory.held_ids()
+        if self._partitions is not None:
+            yield from self._partitions.table.held_ids()
         yield from self.rows.held_ids()
 
     # --- queries come and go ------------------------------------------------------------------------
@@ -344,6 +350,7 @@ class SharedAutomaton:
         self._edges += sequence.graph.edges
         self._filters_of += [query] * (len(builder.filters) - filters)
         edges, led = len(builder.edges) - first, len(builder.leads) - leads
+        shift = 0 if self._partitioned else shift
         span = TableSpan(query, first, edges, leads, led, shift, shift if self._by_number else 0)
         streak = Streak(self._terms.bounds)
         places = letters.places(plan.runner.stored)
@@ -408,7 +415,8 @@ class SharedAutomaton:
         sequence = finder.plan.runner.sequence
         memory, ids = part_of(run.memory, sequence, member.span, finder.capacities, self._terms)
         memory.scalars[OMITTED] = member.streak.running
-        finder.take_back(memory, self._with_answers(self._own_rows(member, ids), member.shape))
+        partitions = None if self._partitions is None else self._partitions.table
+        finder.take_back(memory, self._with_answers(self._own_rows(member, ids), member.shape), partitions)
 
     def note_exact(self, member: JoinedQuery) -> None:
         """Somebody has counted its records: that holds until the next step."""
@@ -417,6 +425,8 @@ class SharedAutomaton:
     def collect(self, clock: int = BEFORE_ALL) -> None:
         """Frees all that is dead, at a clock behind the last instant if one is given."""
         if self._run is not None and self._run.pass_to(clock):
+            self._clean = False
+        if self._run is not None and self._partitions is not None and self._run.pass_in(self._partitions.table.count):
             self._clean = False
         if self._run is not None and not self._clean:
             self._run.clean()
@@ -428,12 +438,11 @@ class SharedAutomaton:
             return
         builder, letters = self._builder, self._letters
         choosers = {each.span.query: each.chooser for each in self.members.values() if each.chooser is not None}
+        clauses = Clauses(picks=bool(choosers), partitioned=self._partitioned)
         compiled = SequenceTables(
-            builder.tables(
-                len(letters.all), Clauses(picks=bool(choosers)), counts_instants=self._by_number, gone=self._gone
-            ),
+            builder.tables(len(letters.all), clauses, counts_instants=self._by_number, gone=self._gone),
             (),
-            tuple(tuple(letter.names) for letter in letters.all),
+            letters.names,
             tuple(builder.compiled),
             StateGraph((), tuple(self._edges)),
             tuple(self._keys),
@@ -442,7 +451,7 @@ class SharedAutomaton:
             builder.vector,
             builder.depth,
             builder.measure_count,
-            NO_CLAUSES,
+            replace(NO_CLAUSES, partitioned=self._partitioned),
             {},
             0,
         )
@@ -451,6 +460,9 @@ class SharedAutomaton:
             self._run.reserve()
         else:
             self._run.become(compiled)
+        if self._partitioned and self._partitions is None:
+            plan = next(iter(self.members)).plan
+            self._partitions = CommonPartitions(plan, letters, self._run, self._terms)
         self._run.filters_of, self._run.choosers = self._filters_of, choosers
         self._forget_gone(compiled)
         columns = letters.row_columns(letters.width)
@@ -488,8 +500,10 @@ class SharedAutomaton:
 
     def _take_in(self, run: CommonRun, compiled: SequenceTables, member: JoinedQuery) -> None:
         """The state of a query that has come."""
-        finder = member.finder
+        finder, partitions = member.finder, member.finder.partitions
         self.matching.know(finder.answers.known(), member.letters)
+        if partitions is not None:
+            partitions.table.forget_unused()
         memory, rows = finder.give_away()
         finder.away = member
         if finder.start is None and finder.plan.window is not None:
@@ -505,8 +519,10 @@ class SharedAutomaton:
         if len(ids):
             self._put_rows(member, rows, ids)
             self._unsorted = self.rows.end
-        own = finder.plan.runner.sequence
-        run.memory = with_part(run.memory, compiled, memory, own, member.span, (ids, base), self._terms)
+        own, parts = finder.plan.runner.sequence, None
+        if self._partitions is not None and partitions is not None:
+            parts = Renumbered(*self._partitions.table.adopt(partitions.table))
+        run.memory = with_part(run.memory, compiled, memory, own, member.span, (ids, base), parts, self._terms)
 
     def _put_rows(self, member: JoinedQuery, store: RowStore, ids: NDArray[np.int64]) -> None:
         """A query's own rows become common ones."""
@@ -533,15 +549,18 @@ class SharedAutomaton:
         if self._run is None:
             return [], {}
         count = len(instants.time)
-        sources, answers, *_ = self._begun(self._run, instants) if count else NOTHING
-        run = self._run
+        found = self._begun(self._run, instants) if count else NOTHING
+        run, sources = self._run, found.sources
+        columns: tuple[NDArray[np.int64], ...] = ()
+        if self._partitions is not None and count:
+            sources, columns = self._partitions.place(found, instants)
         if run is None or not (sources or run.waits):
             return [], {}
         settings = self._writer.settings
         written = bool(sources) or (count > 0 and bool(settings[lr.EVERY]))
         if written:
-            settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(answers)
-            self._writer.write(sources, instants.time, self.rows)
+            settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(found.answers)
+            self._writer.write(sources, instants.time, self.rows, columns)
         self._clean, self._counts, self._due = False, None, None
         for member in self._asked:
             member.exact = None
@@ -568,7 +587,7 @@ class SharedAutomaton:
             if not self.members:
                 return NOTHING
             found = self.matching.find(instants)
-        self._note_matched(found.seen)
+        self._note_matched(each for each, _ in found.rows)
         return found
 
     def _note_matched(self, seen: Iterable[Sought]) -> None:

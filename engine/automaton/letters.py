@@ -23,10 +23,11 @@ from oxiseq.engine.matching.conditions import Condition
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.matching.tables import NativeGpm
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
-from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
+from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan, plain_gpm
 from oxiseq.engine.run.answers import part_of
-from oxiseq.engine.run.letters import plain_gpm
+from oxiseq.engine.run.partitions import is_plain
 from oxiseq.engine.sequence.positions import Letter
+from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
 
@@ -45,7 +46,12 @@ class PlainLetter:
     gpm: KernelGpm
     native: NativeGpm
     letters: list[int]
-    """Itself."""
+    """Itself; nothing, if it only puts events into partitions."""
+    known: tuple[int, ...] = ()
+    """Of the variables of PARTITION BY, in their order, those that its rows have, by the numbers of the pattern; -1:
+    they have not."""
+    parted: bool = True
+    """Whether its rows are where their event is."""
     columns: list[int] = field(default_factory=list)
     names: list[Variable] = field(default_factory=list)
 
@@ -67,6 +73,8 @@ class _OfKernel(NamedTuple):
     gpm: GpmPlan
     kernel: KernelGpm
     native: NativeGpm
+    known: tuple[int, ...]
+    parted: bool
 
 
 class MemberLetters:
@@ -122,10 +130,15 @@ class MemberLetters:
 
 
 class CommonLetters:
-    """The letters of the queries over some streams."""
+    """The letters of the queries over some streams. `partitioned`: their rows are those of instants of partitions, and
+    have, before all else, the number of theirs."""
 
-    def __init__(self, streams: int, terms: TermDictionary) -> None:
+    def __init__(self, streams: int, terms: TermDictionary, *, partitioned: bool = False) -> None:
         self.all: list[CommonLetter] = []
+        self.members: list[PlainLetter] = []
+        """What puts events into partitions, in the order of every query."""
+        self._first = int(partitioned)
+        """Of the columns of its rows."""
         self._terms = terms
         self._numbers: dict[_Key, int] = {}
         self._gpms: dict[object, MadeGpm] = {}
@@ -143,7 +156,7 @@ class CommonLetters:
         seen = Counter[_Key]()
         found: list[tuple[Letter, _Key, _OfKernel | NamedLetter]] = []
         for letter in plan.letters:
-            own = _of_kernel(letter, plan) or NamedLetter(letter, plan)
+            own = _of_kernel(letter, plan, partitioned=bool(self._first)) or NamedLetter(letter, plan)
             seen[own.key] += 1  # one event may be two letters of one query that are equal: these are two for all
             found.append((letter.letter, (*own.key, seen[own.key]), own))
         if not self._in_order([self._numbers[key] for _, key, _ in found if key in self._numbers]):
@@ -172,6 +185,8 @@ class CommonLetters:
                     parts.append((part_of(gpm), here.asks))
                 elif here.in_place is not None:
                     parts.append((_in_place(plan.runner.gpms[gpm], plan), here.in_place))
+        if self._first and not self.members:
+            self._add_members(plan)
         for earlier, later in pairwise(numbers.values()):
             self._after.setdefault(earlier, set()).add(later)
         return MemberLetters(numbers, columns, asked, parts, texts)
@@ -203,9 +218,24 @@ class CommonLetters:
                     heappush(ready, later)
         return places
 
+    def _add_members(self, plan: QueryPlan) -> None:
+        for stream, request, columns in plan.runner.members:
+            requests = plan.runner.requests[stream]
+            assert requests is not None
+            at = next(n for n, kernel in enumerate(requests.kernel) if kernel.request == request)
+            kernel, native, sought = requests.kernel[at], requests.native[at], self.sought[stream]
+            known = tuple(native.columns[column] for column in columns)
+            name = requests.requests[request].name
+            member = PlainLetter(stream, len(sought), name, kernel, native, [], known)
+            member.columns += dict.fromkeys(known)
+            member.names += [kernel.columns[native.columns.index(column)] for column in member.columns]
+            sought.append(member)
+            self.members.append(member)
+
     def _plain(self, own: _OfKernel) -> PlainLetter:
-        sought = self.sought[own.gpm.stream]
-        letter = PlainLetter(own.gpm.stream, len(sought), own.gpm.name, own.kernel, own.native, letters=[len(self.all)])
+        sought, number = self.sought[own.gpm.stream], len(self.all)
+        name = own.gpm.name
+        letter = PlainLetter(own.gpm.stream, len(sought), name, own.kernel, own.native, [number], own.known, own.parted)
         sought.append(letter)
         return letter
 
@@ -229,7 +259,9 @@ class CommonLetters:
                 # conditions that Python decides name the variables of the first query
                 letter.names.append(variable if own.kernel is letter.gpm else Variable(f"__column_{column}"))
                 self.version += 1
-            places[variable] = letter.columns.index(column)
+            places[variable] = self._first + letter.columns.index(column)
+        if self._first:
+            places[PARTITION] = 0
         return places
 
     def _brought(self, letter: MadeLetter, own: NamedLetter) -> dict[Variable, int]:
@@ -279,15 +311,21 @@ class CommonLetters:
         return has
 
     @property
+    def names(self) -> tuple[tuple[Variable, ...], ...]:
+        """Of the columns of the rows of each."""
+        return tuple((PARTITION,) * self._first + tuple(letter.names) for letter in self.all)
+
+    @property
     def width(self) -> int:
         """Most columns of a letter."""
-        return max((len(letter.names) for letter in self.all), default=0)
+        return self._first + max((len(letter.names) for letter in self.all), default=0)
 
     def row_columns(self, width: int) -> NDArray[np.int32]:
         """i32[letter, width]: rows are as the match kernel writes them, or as they are made."""
         columns = np.full((len(self.all), max(width, 1)), lr.UNBOUND, np.int32)
+        columns[:, : self._first] = lr.THE_PARTITION
         for number, letter in enumerate(self.all):
-            columns[number, : len(letter.names)] = np.arange(len(letter.names))
+            columns[number, self._first : self._first + len(letter.names)] = np.arange(len(letter.names))
         return columns
 
 
@@ -301,7 +339,7 @@ def _in_place(gpm: GpmPlan, plan: QueryPlan) -> str:
     return next(each.part for each in requests.operators if each.request == gpm.order)
 
 
-def _of_kernel(letter: LetterPlan, plan: QueryPlan) -> _OfKernel | None:
+def _of_kernel(letter: LetterPlan, plan: QueryPlan, *, partitioned: bool) -> _OfKernel | None:
     """A letter whose rows are the match kernel's; None: they are made."""
     gpm = plain_gpm(letter, plan)
     if gpm is None:
@@ -310,7 +348,10 @@ def _of_kernel(letter: LetterPlan, plan: QueryPlan) -> _OfKernel | None:
     assert requests is not None
     for kernel, native in zip(requests.kernel, requests.native, strict=True):
         if kernel.request == gpm.order:
-            return _OfKernel(_key(gpm.stream, kernel, native), gpm, kernel, native)
+            columns = dict(zip(kernel.columns, native.columns, strict=True)) if partitioned else {}
+            known = tuple(columns.get(variable, -1) for variable in plan.by) if partitioned else ()
+            parted = not partitioned or is_plain(gpm, plan.by)
+            return _OfKernel((*_key(gpm.stream, kernel, native), known, parted), gpm, kernel, native, known, parted)
     return None
 
 

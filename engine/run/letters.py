@@ -24,7 +24,7 @@ from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.joined_exists import ExistsMatcher
 from oxiseq.engine.patterns.matcher import Rows
-from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
+from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan, plain_gpm
 from oxiseq.engine.sequence.asked import time_of
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.states import PARTITION, RANK
@@ -307,13 +307,6 @@ def _brought(letter: LetterPlan, plan: QueryPlan) -> tuple[Variable, ...]:
     family = plan.runner.family
     ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}
     return tuple(ranked[letter.letter] if variable == RANK else variable for variable in letter.columns)
-
-
-def plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
-    """The GPM whose rows are the letter's as they are, if there is one."""
-    gpm = plan.runner.gpms[letter.letter[0]]
-    made = gpm.kb is not None or letter.filters or gpm.asks_again or gpm.timed
-    return gpm if len(letter.letter) == 1 and not made else None
 
 
 def _places(wanted: Sequence[tuple[Variable, ...]], given: Sequence[tuple[Variable, ...]]) -> NDArray[np.int32]:

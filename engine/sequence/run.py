@@ -6,6 +6,7 @@ and makes the decisions that need exact arithmetic or string functions.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -258,9 +259,11 @@ class SequenceRun(MatchRunner[k.Memory]):
         """Free dead nodes; `again`: that has not helped just before; `busy`: it happens often in this batch, or is
         dear, since weighing begins anew."""
         memory = self._memory
-        tables, queries = self._compiled.tables, len(self._compiled.tables.windows)
+        tables = self._compiled.tables
+        apart = tables.sizes[k.CONSUMES] or tables.sizes[k.COUNTED]
+        owners = len(tables.windows) * (len(memory.floors) if apart else 1)
         pointers = self._tables.of(tables), self._tables.of(memory)
-        self._memory, self.oldest_row = make_nodes(*pointers, memory, again, queries=queries, busy=busy)
+        self._memory, self.oldest_row = make_nodes(*pointers, memory, again, owners=owners, busy=busy)
         if self._weigher is not None:
             self._weigher.moved(min(self.oldest_row, self._first_row))  # nodes to come may be of any of the batch
 
@@ -301,9 +304,23 @@ class SequenceRun(MatchRunner[k.Memory]):
             return False
         memory.scalars[k.CLOCK] = clock
         if tables.sizes[k.STRICTS] and not tables.sizes[k.PARTITIONED]:  # there was an instant behind theirs
-            free_entries(memory, memory.waits[0])
-            call(chain_entries, self._tables.of(tables), self._tables.of(memory))
+            self._free_entries(memory, [0])
         return True
+
+    def pass_in(self, counts: NDArray[np.int64]) -> bool:
+        """Partitions have had so many instants; whether something has waited in vain for the next one of its own."""
+        memory = self._allocated
+        if memory is None or not self._compiled.tables.sizes[k.STRICTS]:
+            return False
+        waits = memory.waits[: len(counts)]
+        vain = np.flatnonzero((waits["first"] >= 0) & (waits["instant"] + 1 < counts[: len(waits)]))
+        self._free_entries(memory, vain.tolist())
+        return len(vain) > 0
+
+    def _free_entries(self, memory: k.Memory, partitions: Iterable[int]) -> None:
+        for p in partitions:
+            free_entries(memory, memory.waits[p])
+        call(chain_entries, self._tables.of(self._compiled.tables), self._tables.of(memory))
 
     def clean(self) -> None:
         """Free all that is dead, groups too that nobody has met since."""

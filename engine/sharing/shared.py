@@ -65,8 +65,8 @@ class _Group:
     keeping: set[QueryRun]
     """Those that may have answers of their own, of the KB of an earlier moment."""
     asleep: Asleep = field(default_factory=Asleep)
-    joined: dict[bool, _Joined] = field(default_factory=dict)
-    """By whether windows count instants."""
+    joined: dict[Hashable, _Joined] = field(default_factory=dict)
+    """By the kind of instants (`Finder.kind`)."""
 
     @property
     def in_automata(self) -> dict[Finder, list[QueryRun]]:
@@ -350,25 +350,24 @@ class SharedRuns(Dispatcher[QueryRun]):
 
     def _join(self, group: _Group) -> None:
         """Have the automata of a group have all that may be in them, where there are several."""
-        joined: dict[bool, dict[Finder, list[QueryRun]]] = {by_number: {} for by_number in group.joined}
+        joined: dict[Hashable, dict[Finder, list[QueryRun]]] = {kind: {} for kind in group.joined}
         cut = {run.finder for run in group.runs if run.plan.window != run.finder.plan.window}
         for run in group.runs:
             if run.own_answers:
                 group.keeping.add(run)
             elif run.finder.joins and run not in self._by_themselves and run.finder not in cut:
-                joined.setdefault(run.finder.by_number, {}).setdefault(run.finder, []).append(run)
-        for by_number, runs_of in joined.items():
-            self._join_one(group, by_number, runs_of)
+                joined.setdefault(run.finder.kind, {}).setdefault(run.finder, []).append(run)
+        for kind, runs_of in joined.items():
+            self._join_one(group, kind, runs_of)
 
-    def _join_one(self, group: _Group, by_number: bool, joined: dict[Finder, list[QueryRun]]) -> None:
-        before = group.joined.pop(by_number, None)
+    def _join_one(self, group: _Group, kind: Hashable, joined: dict[Finder, list[QueryRun]]) -> None:
+        before = group.joined.pop(kind, None)
         if len(joined) < 2:
             if before is not None:
                 before.automaton.dissolve()
             return
         if before is None:
-            kb = next(iter(joined)).kb
-            before = _Joined(SharedAutomaton(len(group.kind[0]), self._terms, kb, by_number=by_number), {})
+            before = _Joined(SharedAutomaton(len(group.kind[0]), self._terms, next(iter(joined))), {})
         automaton = before.automaton
         for finder in automaton.members.keys() - joined.keys():
             automaton.drop(finder)
@@ -381,7 +380,7 @@ class SharedRuns(Dispatcher[QueryRun]):
                 run.origin = None
                 group.watchful.discard(run)
         before.runs = {finder: runs for finder, runs in joined.items() if finder in automaton.members}
-        group.joined[by_number] = before
+        group.joined[kind] = before
 
     @staticmethod
     def _watch(group: _Group) -> None:
