@@ -609,8 +609,10 @@ class SharedAutomaton:
     def _told(self, run: CommonRun, found: Found, instants: Instants) -> list[ShapeFound]:
         """The matches, shape by shape, and in each query by query."""
         left_out, run.left_out = run.left_out, {}
-        numbers = np.arange(instants.first, instants.first + len(instants.time))
-        seen = NumberedInstants(numbers, instants.time) if self._by_number else None
+        seen = None
+        if self._by_number:
+            numbers = np.arange(instants.first, instants.first + len(instants.time))
+            seen = NumberedInstants(numbers, instants.time)
         told = self._by_shape(found, seen) if len(found) else []
         for query in left_out.keys() - {each.span.query for shape in told for each in shape.members}:
             member = self._by_query[query]

@@ -45,11 +45,12 @@ Kind = tuple[tuple[str, ...], int, int | None]
 
 @dataclass(slots=True)
 class _Joined:
-    """Those that find their matches in an automaton. `told`: its records when all these were last said to have been
-    stepped."""
+    """Those that find their matches in an automaton, and how many they are. `told`: its records when all of them were
+    last said to have been stepped."""
 
     automaton: SharedAutomaton
     runs: dict[Finder, list[QueryRun]]
+    count: int = 0
     told: int = 0
 
 
@@ -380,6 +381,7 @@ class SharedRuns(Dispatcher[QueryRun]):
                 run.origin = None
                 group.watchful.discard(run)
         before.runs = {finder: runs for finder, runs in joined.items() if finder in automaton.members}
+        before.count = sum(map(len, before.runs.values()))
         group.joined[kind] = before
 
     @staticmethod
@@ -399,7 +401,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         matching = self._passes[group.kind]
         total = len(instants.time)
         here = None
-        in_automata = sum(len(runs) for joined in group.joined.values() for runs in joined.runs.values())
+        in_automata = sum([joined.count for joined in group.joined.values()])
         if len(group.runs) - in_automata != matching.count or apart:
             here = set(group.runs).difference(apart)
         for low in range(0, max(total, 1), CHUNK):
