@@ -19,6 +19,7 @@ from oxiseq.engine.automaton.ladders import Ladder, Rung
 from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters, Sought, compares
 from oxiseq.engine.automaton.matching import NOTHING, CommonMatching, FoundLetters
 from oxiseq.engine.automaton.memory import (
+    Renumbered,
     TableSpan,
     begun_with,
     deadlines_by_query,
@@ -27,9 +28,9 @@ from oxiseq.engine.automaton.memory import (
     with_part,
     with_tables,
 )
+from oxiseq.engine.automaton.parted import CommonPartitions
 from oxiseq.engine.bounds import CHOICES, MATCHES, InstantBound
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matches.records import (
     ALLOWED,
     EMITTED,
@@ -61,7 +62,6 @@ from oxiseq.engine.output.deadlines import NumberedInstants
 from oxiseq.engine.output.deferred import Decided
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import enriched_gpms
-from oxiseq.engine.plan.own_run import RunKind
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.thresholds import alike, beginning
 from oxiseq.engine.run.counted_part import CountedPart
@@ -73,7 +73,7 @@ from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import Edge, StateGraph, Value
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables, TableBuilder
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.grammar.records import dataclass
 
 _PLACES: Final = (1 << PLACE_BITS) - 1
@@ -367,17 +367,19 @@ class CommonRun(SequenceRun):
 
 
 class SharedAutomaton:
-    """The queries of one clock that are in one run."""
+    """The queries of one clock that are in one run; first: one of them, of the same kind as all."""
 
-    def __init__(self, streams: int, terms: TermDictionary, kb: KnowledgeBase, kind: RunKind) -> None:
+    def __init__(self, streams: int, terms: TermDictionary, first: Finder) -> None:
         self.members: dict[Finder, JoinedQuery] = {}
-        self._streams, self._terms, self._kb, self._kind = streams, terms, kb, kind
+        self._streams, self._terms, self._kb, self._kind = streams, terms, first.kb, first.kind
         self._begin()
         terms.register(self)
 
     def _begin(self) -> None:
         """There are no queries."""
-        self._letters, self._builder = CommonLetters(self._streams, self._terms), TableBuilder(self._terms)
+        self._letters = CommonLetters(self._streams, self._terms, partitioned=self._kind.partitioned)
+        self._builder = TableBuilder(self._terms)
+        self._partitions: CommonPartitions | None = None
         self.matching = CommonMatching(self._letters, self._terms, self._kb)
         self._keys: list[tuple[Value, ...]] = []
         self._edges: list[Edge] = []
@@ -415,10 +417,12 @@ class SharedAutomaton:
         self._asked: list[JoinedQuery] = []
         """Those whose records have been counted exactly."""
 
-    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+    def held_ids(self) -> Iterator[AnyIds]:
         """The terms of all that is waited for (see `TermDictionary`)."""
         if self._run is not None:
             yield from self._run.memory.held_ids()
+        if self._partitions is not None:
+            yield from self._partitions.table.held_ids()
         yield from self.rows.held_ids()
 
     # --- queries come and go ------------------------------------------------------------------------
@@ -474,6 +478,7 @@ class SharedAutomaton:
         self._edges += sequence.graph.edges
         self._filters_of += [query] * (len(builder.filters) - filters)
         edges, led = len(builder.edges) - first, len(builder.leads) - leads
+        shift = 0 if self._kind.partitioned else shift
         return TableSpan(query, first, edges, leads, led, shift, shift if self._kind.by_number else 0)
 
     def release(self, member: JoinedQuery) -> None:
@@ -537,7 +542,8 @@ class SharedAutomaton:
         memory, ids = part_of(common, sequence, member.span, held, finder.capacities, self._terms)
         memory.scalars[OMITTED] = member.streak.running
         rows = self._with_answers(self.own_rows(member, ids), member.shape)
-        finder.take_back(memory, rows, member.finder, ids)
+        partitions = None if self._partitions is None else self._partitions.table
+        finder.take_back(memory, rows, member.finder, ids, partitions)
 
     def note_exact(self, member: JoinedQuery) -> None:
         """Somebody has counted its records: that holds until the next step."""
@@ -546,6 +552,8 @@ class SharedAutomaton:
     def collect(self, clock: int = BEFORE_ALL, instants: int = 0) -> None:
         """Frees all that is dead, behind so many instants, before the next of which this clock has passed."""
         if self._run is not None and self._run.pass_to(clock, instants):
+            self._clean = False
+        if self._run is not None and self._partitions is not None and self._run.pass_in(self._partitions.table.count):
             self._clean = False
         if self._run is not None and not self._clean:
             self._run.clean()
@@ -557,12 +565,11 @@ class SharedAutomaton:
             return
         builder, letters = self._builder, self._letters
         chooses = any(each.finder.plan.clauses.chooses for each in self.members.values())
+        clauses = Clauses(picks=chooses, partitioned=self._kind.partitioned)
         compiled = SequenceTables(
-            builder.tables(
-                len(letters.all), Clauses(picks=chooses), counts_instants=self._kind.by_number, gone=self._gone
-            ),
+            builder.tables(len(letters.all), clauses, counts_instants=self._kind.by_number, gone=self._gone),
             (),
-            tuple(tuple(letter.names) for letter in letters.all),
+            letters.names,
             tuple(builder.compiled),
             StateGraph((), tuple(self._edges)),
             tuple(self._keys),
@@ -571,7 +578,7 @@ class SharedAutomaton:
             builder.vector,
             builder.depth,
             builder.measure_count,
-            NO_CLAUSES,
+            replace(NO_CLAUSES, partitioned=self._kind.partitioned),
             {},
             0,
         )
@@ -580,6 +587,9 @@ class SharedAutomaton:
             self._run.reserve()
         else:
             self._run.become(compiled)
+        if self._kind.partitioned and self._partitions is None:
+            plan = next(iter(self.members)).plan
+            self._partitions = CommonPartitions(plan, letters, self._run, self._terms)
         self._run.filters_of = self._filters_of
         self._forget_gone(compiled)
         for ladder in [each for each in self._ladders.values() if each is not None and each.members]:
@@ -625,8 +635,10 @@ class SharedAutomaton:
 
     def _take_in(self, run: CommonRun, compiled: SequenceTables, member: JoinedQuery) -> None:
         """The state of a query that has come."""
-        finder = member.finder
+        finder, partitions = member.finder, member.finder.partitions
         self.matching.know(finder.answers.known(), member.letters)
+        if partitions is not None:
+            partitions.table.forget_unused()
         memory, rows = finder.give_away()
         finder.away = member
         if finder.start is None:
@@ -645,8 +657,10 @@ class SharedAutomaton:
         if len(ids):
             self._put_rows(member, rows, ids)
             self._unsorted = self.rows.end
-        own = finder.plan.runner.sequence
-        run.memory = with_part(run.memory, compiled, memory, own, member.span, (ids, base), self._terms)
+        own, parts = finder.plan.runner.sequence, None
+        if self._partitions is not None and partitions is not None:
+            parts = Renumbered(*self._partitions.table.adopt(partitions.table))
+        run.memory = with_part(run.memory, compiled, memory, own, member.span, (ids, base), parts, self._terms)
 
     def _put_rows(self, member: JoinedQuery, store: RowStore, ids: NDArray[np.int64]) -> None:
         """A query's own rows become common ones."""
@@ -686,15 +700,19 @@ class SharedAutomaton:
     ) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
         count = len(instants.time)
         self._newest = instants.time.item(-1) if count else self._newest
-        sources, answers, *_ = self._begun(run, instants) if count else NOTHING
+        matched = self._begun(run, instants) if count else NOTHING
+        sources = matched.sources
+        columns: tuple[NDArray[np.int64], ...] = ()
+        if self._partitions is not None and count:
+            sources, columns = self._partitions.place(matched, instants)
         held = any(each.finder.decides_before(self._until) for each in self._deferring.values())
         if self._run is None or not (sources or run.waits or held):  # all may have gone
             return [], {}
         settings = self._writer.settings
         written = bool(sources) or (count > 0 and bool(settings[lr.EVERY]))
         if written:
-            settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(answers)
-            self._writer.write(sources, instants.time, self.rows)
+            settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(matched.answers)
+            self._writer.write(sources, instants.time, self.rows, columns)
         self._clean, self._counts, self._due = False, None, None
         for member in self._asked:
             member.exact = None
@@ -720,7 +738,7 @@ class SharedAutomaton:
             if not self.members:
                 return NOTHING
             found = self.matching.find(instants)
-        self._note_matched(found.seen)
+        self._note_matched(each for each, _ in found.rows)
         return found
 
     def _note_matched(self, seen: Iterable[Sought]) -> None:

@@ -29,7 +29,9 @@ from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
 from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan, plain_gpm
 from oxiseq.engine.plan.thresholds import Threshold
 from oxiseq.engine.run.answers import part_of
+from oxiseq.engine.run.partitions import is_plain
 from oxiseq.engine.sequence.positions import Letter
+from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Exists
 from oxiseq.grammar.records import dataclass
@@ -49,7 +51,12 @@ class PlainLetter:
     gpm: KernelGpm
     native: NativeGpm
     letters: list[int]
-    """Itself."""
+    """Itself; nothing, if it only puts events into partitions."""
+    known: tuple[int, ...] = ()
+    """Of the variables of PARTITION BY, in their order, those that its rows have, by the numbers of the pattern; -1:
+    they have not."""
+    parted: bool = True
+    """Whether its rows are where their event is."""
     columns: list[int] = field(default_factory=list)
     names: list[Variable] = field(default_factory=list)
 
@@ -71,6 +78,8 @@ class _OfKernel(NamedTuple):
     gpm: GpmPlan
     kernel: KernelGpm
     native: NativeGpm
+    known: tuple[int, ...]
+    parted: bool
 
 
 class MemberLetters:
@@ -129,10 +138,15 @@ class MemberLetters:
 
 
 class CommonLetters:
-    """The letters of the queries over some streams."""
+    """The letters of the queries over some streams. `partitioned`: their rows are those of instants of partitions, and
+    have, before all else, the number of theirs."""
 
-    def __init__(self, streams: int, terms: TermDictionary) -> None:
+    def __init__(self, streams: int, terms: TermDictionary, *, partitioned: bool = False) -> None:
         self.all: list[CommonLetter] = []
+        self.members: list[PlainLetter] = []
+        """What puts events into partitions, in the order of every query."""
+        self._first = int(partitioned)
+        """Of the columns of its rows."""
         self._terms = terms
         self._numbers: dict[_Key, int] = {}
         self._gpms: dict[object, MadeGpm] = {}
@@ -150,7 +164,7 @@ class CommonLetters:
         seen = Counter[_Key]()
         found: list[tuple[Letter, _Key, _OfKernel | NamedLetter]] = []
         for letter in plan.letters:
-            own = _of_kernel(letter, plan) or NamedLetter(letter, plan)
+            own = _of_kernel(letter, plan, partitioned=bool(self._first)) or NamedLetter(letter, plan)
             if rung is not None and letter.letter == rung.threshold.letter and isinstance(own, _OfKernel):
                 rung.sought = own.kernel, own.native
                 own = own._replace(key=(rung.ladder,))
@@ -186,6 +200,8 @@ class CommonLetters:
                     parts.append((part_of(gpm), here.asks))
                 elif here.in_place is not None:
                     parts.append((_in_place(plan.runner.gpms[gpm], plan), here.in_place))
+        if self._first and not self.members:
+            self._add_members(plan)
         for earlier, later in pairwise(numbers.values()):
             self._after.setdefault(earlier, set()).add(later)
         if named := graphs_of(tests):
@@ -219,9 +235,24 @@ class CommonLetters:
                     heappush(ready, later)
         return places
 
+    def _add_members(self, plan: QueryPlan) -> None:
+        for stream, request, columns in plan.runner.members:
+            requests = plan.runner.requests[stream]
+            assert requests is not None
+            at = next(n for n, kernel in enumerate(requests.kernel) if kernel.request == request)
+            kernel, native, sought = requests.kernel[at], requests.native[at], self.sought[stream]
+            known = tuple(native.columns[column] for column in columns)
+            name = requests.requests[request].name
+            member = PlainLetter(stream, len(sought), name, kernel, native, [], known)
+            member.columns += dict.fromkeys(known)
+            member.names += [kernel.columns[native.columns.index(column)] for column in member.columns]
+            sought.append(member)
+            self.members.append(member)
+
     def _plain(self, own: _OfKernel) -> PlainLetter:
-        sought = self.sought[own.gpm.stream]
-        letter = PlainLetter(own.gpm.stream, len(sought), own.gpm.name, own.kernel, own.native, letters=[len(self.all)])
+        sought, number = self.sought[own.gpm.stream], len(self.all)
+        name = own.gpm.name
+        letter = PlainLetter(own.gpm.stream, len(sought), name, own.kernel, own.native, [number], own.known, own.parted)
         sought.append(letter)
         return letter
 
@@ -246,7 +277,9 @@ class CommonLetters:
                 named = own.kernel is letter.gpm or isinstance(own.key[0], Ladder)  # there they are the same for all
                 letter.names.append(variable if named else Variable(f"__column_{column}"))
                 self.version += 1
-            places[variable] = letter.columns.index(column)
+            places[variable] = self._first + letter.columns.index(column)
+        if self._first:
+            places[PARTITION] = 0
         return places
 
     def _compared(self, letter: PlainLetter, rung: Rung) -> int:
@@ -321,15 +354,21 @@ class CommonLetters:
         return has
 
     @property
+    def names(self) -> tuple[tuple[Variable, ...], ...]:
+        """Of the columns of the rows of each."""
+        return tuple((PARTITION,) * self._first + tuple(letter.names) for letter in self.all)
+
+    @property
     def width(self) -> int:
         """Most columns of a letter."""
-        return max((len(letter.names) for letter in self.all), default=0)
+        return self._first + max((len(letter.names) for letter in self.all), default=0)
 
     def row_columns(self, width: int) -> NDArray[np.int32]:
         """i32[letter, width]: rows are as the match kernel writes them, or as they are made."""
         columns = np.full((len(self.all), max(width, 1)), lr.UNBOUND, np.int32)
+        columns[:, : self._first] = lr.THE_PARTITION
         for number, letter in enumerate(self.all):
-            columns[number, : len(letter.names)] = np.arange(len(letter.names))
+            columns[number, self._first : self._first + len(letter.names)] = np.arange(len(letter.names))
         return columns
 
     def stored_columns(self) -> NDArray[np.int32]:
@@ -354,11 +393,11 @@ def _in_place(gpm: GpmPlan, plan: QueryPlan) -> str:
 def compares(plan: QueryPlan, threshold: Threshold) -> bool:
     """Whether the match kernel alone finds the rows that pass a threshold."""
     [letter] = (each for each in plan.letters if each.letter == threshold.letter)
-    own = _of_kernel(letter, plan)
+    own = _of_kernel(letter, plan, partitioned=False)
     return own is not None and any(each.expression == threshold.condition for each in own.kernel.conditions)
 
 
-def _of_kernel(letter: LetterPlan, plan: QueryPlan) -> _OfKernel | None:
+def _of_kernel(letter: LetterPlan, plan: QueryPlan, *, partitioned: bool) -> _OfKernel | None:
     """A letter whose rows are the match kernel's; None: they are made."""
     gpm = plain_gpm(letter, plan)
     if gpm is None:
@@ -367,7 +406,10 @@ def _of_kernel(letter: LetterPlan, plan: QueryPlan) -> _OfKernel | None:
     assert requests is not None
     for kernel, native in zip(requests.kernel, requests.native, strict=True):
         if kernel.request == gpm.order:
-            return _OfKernel(_key(gpm.stream, kernel, native), gpm, kernel, native)
+            columns = dict(zip(kernel.columns, native.columns, strict=True)) if partitioned else {}
+            known = tuple(columns.get(variable, -1) for variable in plan.by) if partitioned else ()
+            parted = not partitioned or is_plain(gpm, plan.by)
+            return _OfKernel((*_key(gpm.stream, kernel, native), known, parted), gpm, kernel, native, known, parted)
     return None
 
 

@@ -31,12 +31,12 @@ from oxiseq.grammar.algebra import Exists
 
 
 class FoundLetters(NamedTuple):
-    """What some instants bring. `answers`: those of the KB that rows were checked against, by name; `seen`: what events
+    """What some instants bring. `answers`: those of the KB that rows were checked against, by name; `rows`: what events
     have matched; `beyond`: letters of which nothing can be told, if there are some: then there are no sources."""
 
     sources: list[Source]
     answers: dict[str, KbAnswer]
-    seen: list[Sought]
+    rows: list[tuple[Sought, Rows]]
     beyond: set[int]
 
 
@@ -81,7 +81,7 @@ class CommonMatching:
         asks: dict[str, MadeGpm] = {}
         before = {gpm.in_place for each in operators for gpm in each}
         for stream, (matcher, sought) in enumerate(zip(self._matchers, letters.sought, strict=True)):
-            mine = [each for each in sought if any(has[number] for number in each.letters)]
+            mine = [each for each in sought if not each.letters or any(has[number] for number in each.letters)]
             made = dict.fromkeys(each for each in mine if isinstance(each, MadeGpm))
             asks |= {gpm.asks: gpm for gpm in made if gpm.asks is not None}
             known = operators[stream] if operators else {}
@@ -178,8 +178,10 @@ class CommonMatching:
             if isinstance(each, MadeGpm):
                 occurring[each] = found
                 continue
-            at = 0 if single else address_of(instants.where[each.stream])
             self._kept.append(found)
+            if not each.letters:
+                continue
+            at = 0 if single else address_of(instants.where[each.stream])
             width = found.values.shape[1]
             sources.append((each.letters[0], *found.addresses, width, at, found.low, found.high, 0))
         if occurring:
@@ -187,7 +189,7 @@ class CommonMatching:
         if beyond:
             return FoundLetters([], {}, [], beyond)
         sources.sort(key=lambda source: self._places[source[lr.LETTER]])
-        return FoundLetters(sources, answers, [each for each, _ in rows], beyond)
+        return FoundLetters(sources, answers, rows, beyond)
 
     def _make(
         self, instants: Instants, occurring: dict[MadeGpm, Rows], sources: list[Source], beyond: set[int]
@@ -223,7 +225,8 @@ class CommonMatching:
             sought, operators = self._letters.sought[stream], self._operators[stream]
             found = matcher.rows_of(matcher.find(batch).tolist())
             for number in matcher.beyond:
-                beyond.update(sought[matcher.plan.kernel[number].request].letters)
+                each = sought[matcher.plan.kernel[number].request]
+                beyond.update(each.letters or range(len(self._wanted)))  # which partitions there are is a matter of all
             for number, rows in found.items():
                 each = sought[number]
                 if rows.low < rows.high and (isinstance(each, PlainLetter) or each.requests.all_native):

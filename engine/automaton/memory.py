@@ -42,6 +42,13 @@ _CLOCKS: Final = {
 _KEPT_CLOCKS: Final = ValueKind.START, ValueKind.NEGATED
 
 
+class Renumbered(NamedTuple):
+    """By a query's own numbers of partitions: those of the automaton, and how many instants more it has seen there."""
+
+    place: I64
+    more: I64
+
+
 class TableSpan(NamedTuple):
     """What of an automaton's tables is a query's: edges and leading negations. `shift`: see above; `clocks`: how much
     smaller its clocks are alone."""
@@ -133,6 +140,8 @@ def part_of(
         state[name] = _waits_of(S, getattr(S, name)[: S.scalars[count]], place)
         scalars[count] = len(state[name])
     state |= _entries_of(S, own, span)
+    if own.tables.sizes[k.PARTITIONED]:
+        state |= {"floors": S.floors, "moments": S.moments, "numbers": S.numbers}
     leads = S.lead_keys[: S.scalars[k.LEADS]]
     leads = leads[(leads[:, 0] >= span.lead) & (leads[:, 0] < span.lead + span.leads)].copy()
     leads[:, 0] -= span.lead
@@ -169,6 +178,20 @@ def _move_clocks(state: State, own: SequenceTables, by: int) -> None:
     for records, keys in (("groups", "keys"), ("entries", "entry_keys")):
         edges, held = state[records]["edge"], state[keys]
         held[places[edges] & (edges >= 0)[:, None] & (np.abs(held) < k.NEVER_CLOSES)] += by
+
+
+def _renumber(state: State, own: SequenceTables, parts: Renumbered) -> None:
+    """A query's own memory has the numbers of partitions that the automaton has."""
+    for records, keys in (("groups", "keys"), ("entries", "entry_keys")):
+        there = np.flatnonzero(state[records]["edge"] >= 0)
+        slots = own.tables.edges["part"][state[records]["edge"][there]]
+        numbers = state[keys][there, slots] - 1
+        state[keys][there, slots] = parts.place[numbers] + 1
+        if records == "groups":
+            state[records]["inserted"][there] += parts.more[numbers]
+    slots = 2 + own.tables.leads["part"][state["lead_keys"][:, 0]]
+    at = np.arange(len(slots))
+    state["lead_keys"][at, slots] = parts.place[state["lead_keys"][at, slots] - 1] + 1
 
 
 def _groups_of(S: k.Memory, span: TableSpan) -> tuple[Array, I64]:
@@ -209,20 +232,21 @@ def _waits_of(S: k.Memory, heap: Array, place: I32) -> Array:
 
 
 def _entries_of(S: k.Memory, own: SequenceTables, span: TableSpan) -> State:
-    """A query's `,` waits, in the order in which they were made."""
-    picked, at = [], int(S.waits["first"][0])
-    while at >= 0:
-        entry = S.entries[at]
-        if span.edge <= entry["edge"] < span.edge + span.edges:
-            picked.append(at)
-        at = int(entry["sister"])
-    entries, waits = S.entries[picked].copy(), S.waits[:1].copy()
+    """A query's `,` waits, of each partition in the order in which they were made."""
+    picked, following, waits = list[int](), list[int](), S.waits.copy()
+    for p in np.flatnonzero(waits["first"] >= 0).tolist():
+        at, low = int(waits["first"][p]), len(picked)
+        while at >= 0:
+            if span.edge <= S.entries["edge"][at] < span.edge + span.edges:
+                picked.append(at)
+            at = int(S.entries["sister"][at])
+        high = len(picked)
+        following += [*range(low + 1, high), *[-1] * (high > low)]
+        waits["first"][p], waits["last"][p] = (low, high - 1) if high > low else (-1, -1)
+    entries = S.entries[picked].copy()
     entries["edge"] -= span.edge
-    entries["sister"] = np.arange(1, len(picked) + 1)
+    entries["sister"] = following
     entries["chain"] = -1
-    if picked:
-        entries["sister"][-1] = -1
-    waits["first"], waits["last"] = (0, len(picked) - 1) if picked else (-1, -1)
     waits["instant"] -= span.shift
     keys = S.entry_keys[picked, : own.tables.sizes[k.WIDTH]].copy()
     return {"entries": entries, "entry_keys": keys.reshape(len(picked), int(own.tables.sizes[k.WIDTH])), "waits": waits}
@@ -301,11 +325,14 @@ def with_part(
     own: SequenceTables,
     span: TableSpan,
     rows: tuple[I64, int],
+    parts: Renumbered | None,
     terms: TermDictionary,
 ) -> k.Memory:
     """An automaton's memory with that of a query's own run, just collected, which nobody needs any more. Its rows of
-    these ids have in the automaton the ids from a number on."""
+    these ids have in the automaton the ids from a number on; `parts`: where instants are those of partitions."""
     _move_clocks(M.save(), own, span.clocks)
+    if parts is not None:
+        _renumber(M.save(), own, parts)
     order = _order_of_groups(M)
     first, nodes, aged = (S.scalars.item(at) for at in (k.GROUP_TOP, NODE_TOP, k.AGED_TOP))
     if M.weights.shape[1] > S.weights.shape[1]:
@@ -332,7 +359,7 @@ def with_part(
     S.keys[first : first + len(order), : M.keys.shape[1]] = M.keys[order]
     S.scalars[[k.GROUP_TOP, k.GROUP_COUNT, k.SERIAL]] += len(order)
     _put_aged(S, M, span, place, nodes, aged)
-    _put_entries(S, M, span, nodes)
+    _put_entries(S, M, span, nodes, parts)
     S.scalars[k.CLOCK] = max(S.scalars[k.CLOCK], M.scalars[k.CLOCK])
     S.floors[0, span.query] = M.floors[0, 0]
     tables, memory = Pointers(compiled.tables), Pointers(S)
@@ -415,10 +442,17 @@ def _put_aged(S: k.Memory, M: k.Memory, span: TableSpan, place: I32, nodes: int,
             S.scalars[k.AGED_FREE] = first + at
 
 
-def _put_entries(S: k.Memory, M: k.Memory, span: TableSpan, nodes: int) -> None:
-    """What waits for the very next instant, as far as that is the same for both: the others have waited in vain."""
-    mine, own = M.waits[0], S.waits[0]
-    instant = int(mine["instant"]) + span.shift
+def _put_entries(S: k.Memory, M: k.Memory, span: TableSpan, nodes: int, parts: Renumbered | None) -> None:
+    """What waits for the very next instant."""
+    for p in np.flatnonzero(M.waits["first"] >= 0).tolist():
+        place, more = (0, span.shift) if parts is None else (parts.place.item(p), parts.more.item(p))
+        _put_waiting(S, M, (M.waits[p], S.waits[place], more), span, nodes)
+
+
+def _put_waiting(S: k.Memory, M: k.Memory, waits: tuple[Any, Any, int], span: TableSpan, nodes: int) -> None:
+    """In one partition, as far as its next instant is the same for both: the others have waited in vain."""
+    mine, own, more = waits
+    instant = int(mine["instant"]) + more
     if mine["first"] < 0 or (own["first"] >= 0 and own["instant"] > instant):
         return
     if own["instant"] < instant:

@@ -80,6 +80,19 @@ class PartitionTable(Stateful):
         self.count[: self._top], self._values[: self._top] = state["count"], values
         self._place_all()
 
+    def adopt(self, other: PartitionTable) -> tuple[I64, I64]:
+        """Has the partitions of another table, too: by their numbers there the numbers here, and how many instants of
+        them more there have been here."""
+        there = _all(other._top)
+        there[other._free] = False
+        mine = np.flatnonzero(there)
+        fresh = self.find(other._values[mine]) < 0
+        numbers = self.number(other._values[mine])
+        self.count[numbers[fresh]] = other.count[mine[fresh]]
+        place, more = np.zeros((2, other._top), np.int64)
+        place[mine], more[mine] = numbers, self.count[numbers] - other.count[mine]
+        return place, more
+
     @property
     def live(self) -> int:
         """How many partitions are known."""

@@ -3,37 +3,64 @@ the number of queries."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import NamedTuple
 
-from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.kernels.matches.records import NO_LIMIT, NOTHING
+from oxiseq.engine.plan.query import QueryPlan, plain_gpm
 
 
 class RunKind(NamedTuple):
     """What queries have in common whose edges may be in one run: whether windows count instants, and matches are
-    counted."""
+    counted; whether instants are those of partitions, and what puts events into these."""
 
     by_number: bool
     counting: bool
+    partitioned: bool
+    members: tuple[Hashable, ...]
 
     @classmethod
     def of(cls, plan: QueryPlan) -> RunKind:
         """That of a query."""
-        return cls(plan.window is not None and plan.window.events, plan.runner.sequence.counted)
+        members = list[Hashable]()
+        if plan.clauses.partitioned and _are_plain(plan):
+            for stream, request, columns in plan.runner.members:
+                requests = plan.runner.requests[stream]
+                assert requests is not None
+                pairs = zip(requests.kernel, requests.native, strict=True)
+                native = next(native for kernel, native in pairs if kernel.request == request)
+                members.append((stream, native.instance, tuple(native.columns[column] for column in columns)))
+        by_number = plan.window is not None and plan.window.events
+        return cls(by_number, plan.runner.sequence.counted, plan.clauses.partitioned, tuple(members))
 
 
 def why_own_run(plan: QueryPlan) -> str | None:
     """Why a query has a run of its own; None: its edges may be among those of others."""
-    runner = plan.runner
-    if plan.clauses.partitioned:
-        return "it counts the instants of partitions, or chooses among the matches of one"
-    if runner.deferred and plan.window is not None and plan.window.events:
+    runner, window, clauses = plan.runner, plan.window, plan.clauses
+    events = window is not None and window.events
+    if runner.deferred and events:
         return "its matches wait until all of their end are decided, by the numbers of instants"
-    if runner.composing is not None or plan.clauses.notes:
+    if runner.composing is not None or clauses.notes:
         return "its groups are made of composed windows, or of weights"
-    if runner.sequence.counted and plan.window is not None and plan.window.events:
+    if runner.sequence.counted and events:
         return "its matches are counted by the numbers of instants"
     if plan.ranking is not None and (plan.ranking.page is not None or plan.ranking.window is not None):
         return "the best of a window are in the order of its own rows"
     if runner.family is not None:
         return "it finds the matches of a family"
+    if clauses.partitioned and events:
+        return "its windows count the instants of partitions"
+    if clauses.partitioned and not _are_plain(plan):
+        return "instants are those of partitions, and not all of its rows are those of the match kernel"
+    keeps = (clauses.limit, clauses.consumes, runner.limit) != (NO_LIMIT, NOTHING, None) or runner.sieved
+    if clauses.partitioned and (keeps or runner.deferred or plan.summary is not None or plan.ranking is not None):
+        return "it limits, ranks, groups, holds or consumes the matches of partitions"
     return None
+
+
+def _are_plain(plan: QueryPlan) -> bool:
+    requests = [(n, each) for n, each in enumerate(plan.runner.requests) if each is not None]
+    kernel = {(n, gpm.request) for n, each in requests for gpm in each.kernel}
+    wanted = [plain_gpm(letter, plan) for letter in plan.letters]
+    members = {(member.stream, member.request) for member in plan.runner.members}
+    return all(gpm is not None and (gpm.stream, gpm.order) in kernel for gpm in wanted) and members <= kernel

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from pyoxigraph import Variable
 
@@ -91,8 +91,7 @@ class LetterPlan:
     """Whether a match can hold such a row (not only a negation)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(NamedTuple):
     """A GPM whose pattern, its FILTERs aside, puts events into partitions: `request` of `stream`, and where its rows
     have the values of PARTITION BY."""
 
@@ -145,6 +144,13 @@ class LiveKeys:
 
 QueryPlan: TypeAlias = SequencePlan[Query, LetterPlan, Ranking, SummaryPlan, LiveKeys]
 """That of a SPAseq query."""
+
+
+def plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
+    """The GPM whose rows are the letter's as they are, if there is one."""
+    gpm = plan.runner.gpms[letter.letter[0]]
+    made = gpm.kb is not None or letter.filters or gpm.asks_again or gpm.timed
+    return gpm if len(letter.letter) == 1 and not made else None
 
 
 def compile_query(
@@ -480,10 +486,3 @@ def _stored(gpms: Iterable[GpmPlan], answer: Answer, partition: bool) -> tuple[V
             if variable in answer.wanted or variable in joined:
                 stored[variable] = None
     return tuple(stored)
-
-
-def plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
-    """The GPM whose rows are the letter's as they are, if there is one."""
-    gpm = plan.runner.gpms[letter.letter[0]]
-    made = gpm.kb is not None or letter.filters or gpm.asks_again or gpm.timed
-    return gpm if len(letter.letter) == 1 and not made else None

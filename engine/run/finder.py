@@ -27,6 +27,7 @@ from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.kernels.sequence.records import Memory
 from oxiseq.engine.kernels.sequence.records import Rows as SequenceRows
 from oxiseq.engine.matches.found import Found
+from oxiseq.engine.matches.partitions import PartitionTable
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, LeftOut, Streak
 from oxiseq.engine.order.clock import Clock, Instants
@@ -37,7 +38,7 @@ from oxiseq.engine.output.deferred import Decided, DeferredMatches
 from oxiseq.engine.output.due import DueReports
 from oxiseq.engine.output.rows import KnownRows, RowStore
 from oxiseq.engine.patterns.matcher import Rows
-from oxiseq.engine.plan.own_run import why_own_run
+from oxiseq.engine.plan.own_run import RunKind, why_own_run
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import beginning, member_of
 from oxiseq.engine.run.answers import KbAnswers
@@ -162,6 +163,7 @@ class Finder(Stateful):
         self._letters = LetterRows(plan, terms, self.answers.exists)
         self._ranks = None if plan.runner.family is None else Ranks(plan, plan.runner.family, terms)
         requests = [request for request in plan.runner.requests if request is not None]
+        self.kind: Final = RunKind.of(plan)
         self.joins = why_own_run(plan) is None
         """Whether it may find its matches among those of others (engine/automaton)."""
         self.arranges = self.joins and beginning(plan) is not None
@@ -262,11 +264,20 @@ class Finder(Stateful):
         self.forget_due()
         memory, rows = self.sequence.give_away(), self.rows
         self.rows = RowStore(rows.width)
+        if self.partitions is not None:
+            self.partitions = Partitions(self.plan, self.sequence, self.capacities.groups, self._terms)
         return memory, rows
 
-    def take_back(self, memory: Memory, rows: RowStore, other: Finder, ids: NDArray[np.int64]) -> None:
-        """Continue with memory of its run and with rows, for one that has not seen anything; with the matches held of
-        `other`, which may be itself, where these rows have these `ids`."""
+    def take_back(
+        self,
+        memory: Memory,
+        rows: RowStore,
+        other: Finder,
+        ids: NDArray[np.int64],
+        partitions: PartitionTable | None,
+    ) -> None:
+        """Continue with memory of its run and with rows, and with partitions numbered alike, for one that has not seen
+        anything; with the matches held of `other`, which may be itself, where these rows have these `ids`."""
         assert isinstance(self.sequence, SequenceRun)
         self.sequence.take_back(memory)
         self.rows = rows
@@ -276,6 +287,9 @@ class Finder(Stateful):
                 terms = self._terms
                 self.deferred.restore(other.deferred.save(SavedTerms(terms)), SameTerms(terms))
             self.deferred.renumber(ids, 0)
+        if self.partitions is not None and partitions is not None:
+            self.partitions.table.restore(partitions.save(SavedTerms(self._terms)), SameTerms(self._terms))
+            self.partitions.table.forget_unused()
 
     @property
     def _due(self) -> DueReports | None:
@@ -443,7 +457,7 @@ class Finder(Stateful):
         if count and self.partitions is None:
             sources = self._letters.sources(rows, instants.where, instants.time, answers)
         elif count and self.partitions is not None:
-            split = self.partitions.split(rows, instants.where, clocks)
+            split = self.partitions.split_rows(rows, instants.where, clocks)
             if split is not None:
                 sources = self._letters.sources(rows, instants.where, instants.time, answers, split)
         beyond |= self._letters.take_beyond()
@@ -708,7 +722,11 @@ class Finder(Stateful):
             self.sequence.collect()
         elif self.joins:
             self.sequence.pass_to(clock, instants)
+            if self.partitions is not None:
+                self.sequence.pass_in(self.partitions.table.count)
             self.sequence.clean()
+            if self.partitions is not None:
+                self.partitions.table.forget_unused()
             self._alive = self.sequence.alive + len(rows_in_use(self.sequence.memory_there, self.deferred))
         else:
             self.sequence.clean()

@@ -9,6 +9,7 @@ with that value, and those of GPMs that do not bind it (semantics.md 2.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from pyoxigraph import Variable
@@ -59,18 +60,25 @@ class Split:
     def instants_of(self, plan: GpmPlan, where: I64 | None) -> I64 | None:
         """By event the instant of partitions in which all mappings of a GPM are, -1: none; None: it takes `frame`.
         `where`: the instant of each event; None: they are the same."""
-        if self.owned is None or plan.name not in self.plain:
+        return self.owned_by(plan.stream, where) if plan.name in self.plain else None
+
+    def owned_by(self, stream: int, where: I64 | None) -> I64 | None:
+        """As of `instants_of`, for mappings that are where their event is."""
+        if self.owned is None:
             return None
-        owned: I64 = self.owned[plan.stream]
+        owned: I64 = self.owned[stream]
         return owned if where is None else owned[where]
 
     def frame(self, plan: GpmPlan, frame: Frame) -> Frame:
         """The mappings of a GPM as they are seen in partitions."""
-        known = [v for v in self.by if v in plan.parts.variables]
+        return self.seen(plan.stream, [v for v in self.by if v in plan.parts.variables], frame)
+
+    def seen(self, stream: int, known: Sequence[Variable], frame: Frame) -> Frame:
+        """Mappings of a stream's events, which have these of `by`, as they are seen in partitions."""
         if self.several is not None:
-            return self._frame_of_several(plan, frame, known, self.several)
+            return self._frame_of_several(stream, frame, known, self.several)
         assert self.owned is not None
-        where = self.owned[plan.stream][frame.where]
+        where = self.owned[stream][frame.where]
         keep = where >= 0
         for variable in known:
             keep &= self.table.values(self.partition[where], self.by.index(variable)) == frame.columns[variable]
@@ -78,9 +86,9 @@ class Split:
             frame, where = frame.take(keep), where[keep]
         return Frame(where, frame.columns)
 
-    def _frame_of_several(self, plan: GpmPlan, frame: Frame, known: Sequence[Variable], several: Several) -> Frame:
+    def _frame_of_several(self, stream: int, frame: Frame, known: Sequence[Variable], several: Several) -> Frame:
         room = len(self.table.count)
-        event = plan.stream * several.instants + frame.where
+        event = stream * several.instants + frame.where
         if len(known) == len(self.by):
             number = self.table.find(frame.table(self.by))
             row = np.flatnonzero(number >= 0)
@@ -105,8 +113,17 @@ class Split:
         return Frame(where, {v: c[row] for v, c in frame.columns.items()})
 
 
+class Putting(NamedTuple):
+    """What puts events of a stream into partitions: rows, and which of their columns are the values."""
+
+    stream: int
+    rows: Rows
+    columns: tuple[int, ...]
+
+
 class Partitions(Stateful):
-    """Splits the instants of a query's batches. `capacity`: partitions that there is room for to begin with."""
+    """Splits the instants of a query's batches, or those of queries that partition alike. `capacity`: partitions that
+    there is room for to begin with."""
 
     made_of = (spread("table"),)
 
@@ -114,12 +131,17 @@ class Partitions(Stateful):
         assert plan.query.partition is not None
         self._plan = plan
         self._by = by = plan.query.partition.by
-        self._plain = frozenset(name for name, gpm in plan.runner.gpms.items() if _is_plain(gpm, by))
+        self._plain = frozenset(name for name, gpm in plan.runner.gpms.items() if is_plain(gpm, by))
         self.table = PartitionTable(len(self._by), sequence, capacity, terms, self._forgettable)
 
-    def split(self, found: Sequence[Sequence[Rows]], where: Sequence[I64], times: I64) -> Split | None:
-        """The instants of partitions; `found`: per stream the rows of each request, `where`: instants by event.
-        None: there are none."""
+    def split_rows(self, found: Sequence[Sequence[Rows]], where: Sequence[I64], times: I64) -> Split | None:
+        """As `split`; `found`: per stream the rows of each request."""
+        members = self._plan.runner.members
+        return self.split([Putting(m.stream, found[m.stream][m.request], m.columns) for m in members], where, times)
+
+    def split(self, found: Sequence[Putting], where: Sequence[I64], times: I64) -> Split | None:
+        """The instants of partitions; `where`: instants by event. None: there are none."""
+        found = [each for each in found if each.rows.low < each.rows.high]
         owner = self._owned(found, where, len(times))
         if owner is not None:
             return self._split_owned(owner, times)
@@ -140,16 +162,14 @@ class Partitions(Stateful):
         several = Several(members, keys, places, len(times))
         return Split(self._by, self.table, instant, partition, number, clock, None, several, self._plain)
 
-    def _owned(self, found: Sequence[Sequence[Rows]], where: Sequence[I64], instants: int) -> I64 | None:
+    def _owned(self, found: Sequence[Putting], where: Sequence[I64], instants: int) -> I64 | None:
         """By stream and instant the partition of the event; None: some are in several."""
-        owner = np.full((len(found), instants), -1, np.int64)
+        owner = np.full((len(where), instants), -1, np.int64)
         sources: dict[tuple[int, ...], None] = {}
-        for member in self._plan.runner.members:
-            rows = found[member.stream][member.request]
-            if rows.low < rows.high:
-                at = address_of(where[member.stream]) if len(found) > 1 else 0
-                lies = (*rows.addresses, rows.values.shape[1], at, member.stream, rows.low, rows.high)
-                sources[(*lies, *member.columns)] = None  # equal GPMs have the same rows
+        for stream, rows, columns in found:
+            at = address_of(where[stream]) if len(where) > 1 else 0
+            lies = (*rows.addresses, rows.values.shape[1], at, stream, rows.low, rows.high)
+            sources[(*lies, *columns)] = None  # equal GPMs have the same rows
         whole = np.array(list(sources), np.int64).reshape(-1, sp.HIGH + 1 + len(self._by))
         table, places = np.ascontiguousarray(whole[:, : sp.HIGH + 1]), np.ascontiguousarray(whole[:, sp.HIGH + 1 :])
         outcome = self.table.own(table, places, owner)
@@ -168,24 +188,19 @@ class Partitions(Stateful):
         clock = self._clocks(times[instant], number)
         return Split(self._by, self.table, instant, partition, number, clock, owner, None, self._plain)
 
-    def _memberships(
-        self, found: Sequence[Sequence[Rows]], where: Sequence[I64], instants: int
-    ) -> tuple[I64, I64, Ids]:
+    def _memberships(self, found: Sequence[Putting], where: Sequence[I64], instants: int) -> tuple[I64, I64, Ids]:
         """Of each mapping that puts an event into a partition: a number for the event, its instant, the values. In an
         order that each instant's events alone decide."""
         events, places, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [_no_values(self._by)]
-        for member in self._plan.runner.members:
-            rows = found[member.stream][member.request]
-            if rows.low == rows.high:
-                continue
-            bound = _columns(rows.values[rows.low : rows.high], member.columns)
+        for stream, rows, columns in found:
+            bound = _columns(rows.values[rows.low : rows.high], columns)
             at = rows.event[rows.low : rows.high]
-            if len(found) > 1:
-                at = where[member.stream][at]
+            if len(where) > 1:
+                at = where[stream][at]
             if not bound.all():
                 whole = bound.all(axis=1)
                 bound, at = bound[whole], at[whole]
-            event = at + member.stream * instants if member.stream else at
+            event = at + stream * instants if stream else at
             if np.array_equal(event, events[-1]) and np.array_equal(bound, values[-1]):
                 continue  # as the GPM before says
             events.append(event)
@@ -206,7 +221,7 @@ class Partitions(Stateful):
         return np.full(count, not self._plan.runner.deferred, np.bool_)
 
 
-def _is_plain(plan: GpmPlan, by: tuple[Variable, ...]) -> bool:
+def is_plain(plan: GpmPlan, by: tuple[Variable, ...]) -> bool:
     """Whether a mapping's values are those of its event's only partition."""
     return set(by) <= certain_variables(plan.parts.pattern) or set(by).isdisjoint(plan.parts.variables)
 

@@ -127,12 +127,7 @@ def grow(
 
 def _grow_leads(S: k.Memory, compiled: SequenceTables) -> k.Memory:
     """Drop leading negations that no window still holds; more room if that does not free half."""
-    count, windows = int(S.scalars[k.LEADS]), compiled.tables.windows
-    tau = k.BEFORE_ALL
-    if windows["size"].all() and not compiled.tables.sizes[k.COUNTED]:  # else each partition has another clock
-        clock, sizes = int(S.scalars[k.CLOCK]), windows[["size", "slides"]].tolist()
-        each = zip(sizes, S.origins.tolist(), strict=True)
-        tau = min(window_start(clock, size, slides, origin) for (size, slides), origin in each)
+    count, tau = int(S.scalars[k.LEADS]), _oldest_lead(S, compiled)
     alive = int((S.lead_keys[:count, 1] >= tau).sum())
     size = len(S.lead_keys) if 2 * alive < len(S.lead_keys) and alive < count else 2 * len(S.lead_keys)
     old = S.lead_keys.copy()
@@ -141,16 +136,25 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables) -> k.Memory:
     return S
 
 
+def _oldest_lead(S: k.Memory, compiled: SequenceTables) -> int:
+    """Leading negations before this clock are out of all windows."""
+    windows, clock = compiled.tables.windows, int(S.scalars[k.CLOCK])
+    if clock == k.BEFORE_ALL or not windows["size"].all() or compiled.tables.sizes[k.COUNTED]:
+        return k.BEFORE_ALL  # where they are counted each partition has another clock
+    each = zip(windows[["size", "slides"]].tolist(), S.origins.tolist(), strict=True)
+    return min(int(window_start(clock, size, slides, origin)) for (size, slides), origin in each)
+
+
 def make_nodes(
-    T: Pointers[k.Tables], memory: Pointers[k.Memory], S: k.Memory, again: bool, *, queries: int, busy: bool
+    T: Pointers[k.Tables], memory: Pointers[k.Memory], S: k.Memory, again: bool, *, owners: int, busy: bool
 ) -> tuple[k.Memory, int]:
     """Collect dead nodes; double the room if more than half is still in use, or if that did not help before.
 
-    `T`, `memory`: pointer tables of the compiled sequence, of so many `queries`, and of `S`; `busy`: that has happened
-    often in this batch.
+    `T`, `memory`: pointer tables of the compiled sequence and of `S`; `owners`: as of `collect`; `busy`: that has
+    happened often in this batch.
     Returns the memory and the smallest row id that a node still refers to.
     """
-    marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.floors) * queries + 1, np.int64)
+    marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(owners + 1, np.int64)
     oldest = int(call(collect, T, memory, marks, floors))
     # few of them live long: room for many saves collections
     many = len(S.weights) // len(S.nodes)
@@ -177,10 +181,12 @@ def begin_partitions(S: k.Memory, fresh: NDArray[np.int64], count: int) -> k.Mem
 
 
 def partitions_in_use(S: k.Memory, compiled: SequenceTables, count: int) -> NDArray[np.bool_]:
-    """Which of the partitions have a group or a leading negation; dead groups go first."""
+    """Which of the partitions have a group or a leading negation; dead ones go first."""
     used = np.zeros(count, np.uint8)
     tables, memory = Pointers(compiled.tables), Pointers(S)
     call(sweep, tables, memory)
+    leads = S.lead_keys[: S.scalars[k.LEADS]].copy()
+    call(rebuild_leads, tables, memory, leads, len(leads), _oldest_lead(S, compiled))
     call(used_partitions, tables, memory, used)
     return used.astype(np.bool_)
 

@@ -6,6 +6,7 @@ and makes the decisions that need exact arithmetic or string functions.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -179,6 +180,8 @@ class SequenceRun(MatchRunner[k.Memory]):
                 self._free(again=failed == at, busy=collections > _OFTEN or self._weigher is not None)
                 failed = at
             elif need == matches.NEED_CHOICE:
+                if 2 * int(memory.scalars[matches.NODE_TOP]) > len(memory.nodes):
+                    self._free(again=False)  # a strategy makes nodes behind them, and would only grow
                 self._choose(lambda: self._chosen(store), self._time_of(rows, at, passed, until))
             elif need == k.NEED_DECISIONS:
                 self._decide()
@@ -241,9 +244,11 @@ class SequenceRun(MatchRunner[k.Memory]):
         """Free dead nodes; `again`: that has not helped just before; `busy`: it happens often in this batch, or is
         dear, since weighing begins anew."""
         memory = self._memory
-        tables, queries = self._compiled.tables, len(self._compiled.tables.windows)
+        tables = self._compiled.tables
+        apart = tables.sizes[k.COUNTED] or (tables.windows["consumes"] != matches.NOTHING).any()
+        owners = len(tables.windows) * (len(memory.floors) if apart else 1)
         pointers = self._tables.of(tables), self._tables.of(memory)
-        self._memory, self.oldest_row = make_nodes(*pointers, memory, again, queries=queries, busy=busy)
+        self._memory, self.oldest_row = make_nodes(*pointers, memory, again, owners=owners, busy=busy)
         if self._weigher is not None:
             self._weigher.moved(min(self.oldest_row, self._first_row))  # nodes to come may be of any of the batch
 
@@ -294,10 +299,24 @@ class SequenceRun(MatchRunner[k.Memory]):
         news, wait = clock > memory.scalars[k.CLOCK], memory.waits[0]
         memory.scalars[k.CLOCK] = max(clock, memory.scalars[k.CLOCK])
         if wait["first"] >= 0 and wait["instant"] + 1 < instants and not tables.sizes[k.PARTITIONED]:
-            free_entries(memory, wait)
-            call(chain_entries, self._tables.of(tables), self._tables.of(memory))
+            self._free_entries(memory, [0])
             news = True
         return bool(news)
+
+    def pass_in(self, counts: NDArray[np.int64]) -> bool:
+        """Partitions have had so many instants; whether something has waited in vain for the next one of its own."""
+        memory = self._allocated
+        if memory is None or not self._compiled.tables.sizes[k.STRICTS]:
+            return False
+        waits = memory.waits[: len(counts)]
+        vain = np.flatnonzero((waits["first"] >= 0) & (waits["instant"] + 1 < counts[: len(waits)]))
+        self._free_entries(memory, vain.tolist())
+        return len(vain) > 0
+
+    def _free_entries(self, memory: k.Memory, partitions: Iterable[int]) -> None:
+        for p in partitions:
+            free_entries(memory, memory.waits[p])
+        call(chain_entries, self._tables.of(self._compiled.tables), self._tables.of(memory))
 
     def clean(self) -> None:
         """Free all that is dead, groups too that nobody has met since."""

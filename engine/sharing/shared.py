@@ -48,13 +48,14 @@ Kind = tuple[tuple[str, ...], int, int | None]
 
 @dataclass(slots=True)
 class _Joined:
-    """Those that find their matches in an automaton. `told`: its records when all these were last said to have been
-    stepped."""
+    """Those that find their matches in an automaton, and how many they are. `told`: its records when all of them were
+    last said to have been stepped."""
 
     automaton: SharedAutomaton
     runs: dict[Finder, list[QueryRun]]
     attentive: list[QueryRun] = field(default_factory=list)
     """Those of them that may emit something when nothing is found."""
+    count: int = 0
     told: int = 0
 
 
@@ -369,7 +370,7 @@ class SharedRuns(Dispatcher[QueryRun]):
             if run.own_answers:
                 group.keeping.add(run)
             elif run.finder.joins and run not in self._by_themselves:
-                joined.setdefault(RunKind.of(run.finder.plan), {}).setdefault(run.finder, []).append(run)
+                joined.setdefault(run.finder.kind, {}).setdefault(run.finder, []).append(run)
         for kind, runs_of in joined.items():
             self._join_one(group, kind, runs_of)
 
@@ -380,8 +381,7 @@ class SharedRuns(Dispatcher[QueryRun]):
                 before.automaton.dissolve()
             return
         if before is None:
-            kb = next(iter(joined)).kb
-            before = _Joined(SharedAutomaton(len(group.kind[0]), self._terms, kb, kind), {})
+            before = _Joined(SharedAutomaton(len(group.kind[0]), self._terms, next(iter(joined))), {})
         automaton = before.automaton
         for finder in automaton.members.keys() - joined.keys():
             automaton.drop(finder)
@@ -395,7 +395,7 @@ class SharedRuns(Dispatcher[QueryRun]):
                 group.watchful.discard(run)
         before.runs = {finder: runs for finder, runs in joined.items() if finder in automaton.members}
         inside = [run for runs in before.runs.values() for run in runs]
-        before.attentive = [run for run in inside if run.teller.tells_of_time]
+        before.attentive, before.count = [run for run in inside if run.teller.tells_of_time], len(inside)
         group.joined[kind] = before
 
     @staticmethod
@@ -415,7 +415,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         matching = self._passes[group.kind]
         total = len(instants.time)
         here = None
-        in_automata = sum(len(runs) for joined in group.joined.values() for runs in joined.runs.values())
+        in_automata = sum([joined.count for joined in group.joined.values()])
         if len(group.runs) - in_automata != matching.count or apart:
             here = set(group.runs).difference(apart)
         for low in range(0, max(total, 1), CHUNK):

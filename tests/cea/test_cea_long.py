@@ -124,6 +124,12 @@ def test_memory_does_not_grow_with_the_stream(unit: str, partition: str, select:
     assert driven.run.oldest >= 80_000 - 20 * 300
 
 
+def test_a_strategy_lets_go_of_what_is_over() -> None:
+    driven = Driven(query("A; B WITHIN 20 EVENTS", "MAX *"))
+    in_batches(driven, stream(80_000, "AB"))
+    assert driven.run.state["nodes"] < 40_000
+
+
 @pytest.mark.parametrize("clause", ["WITHIN 200 SECONDS", "WITHIN 200 EVENTS"])
 def test_oldest_moves_without_asking(clause: str) -> None:
     driven = Driven(query(f"A; B; C {clause} LIMIT 1"))

@@ -225,11 +225,29 @@ def _of_a_ladder(dice: Random) -> str:
     return next(text for text in (*ways, bare) if _accepted(text.replace("LEAST", "3")))
 
 
+def parted(dice: Random) -> list[str]:
+    """Some whose instants are those of the same partitions."""
+    sequence = dice.choice(
+        ["A, B", "A; B, C", "A, B+", "A; N!; B", "A, (B | C)", "A+; B", "N!; A, B", "A, N!", "A: B, C"]
+    )
+    window = dice.choice(WINDOWS[1:3] if sequence == "A, N!" else WINDOWS[:3])
+    base = {name: KEYED for name in "ABCN" if name in sequence and (name != "N" or dice.random() < 0.6)}
+    if dice.random() < 0.2:
+        base["B"] = "?other :k ?k ."
+    texts = []
+    for _ in range(dice.choice([2, 3, 5])):
+        chosen = dice.choice(["SELECT *", "SELECT *", "SELECT NEXT *", "SELECT MAX ?k", "SELECT DISTINCT ?k"])
+        gpms = {name: f"{gpm} FILTER(?{name.lower()}v > {dice.randint(0, 9)})" for name, gpm in base.items()}
+        chosen = "SELECT *" if "MAX" in chosen and "N!" in sequence else chosen
+        texts.append(query(sequence, f"{window} PARTITION BY ?k", chosen, **dice.choice([base, gpms])))
+    return texts
+
+
 def groups(dice: Random) -> list[str]:
     """Some that belong together, or one."""
     ways: list[Callable[[Random], list[str]]] = [alike, of_windows, of_thresholds, anything, anything, anything]
     ways += [lambda dice: [random_query(dice)], lambda dice: [of_endings(dice)], exploding, exploding, made, made]
-    ways += [choosing, choosing, counted, counted]
+    ways += [choosing, choosing, counted, counted, parted]
     return dice.choice(ways)(dice)
 
 

@@ -80,10 +80,9 @@ def test_a_query_by_itself_is_in_none() -> None:
 @pytest.mark.parametrize(
     ("text", "because"),
     [
-        (query("A, B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
         (query("A; B", "WITHIN 5 EVENTS PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
-        (query("A; N!; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
-        (query("A; B", f"{SLIDING} PARTITION BY ?k", "SELECT NEXT *", A="KEYED", B="KEYED"), "partitions"),
+        (query("A, B", "PARTITION BY ?k", A="KEYED OPTIONAL { ?a :w ?w }", B="KEYED"), "partitions"),
+        (query("A, B", "PARTITION BY ?k CONSUME BY ANY", A="KEYED", B="KEYED"), "partitions"),
         (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "composed"),
     ],
 )
@@ -132,6 +131,33 @@ def test_partition_by_that_only_compares_is_a_comparison() -> None:
     assert len(queries.automaton.members) == 6
     assert found[run] == 3
     assert "partitions" not in run.state
+
+
+def test_queries_that_partition_alike_are_in_one_of_their_own() -> None:
+    """Their members are the same patterns; a partition that nobody waits in is forgotten."""
+    by, keyed = f"{SLIDING} PARTITION BY ?k", {"A": "KEYED", "B": "KEYED"}
+    texts = [query("A, B", by, A="KEYED", B=f"KEYED FILTER(?bv != {n})") for n in (0, 2)]
+    texts += [query("A; N!; B", by, "SELECT MAX *", **keyed), query("A, C", by, A="KEYED", C="KEYED")]
+    queries = Queries(*SEVERAL, *texts)
+    kinds = "abxabnb"
+    found = queries.push(*((time, kind, 1, time) for time, kind in enumerate(kinds, 1)), (9, "x", 1, 1))
+    assert sorted(len(automaton.members) for automaton in queries.automata) == [3, 5]
+    assert [found.get(run, 0) for run in queries.all[5:]] == [2, 1, 2, 0]
+    for begin in range(10, 20_000, 1_000):
+        queries.push(*((begin + n, "ab"[n % 2], (begin + n) // 2, 1) for n in range(1_000)))
+    (partitions,) = (each._partitions for each in queries.automata if each._partitions is not None)
+    assert len(partitions.table.count) < 5_000
+
+
+@pytest.mark.parametrize("others", [[], [query("A; C", SLIDING)]])
+def test_a_strategy_lets_go_of_what_is_over(others: list[str]) -> None:
+    """Alone, and among others."""
+    queries = Queries(query("A; B", SLIDING, "SELECT MAX *"), *others)
+    for begin in range(10, 20_000, 1_000):
+        queries.push(*((begin + n, "ab"[n % 2], 1, 1) for n in range(1_000)))
+    run = queries.automaton._run if others else queries.all[0].finder.sequence
+    assert isinstance(run, SequenceRun)
+    assert run.live["nodes"] < 2_000
 
 
 def test_strategies_choose_by_query() -> None:

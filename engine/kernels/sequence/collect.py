@@ -20,15 +20,15 @@ from oxiseq.engine.kernels.sequence.records import (
     Memory,
     Tables,
 )
-from oxiseq.engine.kernels.sequence.windows import cut_here, cut_in, least_cut
+from oxiseq.engine.kernels.sequence.windows import cut_here, cut_in
 
 
 @kernel
 def collect(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> int:
     """Drop what is dead and slide the nodes down; the smallest row id still referred to.
 
-    `marks`: i32[nodes], zeros; `floors`: i64[partitions * queries + 1], scratch. Must not run while matches are being
-    enumerated.
+    `marks`: i32[nodes], zeros; `floors`: i64[owners + 1], scratch: owners are queries, or, where partitions differ in
+    what is dead there, queries in partitions. Must not run while matches are being enumerated.
     """
     scalars, groups = v.scalars(S), v.groups(S)
     queries, last = i64(v.windows(T).shape[0]), i64(floors.shape[0] - 1)
@@ -42,7 +42,7 @@ def collect(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> int:
     for g in range(scalars[GROUP_TOP]):
         if groups[g].edge < 0:
             continue
-        owner = _owner(T, S, i64(g))
+        owner = _owner(T, S, floors, i64(g))
         if groups[g].maxs < floors[owner]:
             groups[g].node = -1
         elif groups[g].node >= 0:
@@ -69,9 +69,15 @@ def collect(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> int:
 
 
 @inner
-def _owner(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
-    """Whose nodes a group holds: of a query in a partition."""
-    return partition_of(T, S, g) * v.windows(T).shape[0] + v.edges(T)[v.groups(S)[g].edge].query
+def _owner(T: Ptr[Tables], S: Ptr[Memory], floors: Array, g: int) -> int:
+    """Whose nodes a group holds."""
+    query = i64(v.edges(T)[v.groups(S)[g].edge].query)
+    return query if _only_queries(T, floors) else partition_of(T, S, g) * v.windows(T).shape[0] + query
+
+
+@inner
+def _only_queries(T: Ptr[Tables], floors: Array) -> bool:
+    return floors.shape[0] == v.windows(T).shape[0] + 1
 
 
 @inner
@@ -88,12 +94,14 @@ def _hold_what_the_instant_has(S: Ptr[Memory], marks: Array, floors: Array) -> N
 def _hold_entries(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> None:
     """Nodes of `,` waits. Dead ones go where there are partitions; else the next instant clears them."""
     queries = v.windows(T).shape[0]
-    for p in range((floors.shape[0] - 1) // queries if v.sizes(T)[PARTITIONED] else 0):
-        drop_entries(S, p, least_cut(T, S, i64(p)))
+    for p in range(v.waits(S).shape[0] if v.sizes(T)[PARTITIONED] else 0):
+        drop_entries(T, S, i64(p))
     for i in range(v.scalars(S)[ENTRY_TOP]):
         entry = v.entries(S)[i]
         if entry.edge >= 0:
-            owner = owner_of(T, i64(entry.edge), v.entry_keys(S), i) * queries + v.edges(T)[entry.edge].query
+            owner = i64(v.edges(T)[entry.edge].query)
+            if not _only_queries(T, floors):
+                owner += owner_of(T, i64(entry.edge), v.entry_keys(S), i) * queries
             root(marks, floors, entry.node, owner if entry.maxs >= floors[owner] else floors.shape[0] - 1)
 
 
@@ -105,7 +113,7 @@ def _hold_queues(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) ->
         entry = v.aged(S)[x]
         if entry.group < 0:
             continue
-        owner = _owner(T, S, i64(entry.group))
+        owner = _owner(T, S, floors, i64(entry.group))
         if entry.node >= 0 and nodes[entry.node].maxs < floors[owner]:
             entry.node = -1
         if entry.union >= 0 and nodes[entry.union].maxs < floors[owner]:

@@ -16,6 +16,7 @@ from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.records import ENTRY_FREE, ENTRY_TOP, NEED_ENTRIES, PARTITIONED, Memory, Tables
+from oxiseq.engine.kernels.sequence.windows import cut_in
 
 FEW: Final = 4
 """Entries of a partition that a row looks through without asking for their hash."""
@@ -69,18 +70,25 @@ def put_entry(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, instant: int, t
 @inner
 def clear_entries(S: Ptr[Memory], p: int) -> None:
     """What waits in partition `p` goes."""
-    drop_entries(S, p, i64(1 << 62))
+    wait = v.waits(S)[p]
+    at = i64(wait.first)
+    while at >= 0:
+        following = i64(v.entries(S)[at].sister)
+        _free(S, at)
+        at = following
+    wait.first = -1
+    wait.last = -1
 
 
 @inner
-def drop_entries(S: Ptr[Memory], p: int, floor: int) -> None:
-    """Of what waits in partition `p`, what starts before `floor` goes."""
+def drop_entries(T: Ptr[Tables], S: Ptr[Memory], p: int) -> None:
+    """Of what waits in partition `p`, what is dead goes."""
     entries, wait = v.entries(S), v.waits(S)[p]
     at, kept = i64(wait.first), i64(-1)
     wait.first = -1
     while at >= 0:
         following = i64(entries[at].sister)
-        if entries[at].maxs < floor:
+        if entries[at].maxs < cut_in(T, S, i64(v.edges(T)[entries[at].edge].query), p):
             _free(S, at)
         else:
             if kept < 0:

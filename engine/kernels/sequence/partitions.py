@@ -29,7 +29,7 @@ from oxiseq.engine.kernels.sequence.records import (
     Rows,
     Tables,
 )
-from oxiseq.engine.kernels.sequence.windows import cut_in, least_cut
+from oxiseq.engine.kernels.sequence.windows import cut_in
 
 
 @inner
@@ -93,7 +93,7 @@ def sweep(T: Ptr[Tables], S: Ptr[Memory]) -> None:
             remove_group(T, S, g)
     for p in range(v.waits(S).shape[0]):
         if v.waits(S)[p].first >= 0:
-            drop_entries(S, p, least_cut(T, S, i64(p)))
+            drop_entries(T, S, i64(p))
 
 
 @kernel

@@ -55,12 +55,3 @@ def cut_in(T: Ptr[Tables], S: Ptr[Memory], query: int, p: int) -> int:
         return i64(_NEVER)
     clock = v.numbers(S)[p] if sizes[COUNTED] else scalars[CLOCK]
     return max(window_begin(T, S, query, clock), v.floors(S)[p, query])
-
-
-@inner
-def least_cut(T: Ptr[Tables], S: Ptr[Memory], p: int) -> int:
-    """What starts before is dead for all queries in partition `p`."""
-    least = i64(_NEVER)
-    for query in range(v.windows(T).shape[0]):
-        least = min(least, cut_in(T, S, i64(query), p))
-    return least
