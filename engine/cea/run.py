@@ -350,7 +350,7 @@ class CeaRun(MatchRunner[k.Memory]):
         if self._collected < _COLLECT_EVERY:
             return
         nodes, parts = int(self._memory.scalars[matches.NODE_TOP]), len(self._memory.parts)
-        grows = self.chooser is not None and 2 * nodes > len(self._memory.nodes)  # strategies make room for theirs
+        grows = self._chooser is not None and 2 * nodes > len(self._memory.nodes)  # strategies make room for theirs
         if grows or self._collected >= 2 * nodes + parts:
             self._collected = 0
             self.collect()
