@@ -249,10 +249,6 @@ class StreamMatcher:
         wanted[self._place[self._wanted]] = True
         return wanted
 
-    def release(self) -> None:
-        """Release the kernel's tables and buffers, until they are needed again."""
-        self._kernel = None
-
     # --- the kernel ---------------------------------------------------------------------------------
 
     def find(self, batch: EventBatch) -> NDArray[np.int64]:

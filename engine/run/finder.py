@@ -363,12 +363,6 @@ class Finder(Stateful):
             found.append(rows)
         return None if nothing else found
 
-    def match_no_more(self) -> None:
-        """Releases the memory that it needs to match alone; it is rebuilt when it does."""
-        for matcher in self.answers.matchers:
-            if matcher is not None:
-                matcher.release()
-
     @property
     def nothing(self) -> list[list[Rows]]:
         """Rows that are none, for `find`."""

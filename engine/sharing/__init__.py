@@ -2,7 +2,6 @@
 
 runs.py            the queries of a store, of all languages: which dispatcher (dispatching.py) has each
 shared.py          SPAseq: those that take events alike share the clock and the matching (joint_matching.py)
-dozing.py          those of them whose rows are without effect: they work when a match may end, or somebody looks
 alike.py           which of them find their matches together
 together.py        queries over windows: those in the same state share it (group.py)
 apart.py           the others: each works when events concern it, or somebody looks; backlog.py: what it has not got yet

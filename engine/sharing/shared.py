@@ -18,9 +18,6 @@ from functools import partial
 from itertools import chain, repeat
 from typing import Final, ParamSpec
 
-import numpy as np
-from numpy.typing import NDArray
-
 from oxiseq.engine.automaton.automaton import ShapeFound, SharedAutomaton
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.order.clock import Clock, Instants
@@ -32,8 +29,7 @@ from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.sharing.alike import narrow, share
 from oxiseq.engine.sharing.dispatching import Dispatcher, Outcome
-from oxiseq.engine.sharing.dozing import Asleep
-from oxiseq.engine.sharing.joint_matching import JointMatching, Matched
+from oxiseq.engine.sharing.joint_matching import JointMatching
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
 
@@ -70,7 +66,6 @@ class _Group:
     """Those that may need every instant."""
     keeping: set[QueryRun]
     """Those that may have answers of their own, of the KB of an earlier moment."""
-    asleep: Asleep = field(default_factory=Asleep)
     joined: dict[RunKind, _Joined] = field(default_factory=dict)
 
     @property
@@ -103,12 +98,6 @@ class SharedRuns(Dispatcher[QueryRun]):
         """The limits passed since outcomes were emitted."""
         self._forgotten: tuple[tuple[object, ...], QueryRun] | None = None
         """The last that has forgotten, and of which state."""
-        terms.register(self)
-
-    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
-        """The terms of instants that wait for a query."""
-        for group in self._all():
-            yield from group.asleep.held_ids()
 
     def add(
         self, run: QueryRun, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None
@@ -127,7 +116,6 @@ class SharedRuns(Dispatcher[QueryRun]):
 
     def remove(self, run: QueryRun) -> None:
         group = self._group(run)
-        self._rouse(group, run.finder)
         self._leave(group, run)
         self._passes.pop(group.kind, None)
         run.finder.users -= bool(run.others)
@@ -169,7 +157,6 @@ class SharedRuns(Dispatcher[QueryRun]):
 
     def forget(self, run: QueryRun, at: int) -> None:
         """See `QueryRun.forget`. Those that have emitted the same and forget one after the other continue together."""
-        self._rouse(self._group(run), run.finder)
         before = run.finder, run.teller, run.clock, run.clock.instants, run.clock.passed
         run.forget(at)
         self._passes.pop(self._group(run).kind, None)  # it may have another finder
@@ -228,7 +215,6 @@ class SharedRuns(Dispatcher[QueryRun]):
         group = self._group(run)
         if len(group.runs) == 1:
             return group
-        self._rouse(group, run.finder)
         run.come_home()
         self._leave(group, run)
         self._passes.pop(group.kind, None)
@@ -257,8 +243,6 @@ class SharedRuns(Dispatcher[QueryRun]):
             if other is None:
                 kept.append(group)
                 continue
-            for finder in group.asleep:
-                self._rouse(group, finder)
             for joined in group.joined.values():
                 joined.automaton.dissolve()
             self._passes.pop(kind, None)
@@ -308,7 +292,6 @@ class SharedRuns(Dispatcher[QueryRun]):
         instants = group.clock.take()
         apart = group.apart
         for run in apart:
-            self._rouse(group, run.finder)
             group.watchful.add(run)
             self._worked(run, found, errors, run.work, instants)
         if len(apart) < len(group.runs):
@@ -351,8 +334,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         for group in self._groups[kind]:
             joined = group.in_automata
             apart += [run for run in group.runs if run.finder not in joined]
-        asleep = (finder for group in self._groups[kind] for finder in group.asleep)
-        return JointMatching(apart, len(kind[0]), self._terms, self._bounds, asleep)
+        return JointMatching(apart, len(kind[0]), self._terms)
 
     def _compose_less(self, group: _Group) -> None:
         """Among many, new queries count their matches as an automaton does, instead of by composed windows, which are
@@ -386,10 +368,8 @@ class SharedRuns(Dispatcher[QueryRun]):
         for finder in automaton.members.keys() - joined.keys():
             automaton.drop(finder)
         for finder, runs in joined.items():
-            if finder not in automaton.members:
-                self._rouse(group, finder)
-                if not automaton.enter(finder, runs[0].shift, runs[0].written):
-                    continue
+            if finder not in automaton.members and not automaton.enter(finder, runs[0].shift, runs[0].written):
+                continue
             for run in runs:
                 run.origin = None
                 group.watchful.discard(run)
@@ -427,15 +407,10 @@ class SharedRuns(Dispatcher[QueryRun]):
                     self._step(joined, group, piece, ends, found, errors)
             if not matching.count:
                 continue
-            matched = matching.rows(part, group.asleep)
-            if matched is None:  # one query's limit: each by itself, so that the others do not suffer
+            rows = matching.rows(part)
+            if rows is None:  # one query's limit: each by itself, so that the others do not suffer
                 matching = self._break_up(group, matching)
-                everyone = frozenset(matching.runs)
-                matched = Matched(dict.fromkeys(matching.runs), everyone, tuple(group.asleep))
-            for finder in matched.roused:
-                self._rouse(group, finder)
-            group.asleep.add(part)
-            rows = matched.rows
+                rows = dict.fromkeys(matching.runs)
             for run in tuple(group.watchful):
                 if run.finder not in rows and (here is None or run in here):
                     rows[run.finder] = run.finder.nothing
@@ -447,9 +422,6 @@ class SharedRuns(Dispatcher[QueryRun]):
                 step(first)
                 for run in self._concerned(group, matching, finder, others, here) if others else ():
                     step(run)
-            self._let_sleep(group, matching, matched)
-            for finder in group.asleep.overdue(len(part.time)):
-                self._catch_up(group, finder)
 
     def _step_one(
         self,
@@ -556,49 +528,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         """The pass without families: of one the most lenient query may be past a limit that is none to the others."""
         for finder, runs in tuple(matching.runs.items()):
             if finder.plan.runner.family is not None and runs[0].clock is group.clock:
-                self._rouse(group, finder)
                 for run in runs:
                     run.leave()
         del self._passes[group.kind]  # from the next instants on they may be in an automaton
         return self._pass(group.kind, join=False)
-
-    # --- those that sleep ---------------------------------------------------------------------------
-
-    def _let_sleep(self, group: _Group, matching: JointMatching, matched: Matched) -> None:
-        """Those do whose rows have been without effect for long."""
-        for finder in matching.dozes.intersection(matched.rows):
-            if finder in matched.ending or not group.watchful.isdisjoint(matching.runs[finder]):
-                group.asleep.rouse(finder)
-            elif group.clock is matching.runs[finder][0].clock and group.asleep.tires(finder):
-                matching.mark(finder, asleep=True)
-
-    def _rouse(self, group: _Group, finder: Finder) -> None:
-        """A finder processes what has waited for it, and is awake."""
-        if finder in group.asleep:
-            self._catch_up(group, finder)
-            if group.kind in self._passes:
-                self._passes[group.kind].mark(finder, asleep=False)
-        group.asleep.rouse(finder)
-
-    def _catch_up(self, group: _Group, finder: Finder) -> None:
-        """A finder processes what has waited for it; nothing is found there."""
-        missed = group.asleep.missed(finder)
-        matching = self._passes.get(group.kind)
-        known = group.runs if matching is None else matching.runs.get(finder, group.runs)
-        runs = [run for run in known if run.finder is finder]
-        self._stepped.update(runs)
-        for low in range(0, 0 if missed is None else len(missed.time), CHUNK):
-            assert missed is not None
-            try:
-                runs[0].step(missed.slice(low, low + CHUNK), None, last=False)
-            except Exception as error:
-                for run in runs:
-                    self._limits.setdefault(run, error)
-        finder.match_no_more()
-
-    def catch_up(self, run: QueryRun) -> list[Outcome]:
-        """Processes what it has put off; errors are reported with the next result."""
-        for group in self._all():
-            if run.finder in group.asleep:
-                self._catch_up(group, run.finder)
-        return []

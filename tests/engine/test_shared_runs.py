@@ -30,7 +30,7 @@ from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.engine.sharing import dozing, shared
+from oxiseq.engine.sharing import shared
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.sharing.shared import SharedRuns
 from oxiseq.engine.snapshot.saving import restore, save
@@ -301,7 +301,7 @@ class Drill:
         self.now = 0
         self.kinds = "abcn"
         """Of events."""
-        self.tagged = self.slept = 0
+        self.tagged = 0
 
     def register(self) -> None:
         self.register_one(random_query(self.dice), self.dice.choice([0, 0, 0, 4]), self.a_start())
@@ -369,7 +369,6 @@ class Drill:
 
     def looks(self) -> bool:
         """Whether somebody looks at states, which have caught up then."""
-        self.slept += sum(map(len, (group.asleep for group in self.runs._all())))
         looks = self.dice.random() < 0.3
         for pair in self.pairs if looks else ():
             self.runs.catch_up(pair.shared)
@@ -579,13 +578,10 @@ def of_endings(dice: random.Random) -> str:
 @drawn(40)
 @given(st.integers(0, 2**62))
 @pytest.mark.slow
-def test_queries_that_work_when_a_match_may_end_find_what_they_find_alone(seed: int) -> None:
-    """Kinds of events come in spells, so that they fall asleep and wake up."""
+def test_queries_whose_events_come_in_spells_find_what_they_find_alone(seed: int) -> None:
     drill = Drill(seed)
     dice = drill.dice
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dozing, "IN_VAIN", dice.choice([1, 2, 3]))
-        patch.setattr(dozing, "MOST", dice.choice([3, 8, 1 << 14]))
         patch.setattr(shared, "CHUNK", dice.choice([2, 5, CHUNK]))
         for _ in range(6):
             drill.register_one(of_endings(dice), dice.choice([0, 0, 0, 4]))
@@ -612,26 +608,6 @@ def test_queries_that_work_when_a_match_may_end_find_what_they_find_alone(seed: 
                 )()
         while drill.pairs:
             drill.close()
-
-
-def test_queries_do_doze() -> None:
-    """Or the test above would say nothing."""
-    drill = Drill(1)
-    for _ in range(10):
-        drill.register_one(query("A; I", f"{WINDOWS[2]} PARTITION BY ?k", A=KEYED, I=KEYED))
-        drill.register_one(query("A; H", f"{WINDOWS[2]} PARTITION BY ?k", A=KEYED, H=KEYED))
-    drill.kinds = "a"
-    for _ in range(2 * dozing.IN_VAIN):
-        drill.now += 1
-        drill.push()
-    assert drill.slept
-    [group] = drill.runs._all()
-    assert len(group.asleep) == 2, "the equal ones are one"
-    drill.kinds = "h"
-    for _ in range(2):
-        drill.now += 1
-        drill.push()
-    assert len(group.asleep) == 1
 
 
 def test_queries_whose_windows_are_composed_keep_no_rows() -> None:

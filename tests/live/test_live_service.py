@@ -38,8 +38,6 @@ import oxiseq
 from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError, QueryError
 from oxiseq.engine.events.time import LAST_TIME
-from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.sharing import dozing
 from oxiseq.journal import ConflictError, FullError, Retention, UnknownError
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.engine import Engine
@@ -301,24 +299,6 @@ def test_bounds(tmp_path: Path) -> None:
         subscription.close()
         service.subscriptions.subscribe("rises", 0).close()
         assert service.subscriptions.count == 0
-
-
-def test_a_query_without_a_budget_sleeps_until_somebody_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dozing, "IN_VAIN", 1)
-    text = (
-        f"SELECT * FROM STREAM S <{POWER}> WHERE {{ SEQ(A; B) DEFINE GPM A ON S {{ ?a <{EX}on> ?x }} "
-        f"DEFINE GPM B ON S {{ ?a <{EX}%s> ?y }} }}"
-    )
-    with live(tmp_path) as service:
-        for name in ("off", "out"):
-            service.queries.register(name, text % name)
-        runs = [query.run for query in (service.worker.find("off"), service.worker.find("out")) if query is not None]
-        for n in range(6):
-            body = event(str(n), n, f"<{EX}{n}> <{EX}on> <{EX}yes>")
-            push(service, Batch(POWER, str(n), body.encode()))
-            rest(service)
-        assert [run.finder.sequence.waiting for run in runs if isinstance(run, QueryRun)] == [(0, 0), (0, 0)]
-        assert [service.queries.waiting(name) for name in ("off", "out")] == [(0, 5), (0, 5)]
 
 
 def test_a_query_that_is_refused_leaves_nothing(tmp_path: Path) -> None:

@@ -32,7 +32,6 @@ from oxiseq.engine.sequence.states import (
     own_filters,
 )
 from oxiseq.engine.sharing.alike import to_share, why_alone, why_no_family, why_not_narrowed
-from oxiseq.engine.sharing.dozing import ending
 from oxiseq.grammar.algebra import (
     Bind,
     Call,
@@ -103,8 +102,6 @@ def _sharing(plan: QueryPlan) -> str:
         return looks
     if why is not None:
         return f"{looks}; it finds matches on its own: {why}"
-    if ends := ending(plan):
-        looks += f"; beside other queries it may delay events until one of {', '.join(sorted(ends))} comes"
     plan = to_share(plan)
     longer = why_not_narrowed(plan)
     windows = f", of the same window since {longer}" if longer is not None else " or in the length of their windows"
