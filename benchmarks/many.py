@@ -10,13 +10,13 @@ Three kinds of queries have nothing to do with what comes: `predicates`: over th
 types; `streams`: over other streams; `rows`: each has rows, or its first part is met, and never completes. The others,
 of SPAseq, are sets of rules `SEQ(A; B)` of which events concern some: `types`: A has a type of its own, B is the same
 pattern in all; `known`: so it is, and A asks the knowledge base, which knows half of all things; `absent`: as `types`,
-but B does not come within the window; `thresholds`: A has a threshold of its own; `chosen`: A and B have predicates of
-their own, each event has one of them; `starts`: each event begins all, few complete; `lengths`: only the lengths of
-windows differ. CPU time of single pushes (median; of sets of rules the mean, since few events concern a query) and of
-batches of 1,000 (mean of all events, catching up included), and the matches of an event. Every cell is a process of its
-own, so that memory is
-its own, too: what registering takes, and all of the process in the end. `times`: a push and an event of a batch beside
-those of the first number of queries. Single pushes and batches end early after `--seconds` of CPU time each.
+but B does not come within the window; `partitions`: as `types`, with PARTITION BY ?c; `thresholds`: A has a threshold
+of its own; `chosen`: A and B have predicates of their own, each event has one of them; `starts`: each event begins all,
+few complete; `lengths`: only the lengths of windows differ. CPU time of single pushes (median; of sets of rules the
+mean, since few events concern a query) and of batches of 1,000 (mean of all events, catching up included), and the
+matches of an event. Every cell is a process of its own, so that memory is its own, too: what registering takes, and all
+of the process in the end. `times`: a push and an event of a batch beside those of the first number of queries. Single
+pushes and batches end early after `--seconds` of CPU time each.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ RULES: Final = {
     "chosen": ("?c :a{number} ?p", "FILTER(?q > ?p)"),
     "starts": ("?c :price ?p FILTER(?p > {below})", "FILTER(?q > ?p + 990)"),
     "lengths": ("?c a :T ; :price ?p", "FILTER(?q > ?p)"),
+    "partitions": ("?c a :T{number} ; :price ?p", "FILTER(?q > ?p)"),
     "absent": ("?c a :T{number} ; :price ?p", "FILTER(?q > ?p)"),
+    "counts": ("?c a :T{number} ; :price ?p", "FILTER(?q > ?p)"),
 }
 """Of sets of rules: the pattern of A, and the filter of B."""
 PRICES: Final = 1000
@@ -102,10 +104,13 @@ def rule(kind: str, number: int, queries: int) -> str:
     share = PRICES * number / queries if kind == "thresholds" else number / queries
     first = a.format(number=number, share=f"{share:.4f}", below=f"{-1 - share:.4f}")
     sequence, shown = ("A; B!", "?c ?p") if kind == "absent" else ("A; B", "?c ?p ?q")
+    group = "GROUP BY ?c (ENDTIME() AS ?t)" if kind == "counts" else ""
+    shown = "?c ?t (COUNT(*) AS ?n)" if group else shown
+    by = "PARTITION BY ?c " if kind == "partitions" else ""
     return (
-        f"PREFIX : <{E}> SELECT {shown} WITHIN {length} MILLISECONDS SLIDING FROM STREAM S <{STREAM}> WHERE {{ "
+        f"PREFIX : <{E}> SELECT {shown} WITHIN {length} MILLISECONDS SLIDING {by}FROM STREAM S <{STREAM}> WHERE {{ "
         f"SEQ({sequence}) DEFINE GPM A ON S {{ {first} }} "
-        f"DEFINE GPM B ON S {{ ?c {price} ?q {b} }} }}"
+        f"DEFINE GPM B ON S {{ ?c {price} ?q {b} }} }} {group}"
     )
 
 
@@ -114,7 +119,7 @@ def rules_event(kind: str, dice: Random) -> list[Triple]:
     thing, price = NamedNode(f"{E}c{dice.randrange(100)}"), dice.randrange(PRICES)
     if kind == "chosen":
         return [Triple(thing, NamedNode(f"{E}{dice.choice('ab')}{dice.randrange(PRICES)}"), Literal(price))]
-    types = [f"{E}T{dice.randrange(PRICES)}"] if kind in ("types", "absent", "known") else []
+    types = [f"{E}T{dice.randrange(PRICES)}"] if kind in ("types", "partitions", "absent", "known", "counts") else []
     if kind in ("thresholds", "lengths"):  # mostly low, and one of 20 begins something: few matches
         price = int(PRICES * dice.random() ** 4)
         types = [f"{E}T"] if dice.random() < 0.05 else []

@@ -7,8 +7,9 @@ own rows. A query that is examined, saved or does something by itself has its pa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,24 +53,27 @@ from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
+from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.order.clock import Clock, Instants
+from oxiseq.engine.order.watermarks import AFTER_ALL
+from oxiseq.engine.output.deadlines import NumberedInstants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import enriched_gpms
+from oxiseq.engine.plan.own_run import RunKind
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.thresholds import alike, beginning
+from oxiseq.engine.run.counted_part import CountedPart
 from oxiseq.engine.run.finder import Finder, Findings
 from oxiseq.engine.run.letters import RowWriter
+from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.rows import RowBuffer
-from oxiseq.engine.sequence.run import Positions, SequenceRun
+from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import Edge, StateGraph, Value
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables, TableBuilder
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
-
-if TYPE_CHECKING:
-    from oxiseq.engine.matches.choice import Chooser
 
 _PLACES: Final = (1 << PLACE_BITS) - 1
 _PER_RECORD: Final = 3
@@ -115,12 +119,22 @@ class JoinedQuery:
         """i32[own letter, stored variable]: its columns in common rows."""
         return self.shape.places
 
+    # --- common rows as the query alone has them (`KnownRows`), for its choice ----------------------
+
     @property
-    def chooser(self) -> Chooser | None:
-        """That of its strategy, if it has one."""
-        run = self.finder.sequence
-        assert isinstance(run, SequenceRun)
-        return run.chooser
+    def times(self) -> tuple[NDArray[np.int64], int]:
+        return self.automaton.rows.times
+
+    def take(self, ids: NDArray[np.int64]) -> RowBlock:
+        return self.automaton.own_rows(self, ids)
+
+    def clocks(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.automaton.rows.clocks(ids)
+
+    def answers(self, epoch: int) -> dict[str, KbAnswer]:
+        return self.automaton.answers_of(self.shape, epoch)
+
+    # --- where its state is (`CommonState`) ---------------------------------------------------------
 
     def come_home(self) -> None:
         """Has its part in a run of its own from now on."""
@@ -141,13 +155,19 @@ class JoinedQuery:
         return self.automaton.bytes // max(len(self.automaton.members), 1)
 
     @property
+    def waits(self) -> bool:
+        """Whether the clock alone may complete a match of it."""
+        return bool(self.automaton.due[0][self.span.query])
+
+    @property
     def deadline(self) -> int | None:
         """When time alone may complete a match of it (µs), if it can."""
-        return self.automaton.deadline_of(self)
+        deadline = self.automaton.due[1].item(self.span.query)
+        return None if deadline == NEVER_CLOSES else deadline
 
-    def collect(self, clock: int) -> None:
-        """Frees what is dead at a clock, of all."""
-        self.automaton.collect(clock)
+    def collect(self, clock: int, instants: int) -> None:
+        """Frees what is dead, of all."""
+        self.automaton.collect(clock + self.span.clocks, instants + self.span.shift)
         alone = self.copied()
         alone.collect()
         self.exact = alone.records
@@ -165,7 +185,7 @@ class JoinedQuery:
 
 class ShapeFound(NamedTuple):
     """What queries of one shape have found in some instants: of member i the matches `bounds[i] : bounds[i + 1]`, which
-    name these rows. `omitted`: the instants that are left out."""
+    name these rows. `omitted`: the instants that are left out; `seen`: those that there were, if windows count them."""
 
     shape: AnswerShape
     members: list[JoinedQuery]
@@ -173,21 +193,32 @@ class ShapeFound(NamedTuple):
     found: Found
     rows: RowStore
     omitted: dict[JoinedQuery, list[InstantError]]
+    seen: NumberedInstants | None
+    until: int
+    """The smallest clock that may still come."""
+    counted: CountedPart | None = None
+    """Of the only member, where matches are counted."""
 
     def decided(self, number: int) -> NDArray[np.int64]:
         """When the matches of a member are decided (µs)."""
-        found = self.members[number].finder.stamped(self._of(number), self.rows)
+        found = self._of(number)
         return self.rows.block.time[found.rows[found.ends[1:] - 1] >> PLACE_BITS] if found.at is None else found.at
 
     def findings(self, number: int) -> Findings:
         """What a member has found, by its number."""
         member = self.members[number]
-        omitted = self.omitted.get(member, ())
-        found = member.finder.stamped(self._of(number), self.rows)
-        return Findings(found, None, (), BEFORE_ALL, member.finder.window_start, omitted)
+        omitted, choice = self.omitted.get(member, ()), member.finder.choice
+        until, start = self.until - member.span.clocks, member.finder.window_start
+        found, folded = self._of(number), choice.take_folded()
+        if folded is not None:
+            return Findings(None, None, folded, until, start, omitted)
+        return Findings(found, self.counted, (), until, start, omitted, choice.take_counts())
 
     def _of(self, number: int) -> Found:
-        return self.found.take(np.arange(*self.bounds[number : number + 2]))
+        member, seen = self.members[number], self.seen
+        if seen is not None:
+            seen = seen._replace(number=seen.number - member.span.clocks)
+        return member.finder.stamped(self.found.take(np.arange(*self.bounds[number : number + 2])), self.rows, seen)
 
 
 class CommonRun(SequenceRun):
@@ -204,8 +235,6 @@ class CommonRun(SequenceRun):
         self.by_query, self.rows = by_query, RowStore(1)
         self.filters_of: list[int] = []
         """By filter the query that it is of."""
-        self.choosers: dict[int, Chooser] = {}
-        """Of queries that have a strategy."""
         self._instant = 0
         """At which some are to choose (µs)."""
 
@@ -230,27 +259,41 @@ class CommonRun(SequenceRun):
 
     def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
         """Each query for itself: one with too many matches at the instant has none there."""
-        memory = self._memory
-        scalars = memory.scalars
-        finals = memory.finals[: scalars.item(FINALS)].copy()
-        kept = [finals[:0]]
-        for query in np.unique(finals[:, 2]).tolist():
-            mine = finals[finals[:, 2] == query]
-            if (given := self._count(mine)) > self.bounds.matches:
-                mine = self._within(mine, given, self.by_query[query], instant)
-            kept.append(mine)
+        scalars = self._memory.scalars
+        limits, kept, whole = self._compiled.tables.windows["limit"], list[NDArray[np.int64]](), True
+        for query, finals in self._finals_of_each():
+            within = limits[query] <= self.bounds.matches
+            given = 0 if within else min(limits.item(query), self._count(finals))
+            if given > self.bounds.matches:
+                finals, whole = self._within(finals, given, self.by_query[query], instant), False
+            kept.append(finals)
         scalars[ALLOWED] = NO_LIMIT
-        whole = np.concatenate(kept)
-        if len(whole) == len(finals) and (whole[:, 0] == finals[:, 0]).all():
+        if whole:
             return
         self._drain()
         self._parts = without_last(self._parts, scalars.item(EMITTED))
-        memory = self._memory
-        memory.finals[: len(whole)] = whole
-        scalars[FINALS] = len(whole)
+        self._put(kept)
         scalars[[PROGRESS, EMITTED, STACK]] = 0
-        if not len(whole) and not waited:  # else the kernel has not come to the instant yet
+        self._memory.quotas[:] = limits
+        if not scalars[FINALS] and not waited:  # else the kernel has not come to the instant yet
             self._pass_by()
+
+    def _finals_of_each(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """The finals of each number, in their order."""
+        finals = self._memory.finals[: self._memory.scalars[FINALS]].copy()
+        finals = finals[np.argsort(finals[:, 2], kind="stable")]
+        queries, first = np.unique(finals[:, 2], return_index=True)
+        return zip(queries.tolist(), np.split(finals, first[1:]), strict=True)
+
+    def _put(self, kept: list[NDArray[np.int64]]) -> None:
+        """These are the finals."""
+        memory = self._memory
+        whole = np.concatenate([memory.finals[:0], *kept])
+        if len(whole) > len(memory.finals):
+            memory = memory._replace(finals=np.zeros((2 * len(whole), memory.finals.shape[1]), np.int64))
+        memory.finals[: len(whole)] = whole
+        memory.scalars[FINALS] = len(whole)
+        self._memory = memory
 
     def _within(
         self, finals: NDArray[np.int64], given: int, members: Sequence[JoinedQuery], instant: int
@@ -282,31 +325,30 @@ class CommonRun(SequenceRun):
         self._instant = instant
         super()._choose(chosen, instant)
 
-    def _chosen(self, positions: Positions) -> k.Memory:
-        """Of each query with a strategy the matches that it keeps, of the others all."""
-        memory = self._memory
-        finals, kept = memory.finals[: memory.scalars[FINALS]].copy(), list[NDArray[np.int64]]()
-        for query in np.unique(finals[:, 2]).tolist():
-            mine = finals[finals[:, 2] == query]
-            if (chooser := self.choosers.get(query)) is not None:
-                memory.finals[: len(mine)] = mine
-                memory.scalars[FINALS] = len(mine)
-                try:
-                    memory = chooser.choose(memory, *positions)
-                except LimitError as error:
-                    self.left_out.setdefault(self.by_query[query][0], {})[self._instant] = CHOICES, error
-                    continue
-                mine = memory.finals[: memory.scalars[FINALS]].copy()
-                mine[:, 2] = query
-            kept.append(mine)
-        whole = np.concatenate([finals[:0], *kept])
-        if len(whole) > len(memory.finals):
-            memory = memory._replace(finals=np.zeros((2 * len(whole), memory.finals.shape[1]), np.int64))
-        memory.finals[: len(whole)] = whole
-        memory.scalars[FINALS] = len(whole)
-        if not len(whole):
-            memory.scalars[NODE_TOP] = memory.scalars[NODE_BASE]
-        return memory
+    def _chosen(self, store: RowStore) -> k.Memory:
+        """Of each query the matches that it keeps."""
+        kept = list[NDArray[np.int64]]()
+        for query, finals in self._finals_of_each():
+            member = self.by_query[query][0]
+            if not member.finder.plan.clauses.chooses:
+                kept.append(finals)
+                continue
+            self._put([finals])
+            try:
+                self._memory = member.finder.choice.pick(self._memory, member)
+            except LimitError as error:
+                self.left_out.setdefault(member, {})[self._instant] = CHOICES, error
+            except Exception as error:  # it is one query's: the others go on
+                self.failed.setdefault(query, error)
+            else:
+                finals = self._memory.finals[: self._memory.scalars[FINALS]].copy()
+                finals[:, 2] = query
+                kept.append(finals)
+        self._put(kept)
+        scalars = self._memory.scalars
+        if not scalars[FINALS]:
+            scalars[NODE_TOP] = scalars[NODE_BASE]
+        return self._memory
 
     def _answer(self, asked: CompiledFilter | CompiledFold, vector: NDArray[np.int64]) -> int:
         try:
@@ -319,9 +361,9 @@ class CommonRun(SequenceRun):
 class SharedAutomaton:
     """The queries of one clock that are in one run."""
 
-    def __init__(self, streams: int, terms: TermDictionary, kb: KnowledgeBase) -> None:
+    def __init__(self, streams: int, terms: TermDictionary, kb: KnowledgeBase, kind: RunKind) -> None:
         self.members: dict[Finder, JoinedQuery] = {}
-        self._streams, self._terms, self._kb = streams, terms, kb
+        self._streams, self._terms, self._kb, self._kind = streams, terms, kb, kind
         self._begin()
         terms.register(self)
 
@@ -345,19 +387,21 @@ class SharedAutomaton:
         self._entering: list[JoinedQuery] = []
         self._gone: set[int] = set()
         self._beginning: list[JoinedQuery] = []
-        """Those whose tumbling windows begin with the first instant."""
+        """Those that have seen no instant: their tumbling windows and reports begin with the first one."""
         self._without: list[JoinedQuery] = []
         """Those of which the last instants with events that they match were left out (`Finder.unmatched`)."""
         self._stale = False
         self._clean = True
-        self._seen = BEFORE_ALL
+        self._newest = BEFORE_ALL
         """The time of the last instant."""
         self._run: CommonRun | None = None
         self.rows, self._kept_rows, self._unsorted = RowStore(1), 0, 0
         self._longest: int | None = None
         self._counts: NDArray[np.int64] | None = None
-        self._deadlines: NDArray[np.int64] | None = None
+        self._due: tuple[NDArray[np.bool_], NDArray[np.int64]] | None = None
         """By query, as of the last step."""
+        self._until: int = BEFORE_ALL
+        """Of the instants in work, or of the last ones: as of `ShapeFound`."""
         self._asked: list[JoinedQuery] = []
         """Those whose records have been counted exactly."""
 
@@ -406,18 +450,19 @@ class SharedAutomaton:
             self._ladders[key] = None
             return None
         ladder = self._ladders[key] = self._ladders[key] or Ladder(self._terms)
-        return Rung(ladder, threshold, self._seen)
+        return Rung(ladder, threshold, self._newest)
 
     def _append(self, plan: QueryPlan, letters: MemberLetters, shift: int) -> TableSpan:
         """Edges of one more query, or of those of a ladder."""
         builder, sequence = self._builder, plan.runner.sequence
         first, leads, filters = len(builder.edges), len(builder.leads), len(builder.filters)
         query = len(builder.windows)
-        builder.add(sequence.graph, sequence.keys, sequence.scopes, plan.window, letters)
+        builder.add(sequence.graph, sequence.keys, sequence.scopes, plan.window, sequence.clauses, letters)
         self._keys += sequence.keys
         self._edges += sequence.graph.edges
         self._filters_of += [query] * (len(builder.filters) - filters)
-        return TableSpan(query, first, len(builder.edges) - first, leads, len(builder.leads) - leads, shift)
+        edges, led = len(builder.edges) - first, len(builder.leads) - leads
+        return TableSpan(query, first, edges, leads, led, shift, shift if self._kind.by_number else 0)
 
     def release(self, member: JoinedQuery) -> None:
         """A query goes, with its part."""
@@ -477,15 +522,15 @@ class SharedAutomaton:
             common = begun_with(common, begins, self.rows.base)
         memory, ids = part_of(common, sequence, member.span, finder.capacities, self._terms)
         memory.scalars[OMITTED] = member.streak.running
-        finder.take_back(memory, self._with_answers(self._own_rows(member, ids), member.shape))
+        finder.take_back(memory, self._with_answers(self.own_rows(member, ids), member.shape))
 
     def note_exact(self, member: JoinedQuery) -> None:
         """Somebody has counted its records: that holds until the next step."""
         self._asked.append(member)
 
-    def collect(self, clock: int = BEFORE_ALL) -> None:
-        """Frees all that is dead, at a clock behind the last instant if one is given."""
-        if self._run is not None and self._run.pass_to(clock):
+    def collect(self, clock: int = BEFORE_ALL, instants: int = 0) -> None:
+        """Frees all that is dead, behind so many instants, before the next of which this clock has passed."""
+        if self._run is not None and self._run.pass_to(clock, instants):
             self._clean = False
         if self._run is not None and not self._clean:
             self._run.clean()
@@ -496,9 +541,11 @@ class SharedAutomaton:
         if not self._stale:
             return
         builder, letters = self._builder, self._letters
-        choosers = {each.span.query: each.chooser for each in self.members.values() if each.chooser is not None}
+        chooses = any(each.finder.plan.clauses.chooses for each in self.members.values())
         compiled = SequenceTables(
-            builder.tables(len(letters.all), Clauses(picks=bool(choosers)), gone=self._gone),
+            builder.tables(
+                len(letters.all), Clauses(picks=chooses), counts_instants=self._kind.by_number, gone=self._gone
+            ),
             (),
             tuple(tuple(letter.names) for letter in letters.all),
             tuple(builder.compiled),
@@ -518,19 +565,21 @@ class SharedAutomaton:
             self._run.reserve()
         else:
             self._run.become(compiled)
-        self._run.filters_of, self._run.choosers = self._filters_of, choosers
+        self._run.filters_of = self._filters_of
         self._forget_gone(compiled)
         for ladder in [each for each in self._ladders.values() if each is not None and each.members]:
             ladder.settle()
             self._letters.look_for(ladder.rungs[0])
-        columns = letters.row_columns(letters.width)
-        self._writer = RowWriter(letters.row_columns(builder.wide), columns, compiled)
+        self._writer = RowWriter(letters.row_columns(builder.wide), letters.stored_columns(), compiled)
+        self._writer.settings[lr.BY_NUMBER] = self._kind.by_number
+        self._writer.settings[lr.EVERY] = self._kind.by_number and any(each.passes for each in self._edges)
         self.rows = self._run.rows = self.rows.widened(max(letters.width, 1))
         self.matching.want([member.letters for member in self.members.values()])
+        self._run.ask = self.matching.ask
         for member in self._entering:
             self._take_in(self._run, compiled, member)
         self._entering, self._stale, self._clean = [], False, False
-        self._counts = self._deadlines = None
+        self._counts = self._due = None
         self._number()
         windows = [member.finder.plan.window for member in self.members.values()]
         sizes = [None if window is None else window.size for window in windows]
@@ -564,11 +613,11 @@ class SharedAutomaton:
         self.matching.know(finder.answers.known(), member.letters)
         memory, rows = finder.give_away()
         finder.away = member
-        if finder.start is None and finder.plan.window is not None:
+        if finder.start is None:
             self._beginning.append(member)
         if finder.unmatched.running:
             self._without.append(member)
-        run.memory.origins[member.span.query] = finder.window_start
+        run.memory.origins[member.span.query] = finder.window_start + member.span.clocks
         if memory is None:
             return
         member.streak.running = int(memory.scalars[OMITTED])
@@ -579,7 +628,8 @@ class SharedAutomaton:
         if len(ids):
             self._put_rows(member, rows, ids)
             self._unsorted = self.rows.end
-        run.memory = with_part(run.memory, compiled, memory, member.span, (ids, base), self._terms)
+        own = finder.plan.runner.sequence
+        run.memory = with_part(run.memory, compiled, memory, own, member.span, (ids, base), self._terms)
 
     def _put_rows(self, member: JoinedQuery, store: RowStore, ids: NDArray[np.int64]) -> None:
         """A query's own rows become common ones."""
@@ -594,7 +644,8 @@ class SharedAutomaton:
             for variable, column in enumerate(places.tolist()):
                 if column >= 0:
                     stored[rows, column] = block.stored[rows, variable]
-        self.rows.append(RowBlock(numbers[block.letter], block.time, block.clock, stored, epoch))
+        clock = block.clock + member.span.clocks
+        self.rows.append(RowBlock(numbers[block.letter], block.time, clock, stored, epoch))
 
     # --- instants → matches -------------------------------------------------------------------------
 
@@ -602,35 +653,47 @@ class SharedAutomaton:
         """What queries find in instants that are complete, and the errors of those that cannot go on. Queries of which
         a pattern is beyond a limit have gone: they are to work by themselves. `last`: as of `Part`."""
         self._prepare()
+        count = len(instants.time)
+        passed = self._until = instants.passed if last or not count else instants.time.item(-1) + 1
+        if self._kind.by_number and not (last and passed >= AFTER_ALL):
+            self._until = instants.first + count
         if self._run is None:
             return [], {}
+        try:
+            return self._stepped(self._run, instants, passed)
+        finally:
+            self.matching.end()
+
+    def _stepped(
+        self, run: CommonRun, instants: Instants, passed: int
+    ) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
         count = len(instants.time)
-        self._seen = instants.time.item(-1) if count else self._seen
-        sources, answers, *_ = self._begun(self._run, instants) if count else NOTHING
-        run = self._run
-        if run is None or not (sources or run.waits):
+        self._newest = instants.time.item(-1) if count else self._newest
+        sources, answers, *_ = self._begun(run, instants) if count else NOTHING
+        if self._run is None or not (sources or run.waits):  # all may have gone
             return [], {}
-        if sources:
-            self._writer.settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(answers)
-            clock = () if instants.clock is None else (instants.clock,)
-            self._writer.write(sources, instants.time, self.rows, clock)
-        self._clean, self._counts, self._deadlines = False, None, None
+        settings = self._writer.settings
+        written = bool(sources) or (count > 0 and bool(settings[lr.EVERY]))
+        if written:
+            settings[[lr.FIRST_NUMBER, lr.EPOCH]] = instants.first, self.rows.epoch(answers)
+            self._writer.write(sources, instants.time, self.rows)
+        self._clean, self._counts, self._due = False, None, None
         for member in self._asked:
             member.exact = None
         self._asked.clear()
-        newest = instants.clocks.item(-1) - (instants.clock is not None) if count else None
-        until = instants.passed if last or newest is None else newest + 1
-        rows = self._writer.buffer if sources else None
-        matches = run.feed(rows, until, self.rows.times, until, origin=None)
+        rows = self._writer.buffer if written else None
+        matches = run.feed(rows, self._until, self.rows, passed, origin=None)
         failed, run.failed = run.failed, {}
-        told = self._told(run, matches) if len(matches) or run.left_out else []
+        seen = self._seen(instants)
+        told = self._told(run, matches, seen) if len(matches) or run.left_out else []
+        told += self._counted(run)
         return told, {each.finder: error for query, error in failed.items() for each in self._by_query[query]}
 
     def _begun(self, run: CommonRun, instants: Instants) -> FoundLetters:
         """What some instants bring, with which tumbling windows may begin."""
         for member in self._beginning:
             member.finder.start = instants.clocks.item(0)
-            run.memory.origins[member.span.query] = member.finder.window_start
+            run.memory.origins[member.span.query] = member.finder.window_start + member.span.clocks
         self._beginning = []
         self._forget(run)
         found = self.matching.find(instants)
@@ -658,12 +721,18 @@ class SharedAutomaton:
                 self.release(member)
         self._prepare()
 
-    def _told(self, run: CommonRun, found: Found) -> list[ShapeFound]:
+    def _seen(self, instants: Instants) -> NumberedInstants | None:
+        """The instants, where windows count them."""
+        if not self._kind.by_number:
+            return None
+        return NumberedInstants(np.arange(instants.first, instants.first + len(instants.time)), instants.time)
+
+    def _told(self, run: CommonRun, found: Found, seen: NumberedInstants | None) -> list[ShapeFound]:
         """The matches, shape by shape, and in each query by query."""
         left_out, run.left_out = run.left_out, {}
-        told = self._by_shape(*self._owned(found, left_out)) if len(found) else []
+        told = self._by_shape(*self._owned(found, left_out), seen) if len(found) else []
         for member in left_out.keys() - {each for shape in told for each in shape.members}:
-            told.append(self._nothing_of(member))
+            told.append(self.nothing_of(member, seen))
         for each in told:
             for number, member in enumerate(each.members):
                 beyond = left_out.get(member, {})
@@ -672,7 +741,7 @@ class SharedAutomaton:
                     each.omitted[member] = member.streak.take()
         return told
 
-    def _by_shape(self, found: Found, of_match: NDArray[np.int64]) -> list[ShapeFound]:
+    def _by_shape(self, found: Found, of_match: NDArray[np.int64], seen: NumberedInstants | None) -> list[ShapeFound]:
         """The matches of the queries with these places in rows of their own, which are numbered shape by shape, then
         query by query, and in the order that these fix. All is done for all queries at once."""
         ranks, of_match = np.unique(of_match, return_inverse=True)
@@ -688,6 +757,9 @@ class SharedAutomaton:
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         block = RowBlock(letter[order], *(column[order] for column in block[1:]))
+        if seen is not None:
+            clocks = np.array([member.span.clocks for member in members], np.int64)
+            block = block._replace(clock=block.clock - clocks[owner[order]])
         mine = np.argsort(of_match, kind="stable")
         whole = Found((rank[place] << PLACE_BITS) | (found.rows & _PLACES), found.ends, found.marks)
         whole = whole.take(mine)
@@ -695,7 +767,7 @@ class SharedAutomaton:
         shapes = [member.shape for member in members]
         firsts = [n for n in range(len(shapes)) if n == 0 or shapes[n] is not shapes[n - 1]]
         return [
-            self._of_shape(whole, block, members[low:high], matches[low : high + 1], rows[low], rows[high])
+            self._of_shape(whole, block, members[low:high], matches[low : high + 1], rows[low], rows[high], seen)
             for low, high in pairwise([*firsts, len(members)])
         ]
 
@@ -722,7 +794,14 @@ class SharedAutomaton:
         return found.take(np.concatenate(picked)), np.concatenate(owners)
 
     def _of_shape(
-        self, found: Found, block: RowBlock, members: list[JoinedQuery], bounds: list[int], first: int, last: int
+        self,
+        found: Found,
+        block: RowBlock,
+        members: list[JoinedQuery],
+        bounds: list[int],
+        first: int,
+        last: int,
+        seen: NumberedInstants | None,
     ) -> ShapeFound:
         low, high = bounds[0], bounds[-1]
         begin, end = int(found.ends[low]), int(found.ends[high])
@@ -732,12 +811,24 @@ class SharedAutomaton:
         shape = members[0].shape
         part = part.arranged() if shape.arranges else part
         store = self._with_answers(mine._replace(stored=_own_stored(mine, mine.letter, shape.places)), shape)
-        return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {})
+        return ShapeFound(shape, members, [bound - low for bound in bounds], part, store, {}, seen, self._until)
 
-    @staticmethod
-    def _nothing_of(member: JoinedQuery) -> ShapeFound:
-        """Of a query whose matches are too many."""
-        return ShapeFound(member.shape, [member], [0, 0], Found.of(()), RowStore(member.shape.places.shape[1]), {})
+    def nothing_of(self, member: JoinedQuery, seen: NumberedInstants | None = None) -> ShapeFound:
+        """Of a query that has no matches."""
+        rows = RowStore(member.shape.places.shape[1])
+        return ShapeFound(member.shape, [member], [0, 0], Found.of(()), rows, {}, seen, self._until)
+
+    def _counted(self, run: CommonRun) -> list[ShapeFound]:
+        """What has been counted, query by query."""
+        found: dict[JoinedQuery, list[Counts]] = {}
+        for counts in run.take_counts() if self._kind.counting else ():
+            for query, mine in counts.by_query(run.compiled.tables.edges["query"]):
+                [member] = self._by_query[query]
+                found.setdefault(member, []).append(replace(mine, edge=mine.edge - member.span.edge))
+        return [
+            self.nothing_of(member)._replace(counted=CountedPart(counts, member.finder.plan.runner.sequence.keys))
+            for member, counts in found.items()
+        ]
 
     def _with_answers(self, block: RowBlock, shape: AnswerShape) -> RowStore:
         """A store of rows of queries' own, with the KB's answers that their matches are joined with."""
@@ -745,23 +836,25 @@ class SharedAutomaton:
             return RowStore.of(block._replace(epoch=np.zeros_like(block.epoch)))
         epochs, place = np.unique(block.epoch, return_inverse=True)
         store = RowStore.of(block._replace(epoch=place.astype(np.int32)))
-        for epoch in epochs.tolist():
-            answers = self.rows.answers(epoch)
-            store.epochs.append(
-                {
-                    name: answers[here].named(variables)
-                    for name, names, variables in shape.enriched
-                    for here in names
-                    if here in answers
-                }
-            )
+        store.epochs += [self.answers_of(shape, epoch) for epoch in epochs.tolist()]
         return store
 
-    def _own_rows(self, member: JoinedQuery, ids: NDArray[np.int64]) -> RowBlock:
+    def answers_of(self, shape: AnswerShape, epoch: int) -> dict[str, KbAnswer]:
+        """What matches of queries of this shape are joined with, of an epoch of common rows."""
+        answers = self.rows.answers(epoch)
+        return {
+            name: answers[here].named(variables)
+            for name, names, variables in shape.enriched
+            for here in names
+            if here in answers
+        }
+
+    def own_rows(self, member: JoinedQuery, ids: NDArray[np.int64]) -> RowBlock:
         """Common rows as the query alone has them."""
         block = self.rows.take(ids)
         letter = member.letters.own_numbers(len(self._letters.all))[block.letter]
-        return RowBlock(letter, block.time, block.clock, _own_stored(block, letter, member.places), block.epoch)
+        clock = block.clock - member.span.clocks
+        return RowBlock(letter, block.time, clock, _own_stored(block, letter, member.places), block.epoch)
 
     def _forget(self, run: CommonRun) -> None:
         """Drop rows that are out of every window; where there is one without an end, those that no node names."""
@@ -785,14 +878,13 @@ class SharedAutomaton:
         """Of all queries; some may be dead."""
         return self.rows.held + (0 if self._run is None else self._run.records)
 
-    def deadline_of(self, member: JoinedQuery) -> int | None:
-        """When time alone may complete a match of a query (µs), if it can."""
-        if self._run is None:
-            return None
-        if self._deadlines is None:
-            self._deadlines = deadlines_by_query(self._run.memory, self._run.compiled)
-        deadline = self._deadlines.item(member.span.query)
-        return None if deadline == NEVER_CLOSES else deadline
+    @property
+    def due(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """As of `deadlines_by_query`, of those that have come."""
+        if self._due is None:
+            assert self._run is not None, "those that are away have come"
+            self._due = deadlines_by_query(self._run.memory, self._run.compiled)
+        return self._due
 
     def records_of(self, member: JoinedQuery) -> int:
         """Of one query: at least as many as it has, or exactly, if that was counted since the last step."""

@@ -23,12 +23,15 @@ from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.conditions import Condition
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.matching.tables import NativeGpm
+from oxiseq.engine.patterns.joined_exists import graphs_of
+from oxiseq.engine.patterns.kb_graphs import KbGraphs
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
 from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan, plain_gpm
 from oxiseq.engine.plan.thresholds import Threshold
 from oxiseq.engine.run.answers import part_of
 from oxiseq.engine.sequence.positions import Letter
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Exists
 from oxiseq.grammar.records import dataclass
 
 _Key: TypeAlias = tuple[Any, ...]
@@ -80,6 +83,7 @@ class MemberLetters:
         asked: Mapping[str, tuple[MadeGpm, ...]],
         parts: Sequence[tuple[str, str]],
         texts: Sequence[tuple[str, str]],
+        tests: Sequence[Exists],
     ) -> None:
         self.numbers, self._columns = numbers, columns
         self.asked = asked
@@ -88,6 +92,8 @@ class MemberLetters:
         """Of what it reads of the KB the query's names, each with a name of here."""
         self.texts = texts
         """Of KB patterns the names of here, each with the query's question."""
+        self.tests = tests
+        """The EXISTS with values of earlier events, of the query and of its letters here."""
 
     def names_of(self, gpm: str) -> tuple[str, ...]:
         """Of the KB's answers for a GPM of the query."""
@@ -156,6 +162,7 @@ class CommonLetters:
         asked: dict[str, tuple[MadeGpm, ...]] = {}
         parts: list[tuple[str, str]] = []
         texts: list[tuple[str, str]] = []
+        tests = [*plan.runner.asked_again]
         for name, key, own in found:
             number = self._numbers.setdefault(key, len(self.all))
             if number == len(self.all):
@@ -170,6 +177,7 @@ class CommonLetters:
                 continue
             assert isinstance(common, MadeLetter)
             columns[name] = self._brought(common, own)
+            tests += common.tests
             for gpm, place in own.gpms.items():
                 here, kb = common.gpms[place], plan.runner.gpms[gpm].kb
                 if here.asks is not None and kb is not None:
@@ -180,7 +188,9 @@ class CommonLetters:
                     parts.append((_in_place(plan.runner.gpms[gpm], plan), here.in_place))
         for earlier, later in pairwise(numbers.values()):
             self._after.setdefault(earlier, set()).add(later)
-        return MemberLetters(numbers, columns, asked, parts, texts)
+        if named := graphs_of(tests):
+            parts += [(text, text) for text in KbGraphs(None, named, self._terms).texts]
+        return MemberLetters(numbers, columns, asked, parts, texts, tests)
 
     def _in_order(self, numbers: Sequence[int]) -> bool:
         """Whether no query has a later one of these letters before an earlier one."""
@@ -298,6 +308,11 @@ class CommonLetters:
             leaves += [(each.plan.name, len(each.plan.keep)), *each.requests.leaves]
         return StreamPlan((), tuple(kernel), (), (), tuple(memo), tuple(native), tuple(leaves))
 
+    def asks_again(self, number: int) -> bool:
+        """Whether a letter's rows say of which event they are."""
+        letter = self.all[number]
+        return isinstance(letter, MadeLetter) and any(gpm.asks_again for gpm in letter.gpms.values())
+
     def wanted(self, members: Iterable[MemberLetters]) -> NDArray[np.bool_]:
         """Which letters one of these queries has."""
         has = np.zeros(len(self.all), np.bool_)
@@ -315,6 +330,14 @@ class CommonLetters:
         columns = np.full((len(self.all), max(width, 1)), lr.UNBOUND, np.int32)
         for number, letter in enumerate(self.all):
             columns[number, : len(letter.names)] = np.arange(len(letter.names))
+        return columns
+
+    def stored_columns(self) -> NDArray[np.int32]:
+        """The same, without what means something in one batch only."""
+        columns = self.row_columns(self.width)
+        for number, letter in enumerate(self.all):
+            if isinstance(letter, MadeLetter):
+                columns[number, : len(letter.names)][~np.array(letter.stored, np.bool_)] = lr.UNBOUND
         return columns
 
 

@@ -13,16 +13,17 @@ from typing import Any, Final, TypeVar
 
 from pyoxigraph import BlankNode, Variable
 
+from oxiseq.engine.expressions.exists import graph_of
 from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
 from oxiseq.engine.sequence.asked import time_of
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Call, Gpm
+from oxiseq.grammar.algebra import Call, Exists, Gpm
 from oxiseq.grammar.parts import changed, parts
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.scope import GpmParts
+from oxiseq.grammar.scope import GpmParts, exists_in
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ class _Names:
         self.gpms: Final = {name: f"g{number}" for number, name in enumerate(letter.letter)}
         self._terms: dict[Variable | BlankNode, Variable | BlankNode] = {}
         for name, own in self.gpms.items():
-            self._terms[time_of(name)] = time_of(own)
+            self._terms |= {time_of(name): time_of(own), graph_of(name): graph_of(own)}
 
     def of(self, algebra: T) -> T:
         """The same with these names."""
@@ -47,6 +48,8 @@ class _Names:
         return changed(algebra, self._renamed)
 
     def _renamed(self, part: Any) -> Any:
+        if isinstance(part, Exists) and part.gpm:
+            return replace(part, gpm=self.gpms[part.gpm])
         return self._terms[part] if isinstance(part, Variable | BlankNode) else part
 
     def variable(self, variable: Variable) -> Variable:
@@ -58,14 +61,15 @@ class _Names:
 
 @dataclass(frozen=True, slots=True)
 class GpmForm:
-    """What decides the mappings of a GPM. shared: as of `KbPattern`; late, timed: as of `GpmPlan`; draws: see
-    `_draws`."""
+    """What decides the mappings of a GPM. shared: as of `KbPattern`; late, timed, asks_again: as of `GpmPlan`; draws:
+    see `_draws`."""
 
     stream: int
     parts: GpmParts
     shared: tuple[Variable, ...]
     late: bool
     timed: bool
+    asks_again: bool
     draws: object | None
 
 
@@ -80,6 +84,7 @@ class MadeGpm:
     requests: StreamPlan
     first: int
     asks: str | None
+    asks_again: bool
     letters: list[int] = field(default_factory=list)
 
     @classmethod
@@ -91,7 +96,7 @@ class MadeGpm:
         requests = compile_stream([GpmRequest(f"{form.stream}.{first}", own, keep)], terms)
         plan = GpmPlan(own.gpm.name, form.stream, own, keep, kb, form.late, 0, form.timed)
         asks = None if kb is None else " ".join([kb.text, *(variable.value for variable in kb.shared)])
-        return cls(plan, requests, first, asks)
+        return cls(plan, requests, first, asks, form.asks_again)
 
     @property
     def numbers(self) -> range:
@@ -111,6 +116,16 @@ class MadeLetter:
     plan: LetterPlan
     gpms: dict[str, MadeGpm]
     names: list[Variable] = field(default_factory=list)
+
+    @property
+    def tests(self) -> tuple[Exists, ...]:
+        """The EXISTS of its filters."""
+        return tuple(test for condition in self.plan.filters for test in exists_in(condition))
+
+    @property
+    def stored(self) -> list[bool]:
+        """By column whether it has terms, not numbers that hold for a batch."""
+        return [name not in map(graph_of, self.gpms) for name in self.names]
 
 
 class NamedLetter:
@@ -147,7 +162,7 @@ def _form(names: _Names, gpm: GpmPlan) -> GpmForm:
     own = names.of(replace(before, gpm=bare, stateful=()))
     own = replace(own, certain=frozenset(map(names.variable, before.certain)))
     shared = () if gpm.kb is None else tuple(map(names.variable, gpm.kb.shared))
-    return GpmForm(gpm.stream, own, shared, gpm.late, gpm.timed, _draws(own))
+    return GpmForm(gpm.stream, own, shared, gpm.late, gpm.timed, gpm.asks_again, _draws(own))
 
 
 def _bound(gpm: GpmPlan) -> tuple[Variable, ...]:

@@ -11,19 +11,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+from pyoxigraph import NamedNode
 
 from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters, PlainLetter, Sought
 from oxiseq.engine.automaton.made import MadeGpm, MadeLetter
 from oxiseq.engine.errors import MappingsError
+from oxiseq.engine.expressions.exists import Ask, Ids
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime, Materialised
 from oxiseq.engine.kernels.memory.pointers import address_of
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer, KbPattern
 from oxiseq.engine.order.clock import Instants
+from oxiseq.engine.patterns.joined_exists import ExistsMatcher, first_event, graphs_of
 from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
 from oxiseq.engine.run.letters import Frame, Source, gpm_frame, letter_frame
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Exists
 
 
 class FoundLetters(NamedTuple):
@@ -56,6 +60,11 @@ class CommonMatching:
         """By stream the GPMs that some query has and that are more than the kernel's."""
         self._kept: list[object] = []
         """Those whose addresses the kernel gets."""
+        self._exists: dict[tuple[NamedNode, ...], ExistsMatcher] = {}
+        """By the graphs of the KB that tests name what asks events' graphs again."""
+        self._askers: dict[tuple[NamedNode, ...], set[int]] = {}
+        """By these the letters whose rows say of which event they are."""
+        self._asked_by: dict[Exists, ExistsMatcher] = {}
 
     def want(self, members: Sequence[MemberLetters]) -> None:
         """These queries' letters are looked for from now on."""
@@ -99,6 +108,38 @@ class CommonMatching:
                 self._asked[name] = gpm.plan.kb
                 self.answers[name] = self.kb.materialised(name, gpm.plan.kb)
             self._asked[name].ask_as(texts[name])
+        self._want_tests(members)
+
+    def _want_tests(self, members: Sequence[MemberLetters]) -> None:
+        tests: dict[tuple[NamedNode, ...], dict[Exists, None]] = {}
+        self._askers = {}
+        for each in members:
+            if each.tests:
+                named = graphs_of(each.tests)
+                tests.setdefault(named, {}).update(dict.fromkeys(each.tests))
+                self._askers.setdefault(named, set()).update(filter(self._letters.asks_again, each.numbers.values()))
+        for named in self._exists.keys() - tests.keys():
+            if (graphs := self._exists.pop(named).graphs) is not None:
+                self.kb.release(*graphs.texts)
+        self._asked_by = {}
+        for named, several in tests.items():
+            if named not in self._exists:
+                self._exists[named] = ExistsMatcher([*several], self._terms, self.kb)
+            self._exists[named].want(several)
+            self._asked_by |= dict.fromkeys(several, self._exists[named])
+
+    @property
+    def ask(self) -> Ask | None:
+        """What answers the EXISTS with values of earlier events; None: there are none."""
+        return self._ask if self._exists else None
+
+    def _ask(self, test: Exists, ids: Ids) -> bool:
+        return self._asked_by[test].ask(test, ids)
+
+    def end(self) -> None:
+        """The instants have been worked through."""
+        for each in self._exists.values():
+            each.end()
 
     def know(self, answers: Mapping[str, KbAnswer], letters: MemberLetters) -> None:
         """A query that comes has asked the present KB already."""
@@ -123,6 +164,11 @@ class CommonMatching:
     def find(self, instants: Instants) -> FoundLetters:
         """The rows of letters in instants that see the same KB."""
         rows, beyond = self._rows(instants)
+        for named, each in self._exists.items():
+            try:
+                each.begin(instants.batches)
+            except Exception:  # as below
+                beyond |= self._askers[named]
         sources: list[Source] = []
         answers: dict[str, KbAnswer] = {}
         self._kept.clear()
@@ -148,7 +194,7 @@ class CommonMatching:
     ) -> dict[str, KbAnswer]:
         """The rows of made letters, or that they cannot be made, are put with those that are there; the KB's answers
         for them."""
-        making = _Making(instants, occurring, self.answers, self._terms)
+        making = _Making(instants, occurring, self.answers, self._terms, self.ask)
         for number in dict.fromkeys(number for gpm in occurring for number in gpm.letters):
             letter = self._letters.all[number]
             assert isinstance(letter, MadeLetter)
@@ -205,8 +251,10 @@ class _Making:
         occurring: dict[MadeGpm, Rows],
         answers: dict[str, Materialised[KbAnswer]],
         terms: TermDictionary,
+        ask: Ask | None,
     ) -> None:
         self._instants, self._occurring, self._answers, self._terms = instants, occurring, answers, terms
+        self._ask = ask
         self._frames: dict[MadeGpm, Frame] = {}
         self._beyond: dict[int, MappingsError] = {}
         self.told: dict[str, KbAnswer] = {}
@@ -214,7 +262,7 @@ class _Making:
     def of(self, letter: MadeLetter) -> Frame:
         """Its rows. Raises what its KB patterns or filters raise."""
         frames = {name: self._mappings(gpm) for name, gpm in letter.gpms.items()}
-        return letter_frame(letter.plan, frames, self._terms, beyond=self._beyond)
+        return letter_frame(letter.plan, frames, self._terms, self._ask, beyond=self._beyond)
 
     def _mappings(self, gpm: MadeGpm) -> Frame:
         frame = self._frames.get(gpm)
@@ -223,7 +271,8 @@ class _Making:
             if gpm.asks is not None:
                 answer = self.told[gpm.asks] = self._answers[gpm.asks].now
             where, times = self._instants.where[gpm.plan.stream], self._instants.time
-            given = self._occurring[gpm], where, answer, self._terms, None, times
+            first = first_event(self._instants.batches, gpm.plan.stream) if gpm.asks_again else None
+            given = self._occurring[gpm], where, answer, self._terms, first, times
             frame = gpm_frame(gpm.plan, *given, beyond=self._beyond)
             if not self._beyond:
                 self._frames[gpm] = frame

@@ -1,7 +1,8 @@
 """One query's part of the memory of an automaton, taken out of it and put into one.
 
 Out of it comes the memory of a run of the query's own tables, in the state in which it would be alone. Instants are
-numbered by the automaton's clock, which may have begun before the query: the difference is `shift`.
+numbered by the automaton's clock, which may have begun before the query: the difference is `shift`. Where windows count
+instants, all clocks of windows differ by it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.kernels.matches.records import MATCH_SCALARS, NODE_TOP, PLACE_BITS, SPINE, MatchMemory
+from oxiseq.engine.kernels.matches.records import MATCH_SCALARS, NODE_TOP, PLACE_BITS, SATURATES, SPINE, MatchMemory
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.entries import chain_entries
@@ -19,8 +20,10 @@ from oxiseq.engine.kernels.sequence.extraction import adopt_groups, keep_begun, 
 from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.matches.memory import match_sizes, with_room_for_nodes
+from oxiseq.engine.sequence.counts import with_limbs
 from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries
 from oxiseq.engine.sequence.saved import restore_memory
+from oxiseq.engine.sequence.states import ValueKind
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import SameTerms, State
@@ -28,11 +31,19 @@ from oxiseq.engine.terms.saved import SameTerms, State
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 
-_BY_GROUP: Final = "edge", "node", "next", "prev", "old", "new"
+# where the clocks of windows are, in records and in keys
+_CLOCKS: Final = {
+    "groups": ("maxs", "queued", "close"),
+    "nodes": ("maxs",),
+    "entries": ("maxs",),
+    "closings": ("close",),
+}
+_KEPT_CLOCKS: Final = ValueKind.START, ValueKind.NEGATED
 
 
 class TableSpan(NamedTuple):
-    """What of an automaton's tables is a query's: edges and leading negations. `shift`: see above."""
+    """What of an automaton's tables is a query's: edges and leading negations. `shift`: see above; `clocks`: how much
+    smaller its clocks are alone."""
 
     query: int
     edge: int
@@ -40,20 +51,27 @@ class TableSpan(NamedTuple):
     lead: int
     leads: int
     shift: int
+    clocks: int
 
 
 def with_tables(S: k.Memory, compiled: SequenceTables, capacities: Capacities, terms: TermDictionary) -> k.Memory:
     """Memory for tables to which queries have been added."""
     new = allocate(compiled, Capacities.smallest())
+    floors = _widened(S.floors, new.floors.shape[1], k.BEFORE_ALL)
+    S = S.grow("edges", len(new.ages)).grow("queries", len(new.origins))._replace(floors=floors)
     if _of_one_shape(S, new):
-        return S.grow("edges", len(new.ages)).grow("queries", len(new.origins))
+        return S
     state = dict[str, Any](S.save())
     for name in ("keys", "lead_keys", "entry_keys"):
-        wide = np.zeros((len(state[name]), getattr(new, name).shape[1]), np.int64)
-        wide[:, : state[name].shape[1]] = state[name]
-        state[name] = wide
-    state |= {"ages": S.grow("edges", len(new.ages)).ages, "origins": S.grow("queries", len(new.origins)).origins}
+        state[name] = _widened(state[name], getattr(new, name).shape[1], 0)
     return restore_memory(state, compiled, capacities, SameTerms(terms), terms.columns)
+
+
+def _widened(array: I64, columns: int, fill: int) -> I64:
+    """The array with so many columns, at least as many as before."""
+    wide = np.full((len(array), columns), fill, np.int64)
+    wide[:, : array.shape[1]] = array
+    return wide
 
 
 def _of_one_shape(S: k.Memory, new: k.Memory) -> bool:
@@ -68,8 +86,9 @@ def _of_one_shape(S: k.Memory, new: k.Memory) -> bool:
     )
 
 
-def deadlines_by_query(S: k.Memory, compiled: SequenceTables) -> I64:
-    """By query when time alone may complete a match (µs), NEVER_CLOSES where only an event can."""
+def deadlines_by_query(S: k.Memory, compiled: SequenceTables) -> tuple[NDArray[np.bool_], I64]:
+    """By query whether something waits for the clock, and when time alone may complete a match (µs), NEVER_CLOSES where
+    only an event can."""
     tables, groups = compiled.tables, S.groups
     edges = groups["edge"][: S.scalars[k.GROUP_TOP]]
     waiting = np.zeros(len(tables.windows), np.bool_)
@@ -78,7 +97,8 @@ def deadlines_by_query(S: k.Memory, compiled: SequenceTables) -> I64:
     lasting = (tables.edges["waits"] > 0) & (tables.edges["lasting0"] < tables.edges["lasting1"])
     lapses[tables.edges["query"][lasting]] = True
     due = np.full(len(tables.windows), k.NEVER_CLOSES, np.int64)
-    for heap, count, ends in ((S.closings, k.CLOSINGS, waiting), (S.lapses, k.LAPSES, lapses)):
+    closes = waiting & (tables.sizes[k.NUMBERED] == 0)
+    for heap, count, ends in ((S.closings, k.CLOSINGS, closes), (S.lapses, k.LAPSES, lapses)):
         entries = heap[: S.scalars[count]]
         edge = groups["edge"][entries["group"]]
         alive = (edge >= 0) & (groups["serial"][entries["group"]] == entries["serial"])
@@ -89,7 +109,7 @@ def deadlines_by_query(S: k.Memory, compiled: SequenceTables) -> I64:
     times = S.aged["time"][S.ages["oldest"][deciding]] + tables.edges["limit"][deciding]
     np.minimum.at(due, tables.edges["query"][deciding], times)
     due[~waiting] = k.NEVER_CLOSES
-    return due
+    return waiting, due
 
 
 def part_of(
@@ -116,18 +136,37 @@ def part_of(
     leads[:, 0] -= span.lead
     width = 2 + int(tables.sizes[k.WIDTH]) + int((tables.leads["equal1"] - tables.leads["equal0"]).max())
     state["lead_keys"] = np.ascontiguousarray(leads[:, :width])
-    nodes, rows = _nodes_of(S, [groups, state["aged"], state["entries"]])
-    state |= {"nodes": nodes, "weights": np.zeros((0, 0), np.uint64), "origins": S.origins[[span.query]]}
+    nodes, rows, weights = _nodes_of(S, [groups, state["aged"], state["entries"]])
+    state |= {"nodes": nodes, "weights": weights, "origins": S.origins[[span.query]]}
+    scalars[SATURATES] = S.scalars[SATURATES] and weights.shape[1] == S.weights.shape[1]
+    state["floors"] = S.floors[:, [span.query]].copy()
     scalars[[k.GROUP_TOP, k.GROUP_COUNT]] = len(groups)
     scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.AGED_FREE, k.ENTRY_FREE]] = -1
     scalars[[k.QUEUE_FRONT, k.QUEUE_BACK]] = (queue[0], queue[-1]) if len(queue) else (-1, -1)
     scalars[[k.AGED_TOP, k.AGED_COUNT]] = len(state["aged"])
     scalars[k.ENTRY_TOP], scalars[k.LEADS], scalars[NODE_TOP] = len(state["entries"]), len(leads), len(nodes)
     scalars[[k.SERIAL, k.CLOCK, k.WAVE]] = S.scalars[[k.SERIAL, k.CLOCK, k.WAVE]]
-    scalars[[k.FLOOR, k.FORGOTTEN, k.CONSUMED, k.DUE]] = k.BEFORE_ALL
+    scalars[[k.FORGOTTEN, k.CONSUMED, k.DUE]] = k.BEFORE_ALL
     scalars[k.WAITING] = tables.edges["waits"][groups["edge"]].sum()
     state["scalars"] = scalars
+    _move_clocks(state, own, -span.clocks)
     return restore_memory(state, own, capacities, SameTerms(terms), terms.columns), rows
+
+
+def _move_clocks(state: State, own: SequenceTables, by: int) -> None:
+    """Clocks of a query's own memory become larger; those that mean never, or before all, stay so."""
+    if not by:
+        return
+    columns = [state[name][column] for name, columns in _CLOCKS.items() for column in columns]
+    columns += [state["lead_keys"][:, 1], state["origins"], state["scalars"][k.CLOCK : k.CLOCK + 1]]
+    places = np.zeros((len(own.keys), int(own.tables.sizes[k.WIDTH])), np.bool_)
+    for edge, key in enumerate(own.keys):
+        places[edge, : len(key)] = [value.kind in _KEPT_CLOCKS for value in key]
+    for column in columns:
+        column[np.abs(column) < k.NEVER_CLOSES] += by
+    for records, keys in (("groups", "keys"), ("entries", "entry_keys")):
+        edges, held = state[records]["edge"], state[keys]
+        held[places[edges] & (edges >= 0)[:, None] & (np.abs(held) < k.NEVER_CLOSES)] += by
 
 
 def _groups_of(S: k.Memory, span: TableSpan) -> tuple[Array, I64]:
@@ -187,9 +226,9 @@ def _entries_of(S: k.Memory, own: SequenceTables, span: TableSpan) -> State:
     return {"entries": entries, "entry_keys": keys.reshape(len(picked), int(own.tables.sizes[k.WIDTH])), "waits": waits}
 
 
-def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64]:
-    """The nodes that groups, runs in age segments and `,` waits hold, which get their new numbers, and the rows that
-    they name."""
+def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64, Array]:
+    """The nodes that groups, runs in age segments and `,` waits hold, which get their new numbers, the rows that they
+    name, and what is counted below them, in as many limbs as that takes."""
     names = [(each, name) for each in holders for name in ("node", "union") if name in (each.dtype.names or ())]
     roots = np.ascontiguousarray(np.concatenate([each[name] for each, name in names]))
     top = int(S.scalars[NODE_TOP])
@@ -202,10 +241,16 @@ def _nodes_of(S: k.Memory, holders: list[Array]) -> tuple[Array, I64]:
     nodes = S.nodes[found].copy()
     for link in ("left", "right", "leaf"):
         nodes[link] = marks[nodes[link]]
+    weights = np.zeros((0, 0), np.uint64)
+    if S.weights.shape[1]:
+        weights, limbs = S.weights[found], 1
+        while limbs < weights.shape[1] and weights[:, limbs:].any():
+            limbs *= 2
+        return nodes, np.zeros(0, np.int64), np.ascontiguousarray(weights[:, :limbs])
     outputs = nodes["leaf"] < 0
     rows, place = np.unique(nodes["pos"][outputs] >> PLACE_BITS, return_inverse=True)
     nodes["pos"][outputs] = (place << PLACE_BITS) | (nodes["pos"][outputs] & ((1 << PLACE_BITS) - 1))
-    return nodes, rows
+    return nodes, rows, weights
 
 
 def begun_with(S: k.Memory, begins: NDArray[np.uint8], base: int) -> k.Memory:
@@ -240,7 +285,7 @@ def finals_begun_with(S: k.Memory, finals: Array, begins: NDArray[np.uint8], bas
 def _nodes_begun(S: k.Memory, begins: NDArray[np.uint8], base: int) -> tuple[Array, I32]:
     """The nodes of what begins so, and by node of the memory which of them it is, or -1."""
     top, done = int(S.scalars[NODE_TOP]), 0
-    own = MatchMemory.allocate(**match_sizes(top + 2 * SPINE, 0, 0, 0), scalars=MATCH_SCALARS)
+    own = MatchMemory.allocate(**match_sizes(top + 2 * SPINE, 0, 0, 0), scalars=MATCH_SCALARS, queries=0)
     made = np.full(max(top, 1), -1, np.int32)
     while (done := int(call(keep_begun, Pointers(S), Pointers(own), begins, base, made, done))) < top:
         own = with_room_for_nodes(own, again=True)
@@ -248,12 +293,22 @@ def _nodes_begun(S: k.Memory, begins: NDArray[np.uint8], base: int) -> tuple[Arr
 
 
 def with_part(
-    S: k.Memory, compiled: SequenceTables, M: k.Memory, span: TableSpan, rows: tuple[I64, int], terms: TermDictionary
+    S: k.Memory,
+    compiled: SequenceTables,
+    M: k.Memory,
+    own: SequenceTables,
+    span: TableSpan,
+    rows: tuple[I64, int],
+    terms: TermDictionary,
 ) -> k.Memory:
-    """An automaton's memory with that of a query's own run, just collected, whose rows of these ids have in the
-    automaton the ids from a number on."""
+    """An automaton's memory with that of a query's own run, just collected, which nobody needs any more. Its rows of
+    these ids have in the automaton the ids from a number on."""
+    _move_clocks(M.save(), own, span.clocks)
     order = _order_of_groups(M)
     first, nodes, aged = (S.scalars.item(at) for at in (k.GROUP_TOP, NODE_TOP, k.AGED_TOP))
+    if M.weights.shape[1] > S.weights.shape[1]:
+        S = with_limbs(S, M.weights.shape[1])
+    S.scalars[SATURATES] |= M.scalars[SATURATES]
     S = _with_room(S, M, len(order))
     place = np.full(len(M.groups) + 1, -1, np.int32)
     place[order] = first + np.arange(len(order))
@@ -277,6 +332,7 @@ def with_part(
     _put_aged(S, M, span, place, nodes, aged)
     _put_entries(S, M, span, nodes)
     S.scalars[k.CLOCK] = max(S.scalars[k.CLOCK], M.scalars[k.CLOCK])
+    S.floors[0, span.query] = M.floors[0, 0]
     tables, memory = Pointers(compiled.tables), Pointers(S)
     call(adopt_groups, tables, memory, Pointers(terms.columns), first, first + len(order))
     if compiled.tables.sizes[k.STRICTS]:
@@ -312,11 +368,15 @@ def _put_nodes(S: k.Memory, M: k.Memory, first: int, rows: tuple[I64, int]) -> N
     nodes, (ids, base) = M.nodes[: M.scalars[NODE_TOP]].copy(), rows
     for name in ("left", "right", "leaf"):
         nodes[name][nodes[name] >= 0] += first
-    outputs = nodes["leaf"] < 0
-    pos = nodes["pos"][outputs]
-    nodes["pos"][outputs] = ((base + np.searchsorted(ids, pos >> PLACE_BITS)) << PLACE_BITS) | (
-        pos & ((1 << PLACE_BITS) - 1)
-    )
+    if (limbs := M.weights.shape[1]) > 0:
+        S.weights[first : first + len(nodes)] = 0
+        S.weights[first : first + len(nodes), :limbs] = M.weights[: len(nodes)]
+    else:
+        outputs = nodes["leaf"] < 0
+        pos = nodes["pos"][outputs]
+        nodes["pos"][outputs] = ((base + np.searchsorted(ids, pos >> PLACE_BITS)) << PLACE_BITS) | (
+            pos & ((1 << PLACE_BITS) - 1)
+        )
     S.nodes[first : first + len(nodes)] = nodes
     S.scalars[NODE_TOP] += len(nodes)
 

@@ -47,6 +47,7 @@ def allocate(sizes: Capacities, counted: bool = False) -> k.Memory:
     limbs = COUNTED * counted
     return k.Memory.allocate(
         **match_sizes(sizes.nodes, sizes.fresh, sizes.stack, sizes.out, limbs),
+        queries=1,
         scalars=k.SCALARS,
         parts=sizes.parts,
         live=sizes.live,

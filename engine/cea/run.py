@@ -7,7 +7,7 @@ what it does not know: numbers of new symbols, steps of the automaton.
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import Placed, plain
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
@@ -40,6 +41,11 @@ from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, part, unsaved, value
 from oxiseq.grammar.records import dataclass
+
+if TYPE_CHECKING:
+    from oxiseq.engine.matches import choice
+else:
+    choice = needed("oxiseq.engine.matches.choice")
 
 I64 = NDArray[np.int64]
 _COLLECT_EVERY = 1 << 14
@@ -111,7 +117,9 @@ class CeaRun(MatchRunner[k.Memory]):
         """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `picker`: for a
         query that has ORDER BY or SAMPLE, or of which a page is wanted."""
         self._capacities = capacities = capacities or Capacities()
-        super().__init__(plan.clauses.strategy, capacities.nodes // 4, -1 if all(plan.runner.masks) else SILENT)
+        super().__init__()
+        strategy, silent = plan.clauses.strategy, -1 if all(plan.runner.masks) else SILENT
+        self._chooser = None if strategy is None else choice.Chooser(strategy, capacities.nodes // 4, silent)
         self.plan = plan
         self.oldest = 0
         subsets = Subsets(plan.runner)
@@ -284,7 +292,7 @@ class CeaRun(MatchRunner[k.Memory]):
     @property
     def _counted(self) -> bool:
         """Whether the kernel counts what ends at each event."""
-        return self._ends is not None and self.chooser is None
+        return self._ends is not None and self._chooser is None
 
     @property
     def _live(self) -> int:
@@ -315,7 +323,7 @@ class CeaRun(MatchRunner[k.Memory]):
     def _chosen(self, time: int) -> k.Memory:
         """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,
         SAMPLE choose. Raises LimitError."""
-        memory = self._memory if self.chooser is None else self.chooser.choose(self._memory, _POSITIONS, 0)
+        memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, _POSITIONS, 0)
         at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
         if self._ends is not None:
             self._tell_counts(self._ends)

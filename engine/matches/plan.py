@@ -49,6 +49,8 @@ class Clauses:
     picks: bool = False
     notes: bool = False
     """What ends is weighed, without being enumerated (output/weighing.py)."""
+    together: bool = False
+    """What is counted in a tumbling window is counted together."""
     reach: int = field(default=0, repr=False)
     """REACHES or LISTS_REACHED (kernels/sequence): what is told of sequences that wait for time; 0: nothing."""
 

@@ -18,12 +18,10 @@ from oxiseq.engine.matches.found import Found, without_last
 from oxiseq.engine.matches.memory import M, begin_choice, more_out
 from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.terms.saved import Stateful
-from oxiseq.grammar.algebra import Strategy
 
 if TYPE_CHECKING:
-    from oxiseq.engine.matches import choice, frozen
+    from oxiseq.engine.matches import frozen
 else:
-    choice = needed("oxiseq.engine.matches.choice")
     frozen = needed("oxiseq.engine.matches.frozen")
 
 UNCOUNTED_MOST: Final = 1 << 14
@@ -38,9 +36,7 @@ class MatchRunner(Stateful, Generic[M]):
     _PHASE: ClassVar[int]
     _memory: M
 
-    def __init__(self, strategy: Strategy | None, capacity: int, silent: int = -1) -> None:
-        """`capacity`, `silent`: as of `Chooser`."""
-        self.chooser = choice.Chooser(strategy, capacity, silent) if strategy is not None else None
+    def __init__(self) -> None:
         self._tables = PointerTables()
         self._parts: list[Found] = []
         self.bounds: InstantBounds = BOUNDS

@@ -58,6 +58,11 @@ class DueReports(Stateful):
         """The last one of moments of REPORT EVERY that were too many; none between batches."""
 
     @property
+    def counts_instants(self) -> bool:
+        """Whether instants without matches may make a report due, too."""
+        return self._closes or bool(self._period)
+
+    @property
     def waits(self) -> bool:
         """Whether the clock alone may make a report due."""
         return bool(self._closing) or self._tick != _NEVER

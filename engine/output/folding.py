@@ -20,7 +20,7 @@ from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.kernels.sequence.records import Memory
 from oxiseq.engine.matches.frozen import FrozenMatches, sums_by
 from oxiseq.engine.output.entries import Bundle, Instant, InstantNumbers, Key, Weighed
-from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.output.rows import KnownRows
 from oxiseq.engine.plan.folding import Folding, OfEvents
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -45,23 +45,23 @@ class _Outputs(NamedTuple):
 
 
 class MatchFolder:
-    """Folds for one query. `rows`: those that nodes refer to."""
+    """Folds for one query."""
 
-    def __init__(self, plan: QueryPlan, folding: Folding, rows: RowStore, terms: TermDictionary) -> None:
+    def __init__(self, plan: QueryPlan, folding: Folding, terms: TermDictionary) -> None:
         self._folding = folding
         self._letters = [letter.letter for letter in plan.letters]
         self._stored = {v: i for i, v in enumerate(plan.runner.stored)}
-        self._rows = rows
         self._terms = terms
         self._folded: list[Folded] = []
 
-    def pick(self, S: Memory) -> Memory:
-        """The same set if one of its matches is emitted, for CONSUME BY. Raises LimitError."""
+    def pick(self, S: Memory, rows: KnownRows) -> Memory:
+        """The same set if one of its matches is emitted, for CONSUME BY; nodes refer to these `rows`. Raises
+        LimitError."""
         found = FrozenMatches(S)
         if found.exceeds(0):
             nodes = np.flatnonzero(found.pos >= 0)
             ids, row_of = np.unique(found.pos[nodes] >> PLACE_BITS, return_inverse=True)
-            outputs = _Outputs(nodes, row_of, self._rows.take(ids))
+            outputs = _Outputs(nodes, row_of, rows.take(ids))
             time = int(outputs.block.time[-1])  # an output is newer than the prefix that it extends
             self._folded += [Folded(time, bundle) for bundle in self._bundles(found, outputs, time)]
         return S

@@ -19,7 +19,7 @@ from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.memory import put_matches
 from oxiseq.engine.matches.paging import Pager
 from oxiseq.engine.matches.sampling import sample
-from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.output.rows import KnownRows
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.ranking import LISTED, MOST_LISTED, Amount, Ranking, RankKey, RankOf, Summand, TimeOf
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -29,13 +29,12 @@ Column = NDArray[np.float64]
 
 
 class MatchPicker:
-    """Picks for one query. `rows`: those that nodes refer to."""
+    """Picks for one query."""
 
-    def __init__(self, plan: QueryPlan, ranking: Ranking, rows: RowStore, terms: TermDictionary) -> None:
+    def __init__(self, plan: QueryPlan, ranking: Ranking, terms: TermDictionary) -> None:
         self._ranking = ranking
         self._letters = [letter.letter for letter in plan.letters]
         self._stored = {v: i for i, v in enumerate(plan.runner.stored)}
-        self._rows = rows
         self._terms = terms
         self._counts: list[int] = []
         self._pager = None
@@ -53,41 +52,43 @@ class MatchPicker:
         """How many matches there are of which a page is picked."""
         return 0 if self._pager is None else self._pager.count
 
-    def pick(self, S: Memory) -> Memory:
-        """Memory whose finals stand for the chosen matches. Raises LimitError."""
+    def pick(self, S: Memory, rows: KnownRows) -> Memory:
+        """Memory whose finals stand for the chosen matches; nodes refer to these `rows`. Raises LimitError."""
         found = FrozenMatches(S)
         if self._pager is not None:
-            return self._pager.pick(S, self._end_of(S))
+            return self._pager.pick(S, self._end_of(S, rows))
         wanted = self._ranking.wanted
         if self._ranking.sample is not None and self._ranking.window is not None and found.exceeds(0):
             self._counts.append(found.count)
         if not found.exceeds(wanted):
             return S
         if self._ranking.sample is not None:
-            numbers = sample(found.count, wanted, f"{self._ranking.seed} {self._end(found)}")
+            numbers = sample(found.count, wanted, f"{self._ranking.seed} {self._end(found, rows)}")
             return put_matches(S, [found.at(i) for i in numbers])
-        values = self._values(found)
+        values = self._values(found, rows)
         if values is not None:
             return put_matches(S, list(found.best(values, wanted)))
         if found.exceeds(MOST_LISTED):
             raise LimitError(found.count, MOST_LISTED, LISTED)
         return S
 
-    def _end(self, found: FrozenMatches) -> int:
+    @staticmethod
+    def _end(found: FrozenMatches, rows: KnownRows) -> int:
         """When its matches end: an output is newer than what it extends."""
-        return int(self._rows.take(np.array([int(found.pos.max()) >> PLACE_BITS])).time[0])
+        return int(rows.take(np.array([int(found.pos.max()) >> PLACE_BITS])).time[0])
 
-    def _end_of(self, S: Memory) -> int:
+    @staticmethod
+    def _end_of(S: Memory, rows: KnownRows) -> int:
         """When the matches of the finals end."""
         node = S.nodes[S.finals[0, 0]]
         row = int((S.nodes[node["leaf"]] if node["leaf"] >= 0 else node)["pos"]) >> PLACE_BITS
-        return int(self._rows.take(np.array([row])).time[0])
+        return int(rows.take(np.array([row])).time[0])
 
-    def _values(self, found: FrozenMatches) -> Column | None:
+    def _values(self, found: FrozenMatches, rows: KnownRows) -> Column | None:
         """What each row adds to the keys: f64[nodes, keys]; None where that is no number that can be added."""
         outputs = np.flatnonzero(found.pos >= 0)
         ids, row_of = np.unique(found.pos[outputs] >> PLACE_BITS, return_inverse=True)
-        block = self._rows.take(ids)
+        block = rows.take(ids)
         values = np.zeros((len(found.pos), max(len(self._ranking.keys), 1)))
         for i, key in enumerate(self._ranking.keys):
             sums = self._amounts(key.summands, block) if _adds(key) else self._single(key.summands, block)

@@ -5,8 +5,8 @@ Row ids count up for ever; the store holds those from `base` on and forgets from
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,23 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _FIRST: Final = 16
 """Rows that there is room for to begin with."""
+
+
+class KnownRows(Protocol):
+    """Rows by id, and what the knowledge base has answered for them."""
+
+    @property
+    def times(self) -> tuple[NDArray[np.int64], int]:
+        """As of RowStore."""
+
+    def take(self, ids: NDArray[np.int64]) -> RowBlock:
+        """As of RowStore."""
+
+    def clocks(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """As of RowStore."""
+
+    def answers(self, epoch: int) -> Mapping[str, KbAnswer]:
+        """As of RowStore."""
 
 
 class RowStore:
@@ -178,11 +195,6 @@ class RowStore:
         gone = max(oldest - self._forgotten_epochs, 0)
         del self.epochs[:gone]
         self._forgotten_epochs += gone
-
-    def time_from(self, clock: int) -> int:
-        """The time of the first row held whose clock is not before `clock`; there must be one."""
-        clocks = self._block.clock[self._low : self._low + self.held]
-        return int(self._block.time[self._low + np.searchsorted(clocks, clock)])
 
     def held_ids(self) -> tuple[NDArray[np.uint32]]:
         """The terms of the rows held."""

@@ -13,7 +13,7 @@ from oxiseq.engine.kernels.sequence.records import Memory
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matches.frozen import FrozenMatches, Places
 from oxiseq.engine.matches.memory import put_matches
-from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.output.rows import KnownRows
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -24,17 +24,16 @@ _AT_ONCE: Final = 16_384
 
 
 class MatchSieve:
-    """Sieves for one query. `rows`: those that nodes refer to."""
+    """Sieves for one query."""
 
-    def __init__(self, plan: QueryPlan, rows: RowStore, terms: TermDictionary) -> None:
+    def __init__(self, plan: QueryPlan, terms: TermDictionary) -> None:
         self._writer = AnswerWriter(plan, terms)
         self._most = terms.bounds.matches
         self.take_left_out = self._writer.take_left_out
         """Where `keep` has been given what the knowledge base makes too many matches of."""
-        self._rows = rows
 
-    def pick(self, S: Memory) -> Memory:
-        """Memory whose finals stand for the matches that pass. Raises LimitError."""
+    def pick(self, S: Memory, rows: KnownRows) -> Memory:
+        """Memory whose finals stand for the matches that pass; nodes refer to these `rows`. Raises LimitError."""
         found = FrozenMatches(S)
         if found.exceeds(MOST_LOOKED_AT):
             what = "matches of one instant that a FILTER behind SEQ tests"
@@ -42,11 +41,11 @@ class MatchSieve:
         kept: list[Places] = []
         for low in range(0, found.count, _AT_ONCE):
             matches = [found.at(i) for i in range(low, min(low + _AT_ONCE, found.count))]
-            kept += [matches[i] for i in self._writer.passing(Found.of(matches), self._rows).tolist()]
+            kept += [matches[i] for i in self._writer.passing(Found.of(matches), rows).tolist()]
         for bound, given in self._writer.take_left_out().values():
             raise LimitError(given, self._most, bound.what)
         return put_matches(S, kept)
 
-    def keep(self, found: Found) -> Found:
+    def keep(self, found: Found, rows: KnownRows) -> Found:
         """Those of a run's matches that pass."""
-        return found.take(self._writer.passing(found, self._rows)) if len(found) else found
+        return found.take(self._writer.passing(found, rows)) if len(found) else found

@@ -18,7 +18,6 @@ from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
 from oxiseq.engine.kernels.output.paths import choose, count_products, resolve, visible
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
@@ -84,7 +83,6 @@ class AnswerWriter:
         """Of how many listed matches a page was taken."""
         self._left_out: dict[int, tuple[InstantBound, int]] = {}
         """Instants of which the knowledge base makes too many matches; none between batches."""
-        self._decided_late = any(edge.waits for edge in plan.runner.sequence.graph.edges)
         self._seen: dict[tuple[int, int], set[bytes]] = {}
         """By end, and when it is decided."""
         computed = any(column.expression is not None for column in written.columns)
@@ -152,8 +150,7 @@ class AnswerWriter:
             self._keep(self.ranks, batch, flat, [len(end.told) for end in ends], counts, start)
             return batch.take(np.zeros(0, np.int64))
         if self._plan.runner.written.distinct and len(batch):
-            newest = int(flat.block.clock[flat.ends[1:] - 1].max())
-            batch = self._distinct(batch, self._oldest_end(newest, rows, time))
+            batch = self._distinct(batch)
         return batch
 
     def _keep(
@@ -361,20 +358,9 @@ class AnswerWriter:
         self._expressions.fill(_match_rows(resolved, flat), values)
         return values
 
-    def _oldest_end(self, clock: int, rows: RowStore, time: NDArray[np.int64]) -> int:
-        """No later match ends before this time: what trailing negations decide waits for a window at most."""
-        window, newest = self._plan.window, int(time.max())
-        if not self._decided_late:
-            return newest
-        if window is None:
-            return newest - (self._plan.runner.sequence.graph.longest_wait or 0)
-        if window.events:
-            return rows.time_from(BEFORE_ALL if self._plan.query.partition is not None else clock - window.size)
-        return newest - int(window.size)
-
-    def _distinct(self, batch: MatchBatch, oldest: int) -> MatchBatch:
-        """Equal rows of equal end once, if they are decided together; ends that no later match can have are
-        forgotten."""
+    def _distinct(self, batch: MatchBatch) -> MatchBatch:
+        """Equal rows of equal end once, if they are decided together. Matches come in order of that moment, so those of
+        earlier ones are forgotten."""
         keep = []
         for i, (end, at) in enumerate(zip(batch.time.tolist(), batch.at.tolist(), strict=True)):
             seen = self._seen.setdefault((end, at), set())
@@ -382,7 +368,8 @@ class AnswerWriter:
             if row not in seen:
                 seen.add(row)
                 keep.append(i)
-        self._seen = {key: known for key, known in self._seen.items() if key[0] >= oldest}
+        newest = int(batch.at.max())
+        self._seen = {key: known for key, known in self._seen.items() if key[1] == newest}
         return batch.take(np.array(keep, np.int64))
 
 

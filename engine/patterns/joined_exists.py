@@ -8,7 +8,7 @@ question, some 0.1 ms each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions, RdfFormat, Store, Variable, parse
@@ -30,20 +30,26 @@ class ExistsMatcher:
 
     def __init__(self, tests: Sequence[Exists], terms: TermDictionary, kb: KnowledgeBase | None) -> None:
         self._terms = terms
-        named = tuple(dict.fromkeys(g for test in tests for g in _graphs(test)))
+        named = graphs_of(tests)
         self.graphs = KbGraphs(kb, named, terms) if named else None
         """The KB's graphs that patterns name, if they name any."""
-        self._texts = {test: _text(test) for test in tests}
+        self._texts: dict[Exists, str] = {}
+        self.want(tests)
         self._batches: tuple[EventBatch, ...] = ()
-        self._first = np.zeros(1, np.int64)
+        self.first: list[int] = []
+        """By stream the number of its first event."""
         self._copied = CopiedGraphs(Store())
         self._store = self._copied.store
         self._loaded: set[int] = set()
 
+    def want(self, tests: Iterable[Exists]) -> None:
+        """These are asked from now on; they name no other graphs."""
+        self._texts = {test: self._texts.get(test) or _text(test) for test in tests}
+
     def begin(self, batches: Sequence[EventBatch]) -> None:
         """From now on numbers are those of these batches, one per stream."""
         self._batches = tuple(batches)
-        self._first = np.cumsum([1, *(len(batch) for batch in batches)])
+        self.first = [first_event(batches, stream) for stream in range(len(batches) + 1)]
         if self.graphs is not None:
             self._copied = self.graphs.now
             self._store = self._copied.store
@@ -54,10 +60,6 @@ class ExistsMatcher:
             self._store.remove_graph(_name(number))
         self._loaded.clear()
         self._batches = ()
-
-    def first(self, stream: int) -> int:
-        """The number of the stream's first event."""
-        return int(self._first[stream])
 
     def ask(self, test: Exists, ids: Ids) -> bool:
         """Whether it holds; of `ids` it reads the values that it is given and the number of its event."""
@@ -74,8 +76,8 @@ class ExistsMatcher:
         return any(True for _ in found) is not test.negated
 
     def _load(self, number: int) -> None:
-        stream = int(np.searchsorted(self._first, number, "right")) - 1
-        batch, event = self._batches[stream], number - int(self._first[stream])
+        stream = int(np.searchsorted(self.first, number, "right")) - 1
+        batch, event = self._batches[stream], number - self.first[stream]
         low, high = int(batch.offset[event]), int(batch.offset[event + 1])
         triples = zip(*(ids[low:high].tolist() for ids in (batch.subject, batch.predicate, batch.object)), strict=True)
         name, text = _name(number), self._terms.text
@@ -103,10 +105,15 @@ def _name(number: int) -> NamedNode:
     return NamedNode(f"urn:oxiseq:event:{number}")
 
 
-def _graphs(test: Exists) -> list[NamedNode]:
-    """The graphs of the KB that it names; the checks refuse GRAPH ?g here."""
-    found = [e.name for e in nested_elements(test.pattern) if isinstance(e, GraphPattern)]
-    return [name for name in found if isinstance(name, NamedNode)]
+def first_event(batches: Sequence[EventBatch], stream: int) -> int:
+    """The number of a stream's first event in these batches."""
+    return 1 + sum(map(len, batches[:stream]))
+
+
+def graphs_of(tests: Iterable[Exists]) -> tuple[NamedNode, ...]:
+    """The graphs of the KB that they name; the checks refuse GRAPH ?g here."""
+    found = (e.name for test in tests for e in nested_elements(test.pattern) if isinstance(e, GraphPattern))
+    return tuple(dict.fromkeys(name for name in found if isinstance(name, NamedNode)))
 
 
 def _text(test: Exists) -> str:

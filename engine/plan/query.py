@@ -28,11 +28,11 @@ from oxiseq.engine.plan.folding import Folding, folding_of
 from oxiseq.engine.plan.ranking import Ranking, ranking_of, variables_of
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
 from oxiseq.engine.sequence.asked import Asked, asked_by, gpm_of_time
-from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
+from oxiseq.engine.sequence.positions import START, Automaton, Letter, build_automaton
 from oxiseq.engine.sequence.states import PARTITION, RANK, StateBuilder, ValueKind, own_filters
 from oxiseq.engine.sequence.tables import SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Query
+from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Op, Query
 from oxiseq.grammar.levels import summarises
 from oxiseq.grammar.places import Overview, atoms, overview
 from oxiseq.grammar.records import dataclass
@@ -260,30 +260,36 @@ def _compile(
     sliding = query.window is not None and query.window.sliding
     by = query.partition.by if query.partition is not None else ()
     asked = asked_by(seen)
-    builder = StateBuilder(automaton, parts, sliding, by, asked, told_apart)
-    graph = builder.build()
     summarised = summarises(seen)
     answer = answer_of(seen, _positive(seen, automaton))
     answer = replace(answer, wanted=answer.wanted | also)
     ranking = ranking_of(seen, answer.iterations, page)
+    agreed = frozenset(by)
+    if not summarised and ranking is None and _only_compares(query, automaton, parts):
+        by = ()
+    elif by:
+        agreed = frozenset({PARTITION})
+    builder = StateBuilder(automaton, parts, sliding, by, agreed, asked, told_apart)
+    graph = builder.build()
     if ranking is not None and not picking:
         ranking = replace(ranking, keys=(), listed="the caller asks for a list")
     chosen = query.selection is not None or query.limit is not None or summarised or ranking is not None
     deferred = chosen and any(edge.waits for edge in graph.edges)
-    clauses = _clauses(query, automaton, summarised, ranking)
+    clauses = _clauses(query, automaton, summarised, ranking, partitioned=bool(by))
     if folding:
         clauses = replace(clauses, limit=1, picks=not weighed, notes=weighed)
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned, reach=LISTS_REACHED if query.filters else REACHES)
     ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}
-    sequence = build_tables(
-        graph, builder.scopes, query.window, terms, clauses, ranked, 0 if family is None else len(family.members)
-    )
+    summary = summary_of(seen, answer)
+    if told_apart is not None and summary is not None:
+        clauses = replace(clauses, together=summary.by_window)
+    members = 0 if family is None else len(family.members)
+    sequence = build_tables(graph, builder.scopes, query.window, terms, clauses, ranked, members)
     positive = {letter for position in automaton.positions for letter in position.letters}
     names = {name for letter in positive for name in letter}
-    summary = summary_of(seen, answer)
-    together = {letter: _named(own_filters(letter, parts), letter, asked) for letter in sequence.letters}
-    compared = _compared(sequence, parts, by, together)
+    filters = {letter: _named(own_filters(letter, parts), letter, asked) for letter in sequence.letters}
+    compared = _compared(sequence, parts, by, filters)
     for letter, variable in ranked.items():
         compared[letter[0]].add(variable)
     streams = tuple(dict.fromkeys(s.iri.value for s in query.streams))
@@ -304,9 +310,9 @@ def _compile(
         )
         requests[stream].append(GpmRequest(name, parts[name], plan.keep))
         gpms[name] = plan
-    members = tuple(_members(query, parts, index, gpms, requests))
+    in_partitions = tuple(_members(query, by, parts, index, gpms, requests))
     letters = tuple(
-        LetterPlan(letter, together[letter], columns, letter in positive)
+        LetterPlan(letter, filters[letter], columns, letter in positive)
         for letter, columns in zip(sequence.letters, sequence.columns, strict=True)
     )
     limit = None if summarised or ranking is not None else _limit(query, automaton, letters, gpms, deferred)
@@ -320,7 +326,7 @@ def _compile(
         _stored(gpms.values(), answer, bool(by) and told_by_partition),
         answer,
         limit,
-        members,
+        in_partitions,
         deferred,
         _sieved(query) or (deferred and bool(query.filters)),
         answer if summary is None else written_answer(summary, answer),
@@ -341,15 +347,28 @@ def _because(sequence: SequenceTables) -> str:
     return "a graph pattern may match one event in several ways"
 
 
+def _only_compares(query: Query, automaton: Automaton, parts: Mapping[str, GpmParts]) -> bool:
+    """Whether PARTITION BY only means that all graph patterns of a match, and those that negate it, agree on its
+    variables: nothing counts the instants of a partition, nothing chooses among its matches."""
+    by = () if query.partition is None else query.partition.by
+    if query.selection is not None or query.limit is not None or query.consumption is not None:
+        return False
+    if query.window is not None and query.window.events:
+        return False
+    if any(way.op is Op.STRICT and way.source != START for way in automaton.transitions):
+        return False
+    return all(set(by) <= certain_variables(gpm.pattern) for gpm in parts.values())
+
+
 def _members(
     query: Query,
+    by: tuple[Variable, ...],
     parts: Mapping[str, GpmParts],
     streams: Mapping[str, int],
     gpms: Mapping[str, GpmPlan],
     requests: list[list[GpmRequest]],
 ) -> Iterator[Membership]:
     """What decides partitions; patterns that no row needs as they are, without their FILTERs, are requested besides."""
-    by = query.partition.by if query.partition is not None else ()
     for name in dict.fromkeys(atom.name for atom in atoms(query.sequence)) if by else ():
         gpm = parts[name]
         if not set(by) <= set(gpm.pattern_variables):
@@ -369,7 +388,9 @@ def _positive(seen: Overview, automaton: Automaton) -> list[GpmParts]:
     return [seen.parts[g.name] for g in seen.query.gpms if g.name in names]
 
 
-def _clauses(query: Query, automaton: Automaton, summarised: bool, ranking: Ranking | None) -> Clauses:
+def _clauses(
+    query: Query, automaton: Automaton, summarised: bool, ranking: Ranking | None, *, partitioned: bool
+) -> Clauses:
     """The kernel's options. It may find a match of an ambiguous sequence twice, so it does not count those; LIMIT of
     an answer over matches counts groups, and one with ORDER BY is no matter of what is found first."""
     counted = query.limit is not None and not automaton.ambiguous and not summarised and not query.filters
@@ -380,7 +401,7 @@ def _clauses(query: Query, automaton: Automaton, summarised: bool, ranking: Rank
         limit,
         query.selection.strategy if query.selection is not None else None,
         forgotten_by(query),
-        query.partition is not None,
+        partitioned,
         (ranking is not None and (ranking.listed is None or ranking.page is not None)) or _sieved(query),
     )
 

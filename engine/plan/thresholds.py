@@ -60,6 +60,8 @@ def beginning(plan: QueryPlan) -> Threshold | None:
     graph, window = plan.runner.sequence.graph, plan.window
     starts = {arm.letter for edge in graph.edges if edge.source == START for arm in edge.arms}
     others = {letter for edge in graph.edges if edge.source != START for letter, _ in edge.compared}
+    if plan.runner.sequence.counted:
+        return None  # nodes do not say with which event matches begin
     if len(starts) != 1 or starts & others or plan.clauses != NO_CLAUSES or plan.runner.written.distinct:
         return None
     if window is not None and (window.events or not window.sliding):

@@ -30,6 +30,7 @@ from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.output import choosing
 from oxiseq.engine.output.deadlines import UNKNOWN, Deadlines, NumberedInstants
 from oxiseq.engine.output.deferred import Decided, DeferredMatches
 from oxiseq.engine.output.due import DueReports
@@ -45,7 +46,7 @@ from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.ranks import Ranks
 from oxiseq.engine.sequence.counts import ANY_LENGTH, WHOLE, Case
 from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.engine.sequence.run import Picker, SequenceRun
+from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, Stateful, maybe, part, unsaved, value
@@ -54,12 +55,11 @@ from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
-    from oxiseq.engine.output import composing, folding, picking, sieve, weighing
+    from oxiseq.engine.output import composing, folding, weighing
     from oxiseq.engine.sequence.composed import ComposedSequence
 else:
     composing = needed("oxiseq.engine.output.composing")
-    folding, picking = needed("oxiseq.engine.output.folding"), needed("oxiseq.engine.output.picking")
-    sieve, weighing = needed("oxiseq.engine.output.sieve"), needed("oxiseq.engine.output.weighing")
+    folding, weighing = needed("oxiseq.engine.output.folding"), needed("oxiseq.engine.output.weighing")
 
 
 class CommonState(Protocol):
@@ -80,10 +80,14 @@ class CommonState(Protocol):
         """Its share of the common memory."""
 
     @property
+    def waits(self) -> bool:
+        """Whether the clock alone may let it find something."""
+
+    @property
     def deadline(self) -> int | None:
         """When the clock has passed this (µs), something may be found; None: only an event can complete a match."""
 
-    def collect(self, clock: int) -> None:
+    def collect(self, clock: int, instants: int) -> None:
         """As of a finder."""
 
     def keep(self, clock: Clock) -> bool:
@@ -145,7 +149,7 @@ class Finder(Stateful):
         self._window = window = plan.window
         self.by_number: Final = window is not None and window.events
         """Whether windows count instants."""
-        self.endless: Final = window is None or (window.events and plan.query.partition is not None)
+        self.endless: Final = window is None or (window.events and plan.clauses.partitioned)
         """Whether time alone does not decide which rows are out of every window."""
         self.start = start
         self.users = 0
@@ -171,8 +175,9 @@ class Finder(Stateful):
         self._members: dict[int, tuple[QueryPlan, int]] = {}
         """By the identity of a plan, which stays alive by that."""
         self._counts = plan.runner.sequence.counted
+        self._narrowed_from: Findings | None = None
         self._narrowed: dict[Case, Findings] = {}
-        """For the part processed last."""
+        """What has been asked of these findings."""
         self.joint = JointRows()
         self.begin()
         terms.register(self)
@@ -180,8 +185,7 @@ class Finder(Stateful):
             settings = self._letters.settings
             settings[lr.BY_NUMBER] = window.events
             # else a window's last instant and a bound that passes would come in an order that batches decide
-            bounds = any(edge.waits and edge.longest is not None for edge in plan.runner.sequence.graph.edges)
-            settings[lr.EVERY] = window.events and bounds
+            settings[lr.EVERY] = window.events and any(edge.passes for edge in plan.runner.sequence.graph.edges)
         elif self._deadlines is not None and self.by_number:  # an instant without rows may be a window's last one
             self._letters.settings[lr.EVERY] = True
 
@@ -189,32 +193,24 @@ class Finder(Stateful):
         """Nothing has been seen."""
         plan, exists = self.plan, self.answers.exists
         self.rows = RowStore(len(plan.runner.stored))
-        picker: Picker | None = None
-        self._picker = None
-        self._folder: folding.MatchFolder | weighing.MatchWeigher | None = None
+        self.choice = choosing.EndChoice(plan, self._terms, self.capacities.nodes // 4)
         self._weigher: weighing.MatchWeigher | None = None
         folded = plan.runner.folding
         if folded is not None and folded.weighed:
-            self._folder = self._weigher = weighing.MatchWeigher(plan, folded, self.rows, self._terms)
-        elif folded is not None:
-            picker = self._folder = folding.MatchFolder(plan, folded, self.rows, self._terms)
-        if plan.ranking is not None and (plan.ranking.listed is None or plan.ranking.page is not None):
-            picker = self._picker = picking.MatchPicker(plan, plan.ranking, self.rows, self._terms)
-        self._sieve = sieve.MatchSieve(plan, self.rows, self._terms) if plan.runner.sieved else None
-        sieved = None if plan.runner.deferred else self._sieve
+            self._weigher = weighing.MatchWeigher(plan, folded, self.rows, self._terms)
         ask = None if exists is None else exists.ask
         sequence, terms = plan.runner.sequence, self._terms
         self._composer: composing.MatchComposer | None = None
         self.sequence: SequenceRun | ComposedSequence
         if plan.runner.composing is None:
-            self.sequence = SequenceRun(sequence, terms, self.capacities, ask, picker, sieved, self._weigher)
+            self.sequence = SequenceRun(sequence, terms, self.capacities, ask, self.choice, self._weigher)
         else:
             self._composer = composing.MatchComposer(plan, plan.runner.composing, self.rows, terms, self.capacities)
             self.sequence = self._composer.sequence
         self._deadlines = _deadlines(plan)
         self._deferred = None if self._deadlines is None else _deferred(plan, self._deadlines)
         self.partitions: Partitions | None = None
-        if plan.query.partition is not None:
+        if plan.clauses.partitioned:
             self.partitions = Partitions(plan, self.sequence, self.capacities.groups, self._terms)
         self._kept_rows = 0
         self.unmatched, self._undecided = Streak(terms.bounds), Streak(terms.bounds)
@@ -379,6 +375,8 @@ class Finder(Stateful):
         if findings.counted is None or (size == longest and self.plan.runner.family is None):
             return findings
         case = Case(self._number_of(plan), ANY_LENGTH if size == longest else size)
+        if self._narrowed_from is not findings:
+            self._narrowed_from, self._narrowed = findings, {}
         if case not in self._narrowed:
             self._narrowed[case] = replace(findings, case=case)
         return self._narrowed[case]
@@ -451,8 +449,6 @@ class Finder(Stateful):
         decided: Sequence[Decided] = ()
         due = None if self._composer is None else self._composer.due
         if sources or self.waits or (due is not None and count):
-            if self._counts:
-                self._count_by_window()
             all_there = count > 0 if self.partitions is None else split is not None
             written = bool(sources) or (all_there and bool(self._letters.settings[lr.EVERY]))
             if written:
@@ -464,7 +460,7 @@ class Finder(Stateful):
             if self._weigher is not None:
                 self._weigher.origin = self.window_start
             found = self.sequence.feed(
-                self._letters.buffer if written else None, until, self.rows.times, passed, self.window_start
+                self._letters.buffer if written else None, until, self.rows, passed, self.window_start
             )
             if plan.ranking is not None and plan.ranking.page is not None:
                 found = self._of_end(found, plan.ranking.page.at)
@@ -477,8 +473,8 @@ class Finder(Stateful):
                 else:
                     found, decided = self._released(found, self._deferred, seen, passed, ended, written=written)
                     left_out = dict(self._deferred.take_left_out())
-                    if self._sieve is not None:
-                        left_out |= self._sieve.take_left_out()
+                    if self.choice.sieve is not None:
+                        left_out |= self.choice.sieve.take_left_out()
                     assert found.at is not None
                     self._undecided.note(found.at.tolist(), left_out)
                     if plan.summary is not None:
@@ -487,9 +483,10 @@ class Finder(Stateful):
             return Findings(None, None, (), until, self.window_start)
         counted = CountedPart(self.sequence.take_counts(), plan.runner.sequence.keys) if self._counts else None
         omitted = self.sequence.take_omitted()
-        if self._folder is not None:
-            return Findings(None, counted, self._folder.take(), until, self.window_start, omitted=omitted, ended=ended)
-        drawn_from = () if self._picker is None else self._picker.take_counts()
+        folded = self.choice.take_folded() if self._weigher is None else self._weigher.take()
+        if folded is not None:
+            return Findings(None, counted, folded, until, self.window_start, omitted=omitted, ended=ended)
+        drawn_from = self.choice.take_counts()
         return Findings(found, counted, (), until, self.window_start, omitted, drawn_from, decided=decided, ended=ended)
 
     def _composed(self, composer: composing.MatchComposer, part: Part, until: int, *, written: bool) -> Findings:
@@ -517,12 +514,7 @@ class Finder(Stateful):
     @property
     def paged(self) -> int:
         """How many matches end at the instant of which a page is found on the compact set."""
-        return 0 if self._picker is None else self._picker.paged
-
-    def _count_by_window(self) -> None:
-        summary, window, sequence = self.plan.summary, self.plan.window, self.sequence
-        if summary is not None and summary.by_window and window is not None and isinstance(sequence, SequenceRun):
-            sequence.count_by(self.window_start, window.size)
+        return 0 if self.choice.picker is None else self.choice.picker.paged
 
     def _write_rows(
         self,
@@ -577,12 +569,13 @@ class Finder(Stateful):
     ) -> tuple[Found, list[Decided]]:
         """The matches of the ends that are decided, and these. Where sequences that begin to wait are listed, they come
         with the matches of their instant: in an even wave."""
-        if written and self._sieve is None:
+        sieve = self.choice.sieve
+        if written and sieve is None:
             self._reached(deferred)
-        elif self._sieve is not None and len(found):
+        elif sieve is not None and len(found):
             begins = self._waits(found) & (found.marks[:, 0] & 1 == 0)
-            deferred.reach_all(self._sieve.keep(found.take(np.flatnonzero(begins))), self.rows)
-            found = self._sieve.keep(found.take(np.flatnonzero(~begins)))
+            deferred.reach_all(sieve.keep(found.take(np.flatnonzero(begins)), self.rows), self.rows)
+            found = sieve.keep(found.take(np.flatnonzero(~begins)), self.rows)
         if len(found):
             deferred.hold(found, self.rows, self._terms.bounds.matches)
         return deferred.release(passed, self.window_start, seen, ended)
@@ -631,7 +624,7 @@ class Finder(Stateful):
     def waits(self) -> bool:
         """Whether the clock alone may let it find something."""
         if self.away is not None:
-            return self.away.deadline is not None
+            return self.away.waits
         due = None if self._composer is None else self._composer.due
         held = self._deferred is not None and self._deferred.waits
         return self.sequence.waits or held or (due is not None and due.waits)
@@ -681,13 +674,14 @@ class Finder(Stateful):
         alive = self.sequence.records + self.rows.held if self._alive is None else self._alive
         return alive + partitions + held
 
-    def collect(self, clock: int = BEFORE_ALL) -> None:
-        """Frees what is dead, at a clock behind the last instant if one is given, so that `records` counts what lives:
-        where others could find its matches, too (plan/own_run.py), nothing of that may count what they have met."""
+    def collect(self, clock: int = BEFORE_ALL, instants: int = 0) -> None:
+        """Frees what is dead, behind so many instants, before the next of which this clock has passed, so that
+        `records` counts what lives: where others could find its matches, too (plan/own_run.py), nothing of that may
+        count what they have met."""
         if not isinstance(self.sequence, SequenceRun):
             self.sequence.collect()
         elif self.joins:
-            self.sequence.pass_to(clock)
+            self.sequence.pass_to(clock, instants)
             self.sequence.clean()
             self._alive = self.sequence.alive
         else:
@@ -712,7 +706,8 @@ class Finder(Stateful):
         if count and self.rows.held:
             self.forget(part.instants.clocks.item(-1), part.number + count - 1)
         self._part = self._findings = None
-        self._narrowed.clear()
+        self._narrowed_from = None
+        self._narrowed = {}
         self.joint.forget()
 
     def forget(self, time: int, number: int) -> None:
@@ -768,7 +763,7 @@ def _deferred(plan: QueryPlan, deadlines: Deadlines) -> DeferredMatches | None:
     if not plan.runner.deferred:
         return None
     strategy = None if plan.query.selection is None else plan.query.selection.strategy
-    column = plan.runner.stored.index(PARTITION) if plan.query.partition is not None else None
+    column = plan.runner.stored.index(PARTITION) if plan.clauses.partitioned else None
     groups = plan.summary is not None
     in_order = plan.summary is not None and not plan.summary.instantly
     return DeferredMatches(strategy, deadlines, column, together=groups, in_order=in_order)

@@ -279,7 +279,9 @@ class LetterRows:
             for name in letter.letter:
                 if name not in frames:
                     plan = self._gpms[name]
-                    first = self._exists.first(plan.stream) if self._exists is not None and plan.asks_again else None
+                    first = None
+                    if self._exists is not None and plan.asks_again:
+                        first = self._exists.first[plan.stream]
                     given = found[plan.stream][plan.order], where[plan.stream], answers.get(name), self._terms
                     frames[name] = gpm_frame(plan, *given, first, times, beyond=self._beyond)
                     if split is not None:

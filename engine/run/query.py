@@ -157,7 +157,8 @@ class QueryRun(Run):
     def collect(self) -> None:
         """Frees dead memory, so that `records` counts what lives."""
         self._forget()
-        (self.finder.away or self.finder).collect(self.clock.completed)
+        now = (self.instants if self.finder.by_number else self.clock.passed) - 1
+        (self.finder.away or self.finder).collect(now, self.instants)
 
     def _forget(self) -> None:
         """Drop rows that no later match can hold."""
@@ -312,6 +313,7 @@ class QueryRun(Run):
         """The answers for what it has found together with others, whose matches name these rows."""
         if self.omitted.over:
             return []
+        findings = self.finder.of(findings, self.plan)
         return self._told(Part(instants, instants.first - self._joined.instants, last=True), findings, rows)
 
     def take(self, batch: MatchBatch, omitted: Sequence[InstantError]) -> list[MatchBatch]:

@@ -185,11 +185,20 @@ class Teller(Stateful):
     # --- time ---------------------------------------------------------------------------------------
 
     @property
+    def tells_of_time(self) -> bool:
+        """Whether it may ever need instants without matches."""
+        return self._ranks is not None or self._summaries is not None
+
+    @property
     def watchful(self) -> bool:
         """Whether it needs instants without matches."""
         if self._ranks is not None:
             return self._ranks.waits or self._numbers is not None
-        return self._summaries is not None
+        if self._summaries is None:
+            return False
+        composing = self.plan.runner.composing
+        reports = composing is not None and composing.report is not None
+        return self._numbers is not None or reports or self._summaries.due.counts_instants
 
     @property
     def waits(self) -> bool:

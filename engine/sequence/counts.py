@@ -5,7 +5,7 @@ In the flow: run → **counts** → groups of matches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -45,6 +45,13 @@ class Counts:
         """Some, of one query."""
         numbers = self.numbers[index, member : member + 1]
         return Counts(self.bucket[index], self.edge[index], self.key[index], numbers)
+
+    def by_query(self, queries: NDArray[np.int32]) -> Iterator[tuple[int, Counts]]:
+        """Those of each query that has some. `queries`: by edge."""
+        owners = queries[self.edge]
+        order = np.argsort(owners, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(owners[order])) + 1) if len(order) else ():
+            yield int(owners[rows[0]]), Counts(self.bucket[rows], self.edge[rows], self.key[rows], self.numbers[rows])
 
 
 class Case(NamedTuple):

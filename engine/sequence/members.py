@@ -16,7 +16,7 @@ from oxiseq.engine.sequence.counts import more_limbs, with_limbs
 from oxiseq.engine.sequence.memory import Capacities, allocate, grow
 from oxiseq.engine.sequence.tables import SequenceTables
 
-_KEPT = (k.SERIAL, k.ATTEMPT, k.CLOCK, k.FLOOR, k.FORGOTTEN, k.CONSUMED, k.WAVE)
+_KEPT = (k.SERIAL, k.ATTEMPT, k.CLOCK, k.FORGOTTEN, k.CONSUMED, k.WAVE)
 """Scalars that are the same for a query of the family."""
 
 

@@ -101,7 +101,7 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     )
     S.scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE, k.ENTRY_FREE]] = -1
     S.scalars[k.DUE] = k.NEVER_CLOSES
-    S.scalars[[k.CLOCK, k.FLOOR, k.FORGOTTEN, k.CONSUMED]] = k.BEFORE_ALL
+    S.scalars[[k.CLOCK, k.FORGOTTEN, k.CONSUMED]] = k.BEFORE_ALL
     return S
 
 
@@ -130,7 +130,8 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables) -> k.Memory:
     count, windows = int(S.scalars[k.LEADS]), compiled.tables.windows
     tau = k.BEFORE_ALL
     if windows["size"].all() and not compiled.tables.sizes[k.COUNTED]:  # else each partition has another clock
-        clock, each = int(S.scalars[k.CLOCK]), zip(windows.tolist(), S.origins.tolist(), strict=True)
+        clock, sizes = int(S.scalars[k.CLOCK]), windows[["size", "slides"]].tolist()
+        each = zip(sizes, S.origins.tolist(), strict=True)
         tau = min(window_start(clock, size, slides, origin) for (size, slides), origin in each)
     alive = int((S.lead_keys[:count, 1] >= tau).sum())
     size = len(S.lead_keys) if 2 * alive < len(S.lead_keys) and alive < count else 2 * len(S.lead_keys)
@@ -158,7 +159,9 @@ def make_nodes(
 
 
 def rows_named(M: k.Memory) -> NDArray[np.int64]:
-    """The ids of the rows that a collected memory's nodes name, each once."""
+    """The ids of the rows that a collected memory's nodes name, each once; where matches are counted they name none."""
+    if M.weights.shape[1]:
+        return np.zeros(0, np.int64)
     nodes = M.nodes[: M.scalars[matches.NODE_TOP]]
     rows: NDArray[np.int64] = np.unique(nodes["pos"][nodes["leaf"] < 0] >> matches.PLACE_BITS)
     return rows

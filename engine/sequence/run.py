@@ -6,7 +6,7 @@ and makes the decisions that need exact arithmetic or string functions.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,16 +48,11 @@ _OFTEN = 4
 """Collections of one batch after which there is more room."""
 
 
-Positions: TypeAlias = tuple[NDArray[np.int64], int]
-"""An array and an offset: row id + offset → the position of its event, any numbers that rise with the stream."""
+class Choice(Protocol):
+    """Keeps some of the matches that end at one instant."""
 
-
-class Picker(Protocol):
-    """Picks some of the matches that end at one instant."""
-
-    def pick(self, S: k.Memory) -> k.Memory:
-        """Memory whose finals stand for those, in the order of emission."""
-        ...
+    def pick(self, S: k.Memory, rows: Any, /) -> k.Memory:
+        """Memory whose finals stand for those, in the order of emission; nodes refer to these `rows`."""
 
 
 class Weigher(Protocol):
@@ -74,8 +69,8 @@ class Weigher(Protocol):
 
 class SequenceRun(MatchRunner[k.Memory]):
     """The running state of one sequence. `oldest_row`: no node refers to an earlier row; `ask` answers the EXISTS of
-    its filters, if they have some; `sieve` picks among an instant's matches before a strategy does, `picker` behind it,
-    if the tables say so; `weigher` has all finals."""
+    its filters, if they have some; `choice` keeps some of an instant's matches, if the tables say so; `weigher` has all
+    finals."""
 
     made_of = value("oldest_row", name="oldest"), unsaved("_allocated")
 
@@ -87,19 +82,18 @@ class SequenceRun(MatchRunner[k.Memory]):
         terms: TermDictionary,
         capacities: Capacities | None = None,
         ask: Ask | None = None,
-        picker: Picker | None = None,
-        sieve: Picker | None = None,
+        choice: Choice | None = None,
         weigher: Weigher | None = None,
     ) -> None:
         self._compiled = compiled
         self._terms = terms
-        self._ask = ask
+        self.ask = ask
         self._capacities = capacities or Capacities()
-        super().__init__(compiled.clauses.strategy, self._capacities.nodes // 4)
+        super().__init__()
         self._allocated: k.Memory | None = None  # a query among many may never have a row
         self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
-        self._sieve, self._picker, self._weigher = sieve, picker, weigher
+        self._choice, self._weigher = choice, weigher
         self._counts: list[Counts] = []
         self.oldest_row = 0
         self._first_row = 0
@@ -149,17 +143,17 @@ class SequenceRun(MatchRunner[k.Memory]):
         self,
         rows: RowBuffer | None,
         until: int,
-        positions: Positions | None = None,
+        store: Any = None,
         passed: int | None = None,
         origin: int | None = 0,
     ) -> Found:
         """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
         still come; `passed` is the same in µs, if that is another unit; `origin`: the first clock of the first tumbling
-        window, None: as its memory says. A strategy compares `positions`. Matches of
-        an instant where they are past a limit are as if they were none: see `take_omitted`."""
+        window, None: as its memory says; `store`: the rows that nodes refer to, for its choice. Matches of an instant
+        where they are past a limit are as if they were none: see `take_omitted`."""
         tables, memory = self._compiled.tables, self._memory
         # the number of an event's graph means another event in each batch
-        forget_answers(memory, changed=self._ask is not None or self._generation != self._terms.generation)
+        forget_answers(memory, changed=self.ask is not None or self._generation != self._terms.generation)
         self._generation = self._terms.generation
         memory.scalars[k.INSTANT] = 0
         if origin is not None:
@@ -186,7 +180,7 @@ class SequenceRun(MatchRunner[k.Memory]):
                 self._free(again=failed == at, busy=collections > _OFTEN or self._weigher is not None)
                 failed = at
             elif need == matches.NEED_CHOICE:
-                self._choose(lambda: self._chosen(positions or (_ROW_IDS, 0)), self._time_of(rows, at, passed, until))
+                self._choose(lambda: self._chosen(store), self._time_of(rows, at, passed, until))
             elif need == k.NEED_DECISIONS:
                 self._decide()
                 C = table(self._terms.columns)  # new terms may have moved them
@@ -194,7 +188,7 @@ class SequenceRun(MatchRunner[k.Memory]):
                 self._drain(full=True)
             elif need == matches.TOO_MANY:
                 waited = memory.scalars[k.PHASE] == k.EMIT_CLOSED
-                limit = matches.NO_LIMIT if waited else int(tables.sizes[k.LIMIT])
+                limit = matches.NO_LIMIT if waited else self._compiled.clauses.limit
                 timed = waited and not tables.sizes[k.NUMBERED]
                 instant = int(self._scalars[k.MOMENT]) if timed else self._time_of(rows, at, passed, until)
                 self._list(limit, instant, waited=waited)
@@ -227,11 +221,6 @@ class SequenceRun(MatchRunner[k.Memory]):
             except LimitError as error:
                 self._note(CHOICES, error, int(rows.arrays.time[at[-1]]))
 
-    def count_by(self, origin: int, width: int) -> None:
-        """Count matches together if they end at one clock, or, if `width` is not 0, if (clock - origin) // width is the
-        same."""
-        self._memory.scalars[[k.BUCKET_ORIGIN, k.BUCKET_WIDTH]] = origin, width
-
     def take_counts(self) -> list[Counts]:
         """What has been counted since the last call, of a run that counts matches instead of listing them."""
         if self._allocated is not None:
@@ -244,13 +233,10 @@ class SequenceRun(MatchRunner[k.Memory]):
         if self._allocated is not None:
             self._free(again=False)
 
-    def _chosen(self, positions: Positions) -> k.Memory:
-        """Of an instant's matches those that pass, of these those that the strategy keeps, and of them those that are
-        asked for. Raises LimitError."""
-        memory = self._memory if self._sieve is None else self._sieve.pick(self._memory)
-        if self.chooser is not None:
-            memory = self.chooser.choose(memory, *positions)
-        return memory if self._picker is None else self._picker.pick(memory)
+    def _chosen(self, store: Any) -> k.Memory:
+        """What is kept of an instant's matches. Raises LimitError."""
+        assert self._choice is not None
+        return self._choice.pick(self._memory, store)
 
     def _free(self, again: bool, *, busy: bool = False) -> None:
         """Free dead nodes; `again`: that has not helped just before; `busy`: it happens often in this batch, or is
@@ -295,17 +281,19 @@ class SequenceRun(MatchRunner[k.Memory]):
         nodes = self._allocated.nodes[: self._scalars[matches.NODE_TOP]]
         return self.records - int(np.count_nonzero(nodes["leaf"] >= 0)) + len(rows_named(self._allocated))
 
-    def pass_to(self, clock: int) -> bool:
-        """The last instant was at a clock, in the window's unit; whether that is news. What is dead then goes with the
-        next collection."""
+    def pass_to(self, clock: int, instants: int) -> bool:
+        """There have been so many instants, and before the next one this clock, in the window's unit, has passed;
+        whether that is news. What is dead then goes with the next collection."""
         tables, memory = self._compiled.tables, self._allocated
-        if memory is None or tables.sizes[k.NUMBERED] or clock <= memory.scalars[k.CLOCK]:
+        if memory is None or tables.sizes[k.COUNTED]:
             return False
-        memory.scalars[k.CLOCK] = clock
-        if tables.sizes[k.STRICTS] and not tables.sizes[k.PARTITIONED]:  # there was an instant behind theirs
-            free_entries(memory, memory.waits[0])
+        news, wait = clock > memory.scalars[k.CLOCK], memory.waits[0]
+        memory.scalars[k.CLOCK] = max(clock, memory.scalars[k.CLOCK])
+        if wait["first"] >= 0 and wait["instant"] + 1 < instants and not tables.sizes[k.PARTITIONED]:
+            free_entries(memory, wait)
             call(chain_entries, self._tables.of(tables), self._tables.of(memory))
-        return True
+            news = True
+        return bool(news)
 
     def clean(self) -> None:
         """Free all that is dead, groups too that nobody has met since."""
@@ -372,9 +360,8 @@ class SequenceRun(MatchRunner[k.Memory]):
             kept = None if asked.kept is None else int(vector[asked.kept])
             return asked.fold.step(kept, {v: int(vector[place]) for v, place in asked.places}, self._terms)
         ids: dict[Variable, int] = {v: int(vector[place]) for v, place in asked.places}
-        return _TRUE if holds_with(asked.check.condition, ids, self._terms, self._ask) else _FALSE
+        return _TRUE if holds_with(asked.check.condition, ids, self._terms, self.ask) else _FALSE
 
 
-_ROW_IDS = np.zeros(0, np.int64)
 _NOTHING_YET = np.zeros(k.SCALARS, np.int64)
 """What a run without memory counts."""

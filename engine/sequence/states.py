@@ -203,6 +203,11 @@ class Edge:
         return min((size for value, size in self.lasting if value == LAST_EVENT), default=self.limit)
 
     @property
+    def passes(self) -> bool:
+        """Whether time makes runs matches there that do not wait for a window's end alone."""
+        return self.waits and self.longest is not None
+
+    @property
     def bounded(self) -> bool:
         """Whether the time that has passed decides something."""
         return self.limit is not None or bool(self.least) or self.most is not None or bool(self.lasting)
@@ -317,12 +322,12 @@ class _Scopes:
             self.previous[-1] = {v: cell for v, cell in found.items() if cell is not None}
         self.levels[-1] = {}
 
-    def bind(self, scope: LetterScope, relevant: frozenset[Variable]) -> None:
+    def bind(self, scope: LetterScope, relevant: frozenset[Variable], agreed: frozenset[Variable]) -> None:
         for variable in sorted(scope.variables & relevant, key=str):
             cell = self.find(variable)
             sure = variable in scope.certain
             if cell is None or (not cell.certain and sure):
-                level = 0 if variable == PARTITION else -1  # iterations stay in the partition
+                level = 0 if variable in agreed else -1
                 self.levels[level][variable] = _Cell(sure, Column(variable))
             elif not cell.certain:
                 self.levels[-1][variable] = _Cell(False, _either(variable, cell.source))
@@ -366,14 +371,16 @@ _Signature: TypeAlias = tuple[object, ...]
 class StateBuilder:
     """Explores the states that the automaton's positions can be in.
 
-    `by`: the variables of PARTITION BY, which need no comparing: what is compared is the partition. In a sliding window
-    counted matches differ by their starts, too.
+    `by`: the variables of PARTITION BY where instants are those of partitions; they need no comparing, partitions are
+    compared. In a sliding window counted matches differ by their starts, too.
     """
 
     automaton: Automaton
     parts: Mapping[str, GpmParts]
     sliding: bool
     by: tuple[Variable, ...] = ()
+    agreed: frozenset[Variable] = frozenset()
+    """On which all of a match agrees, iterations, too."""
     asked: Asked = NOTHING_ASKED
     told_apart: frozenset[Variable] | None = None
     """The variables whose values distinguish counted matches."""
@@ -445,7 +452,7 @@ class StateBuilder:
                 read |= expression_variables(self.asked.named(condition, name)) | prev_variables(condition)
         joined = {v for v, n in counted.items() if n > 1 and v not in self.by}
         told_apart = self.told_apart or frozenset()
-        self.relevant = frozenset(joined | read | told_apart | ({PARTITION} if self.by else set()))
+        self.relevant = frozenset(joined | read | told_apart | self.agreed)
         places: list[Position | Guard] = [*positions, *guards]
         for place in places:
             for letter in place.letters:
@@ -537,7 +544,7 @@ class StateBuilder:
     def _arm(self, letter: Letter, way: Transition, before: _Scopes) -> Arm:
         scope = self.scopes[letter]
         after = before.copy()
-        after.bind(scope, self.relevant)
+        after.bind(scope, self.relevant, self.agreed)
         after.iterate(letter, self.asked.folds)
         target = self._enter(way.target, after)
         spans = self.automaton.positions[way.target].spans

@@ -132,7 +132,7 @@ def build_tables(
         keys = tuple((*key, FLOOR) if _has_floor(edge) else key for key, edge in zip(keys, graph.edges, strict=True))
     builder, own = TableBuilder(terms), OwnLetters()
     own.want_all(graph, keys, scopes, ranked)
-    indexes, places = builder.add(graph, keys, scopes, window, own)
+    indexes, places = builder.add(graph, keys, scopes, window, clauses, own)
     return SequenceTables(
         builder.tables(len(own.letters), clauses, counts_instants=window is not None and window.events),
         tuple(own.letters),
@@ -289,12 +289,15 @@ class TableBuilder:
         keys: tuple[tuple[Value, ...], ...],
         scopes: Mapping[Letter, LetterScope],
         window: Window | None,
+        clauses: Clauses,
         letters: Lettering,
     ) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[int, int | None], ...]]:
         """Append the next query; per edge how its probes find groups, in words, and the meanings of its places."""
         self._graph, self._keys, self._scopes, self._letters = graph, keys, scopes, letters
         self._places, self._first = {}, len(self.edges)
-        self.windows.append({"size": window.size, "slides": int(window.sliding)} if window else {})
+        size, slides = (window.size, int(window.sliding)) if window else (0, 0)
+        own = {"limit": clauses.limit, "consumes": clauses.consumes, "together": int(clauses.together and size > 0)}
+        self.windows.append({"size": size, "slides": slides, **own})
         leaving = edges_by_source(graph)
         self.width = max(self.width, *map(len, keys), 1)
         compared = {letter for edge in graph.edges for letter, _ in edge.compared}
@@ -304,7 +307,7 @@ class TableBuilder:
         for i, edge in enumerate(graph.edges, self._first):
             if edge.limit is not None and not edge.waits:
                 self.moving.append(i)
-            if edge.longest is not None and edge.waits:
+            if edge.passes:
                 (self.deciding_groups if edge.lasting else self.deciding).append(i)
         self.stricts = self.stricts or any(e.op is Op.STRICT and e.source != START for e in graph.edges)
         return indexes, tuple(self._places)
@@ -345,9 +348,7 @@ class TableBuilder:
             self.width,
             self.wide,
             self.most,
-            clauses.limit,
             clauses.reach or (k.NOTES if clauses.notes else int(clauses.chooses)),
-            clauses.consumes,
             int(clauses.partitioned),
             int(clauses.partitioned and counts_instants),
             len(self.moving),

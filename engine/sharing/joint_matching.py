@@ -64,11 +64,7 @@ class JointMatching:
         for finder in asleep:
             self.mark(finder, asleep=True)
         self._streams = [self._stream(number, ends, terms) for number in range(streams)]
-        self.listening = {
-            finder
-            for finder, mine in self.runs.items()
-            if all(run.plan.summary is None and not run.teller.watchful for run in mine)
-        }
+        self.listening = {finder for finder, mine in self.runs.items() if not any(run.teller.watchful for run in mine)}
         """Those whose queries only wait for matches: an instant without any is nothing to them."""
         self._seen: set[Finder] = set()
         self._marked = True

@@ -27,6 +27,7 @@ from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows
+from oxiseq.engine.plan.own_run import RunKind, why_own_run
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.sharing.alike import narrow, share
@@ -39,8 +40,22 @@ from oxiseq.grammar.records import dataclass
 P = ParamSpec("P")
 _GROWN: Final = 1 << 10
 """Records more in an automaton, besides a quarter, after which its queries' budgets are looked at."""
+_MANY: Final = 16
+"""Queries of a clock among which a new one counts in an automaton."""
 Kind = tuple[tuple[str, ...], int, int | None]
 """Streams, lateness, start."""
+
+
+@dataclass(slots=True)
+class _Joined:
+    """Those that find their matches in an automaton. `told`: its records when all these were last said to have been
+    stepped."""
+
+    automaton: SharedAutomaton
+    runs: dict[Finder, list[QueryRun]]
+    attentive: list[QueryRun] = field(default_factory=list)
+    """Those of them that may emit something when nothing is found."""
+    told: int = 0
 
 
 @dataclass(slots=True)
@@ -55,13 +70,12 @@ class _Group:
     keeping: set[QueryRun]
     """Those that may have answers of their own, of the KB of an earlier moment."""
     asleep: Asleep = field(default_factory=Asleep)
-    automaton: SharedAutomaton | None = None
-    joined: dict[Finder, list[QueryRun]] = field(default_factory=dict)
-    """Those that find their matches in it."""
-    in_automaton: int = 0
-    """How many they are."""
-    told: int = 0
-    """Records of the automaton when all these were last said to have been stepped."""
+    joined: dict[RunKind, _Joined] = field(default_factory=dict)
+
+    @property
+    def in_automata(self) -> dict[Finder, list[QueryRun]]:
+        """Those that find their matches in one."""
+        return {finder: runs for joined in self.joined.values() for finder, runs in joined.runs.items()}
 
     @property
     def apart(self) -> list[QueryRun]:
@@ -200,8 +214,9 @@ class SharedRuns(Dispatcher[QueryRun]):
 
     def _leave(self, group: _Group, run: QueryRun) -> None:
         group.runs = [r for r in group.runs if r is not run]
-        if group.automaton is not None and all(r.finder is not run.finder for r in group.runs):
-            group.automaton.drop(run.finder)
+        if all(r.finder is not run.finder for r in group.runs):
+            for joined in group.joined.values():
+                joined.automaton.drop(run.finder)
         group.watchful.discard(run)
         group.keeping.discard(run)
         if not group.runs:
@@ -243,8 +258,8 @@ class SharedRuns(Dispatcher[QueryRun]):
                 continue
             for finder in group.asleep:
                 self._rouse(group, finder)
-            if group.automaton is not None:
-                group.automaton.dissolve()
+            for joined in group.joined.values():
+                joined.automaton.dissolve()
             self._passes.pop(kind, None)
             for run in group.runs:
                 run.follow(other.clock)
@@ -328,29 +343,46 @@ class SharedRuns(Dispatcher[QueryRun]):
         share(may_share, self._bounds, self._terms)
         for group in self._groups[kind]:
             if join:
+                self._compose_less(group)
                 self._join(group)
             self._watch(group)
-        apart = [run for group in self._groups[kind] for run in group.runs if run.finder not in group.joined]
+        apart: list[QueryRun] = []
+        for group in self._groups[kind]:
+            joined = group.in_automata
+            apart += [run for run in group.runs if run.finder not in joined]
         asleep = (finder for group in self._groups[kind] for finder in group.asleep)
         return JointMatching(apart, len(kind[0]), self._terms, self._bounds, asleep)
 
+    def _compose_less(self, group: _Group) -> None:
+        """Among many, new queries count their matches as an automaton does, instead of by composed windows, which are
+        faster for one, but each has its own. Those with bounds of their states do not: these would hold for others."""
+        for run in group.runs if len(group.runs) >= _MANY else ():
+            counted = run.plan.runner.otherwise
+            new = run.lineage == b"" and not run.others and run not in self._by_themselves and run not in self._bounds
+            if new and counted is not None and why_own_run(counted) is None:
+                run.compose_no_more()
+
     def _join(self, group: _Group) -> None:
-        """Have the automaton of a group have all that may be in it, if there are several."""
-        joined: dict[Finder, list[QueryRun]] = {}
+        """Have the automata of a group have all that may be in them, where there are several."""
+        joined: dict[RunKind, dict[Finder, list[QueryRun]]] = {kind: {} for kind in group.joined}
         for run in group.runs:
             if run.own_answers:
                 group.keeping.add(run)
             elif run.finder.joins and run not in self._by_themselves:
-                joined.setdefault(run.finder, []).append(run)
-        automaton = group.automaton
+                joined.setdefault(RunKind.of(run.finder.plan), {}).setdefault(run.finder, []).append(run)
+        for kind, runs_of in joined.items():
+            self._join_one(group, kind, runs_of)
+
+    def _join_one(self, group: _Group, kind: RunKind, joined: dict[Finder, list[QueryRun]]) -> None:
+        before = group.joined.pop(kind, None)
         if len(joined) < 2:
-            if automaton is not None:
-                automaton.dissolve()
-            group.automaton, group.joined, group.in_automaton = None, {}, 0
+            if before is not None:
+                before.automaton.dissolve()
             return
-        if automaton is None:
+        if before is None:
             kb = next(iter(joined)).kb
-            automaton = group.automaton = SharedAutomaton(len(group.kind[0]), self._terms, kb)
+            before = _Joined(SharedAutomaton(len(group.kind[0]), self._terms, kb, kind), {})
+        automaton = before.automaton
         for finder in automaton.members.keys() - joined.keys():
             automaton.drop(finder)
         for finder, runs in joined.items():
@@ -361,13 +393,16 @@ class SharedRuns(Dispatcher[QueryRun]):
             for run in runs:
                 run.origin = None
                 group.watchful.discard(run)
-        group.joined = {finder: runs for finder, runs in joined.items() if finder in automaton.members}
-        group.in_automaton = sum(map(len, group.joined.values()))
+        before.runs = {finder: runs for finder, runs in joined.items() if finder in automaton.members}
+        inside = [run for runs in before.runs.values() for run in runs]
+        before.attentive = [run for run in inside if run.teller.tells_of_time]
+        group.joined[kind] = before
 
     @staticmethod
     def _watch(group: _Group) -> None:
         """Those that work by themselves, and that time alone concerns, see every instant; they may have come home."""
-        group.watchful |= {run for run in group.runs if run.finder not in group.joined and run.watchful}
+        joined = group.in_automata
+        group.watchful |= {run for run in group.runs if run.finder not in joined and run.watchful}
 
     def _work_together(
         self,
@@ -380,15 +415,16 @@ class SharedRuns(Dispatcher[QueryRun]):
         matching = self._passes[group.kind]
         total = len(instants.time)
         here = None
-        if len(group.runs) - group.in_automaton != matching.count or apart:
+        in_automata = sum(len(runs) for joined in group.joined.values() for runs in joined.runs.values())
+        if len(group.runs) - in_automata != matching.count or apart:
             here = set(group.runs).difference(apart)
         for low in range(0, max(total, 1), CHUNK):
             part = instants.slice(low, low + CHUNK)
             last = low + CHUNK >= total
-            if (automaton := group.automaton) is not None:
-                for piece in automaton.matching.pieces(part):
+            for joined in group.joined.values():
+                for piece in joined.automaton.matching.pieces(part):
                     ends = last and piece.first + len(piece.time) == part.first + len(part.time)
-                    self._step(automaton, group, piece, ends, found, errors)
+                    self._step(joined, group, piece, ends, found, errors)
             if not matching.count:
                 continue
             matched = matching.rows(part, group.asleep)
@@ -451,40 +487,46 @@ class SharedRuns(Dispatcher[QueryRun]):
 
     def _step(
         self,
-        automaton: SharedAutomaton,
+        joined: _Joined,
         group: _Group,
         part: Instants,
         last: bool,
         found: dict[QueryRun, list[MatchBatch]],
         errors: dict[QueryRun, Exception],
     ) -> None:
-        """Let the automaton of a group work; queries that it cannot help with these instants work by themselves."""
+        """Let an automaton of a group work; queries that it cannot help with these instants work by themselves."""
+        automaton = joined.automaton
         try:
             told, failed = automaton.step(part, last=last)
         except Exception as wrong:  # whose fault it is nobody knows; each goes on in a state of its own
-            errors |= dict.fromkeys((run for runs in group.joined.values() for run in runs), wrong)
+            errors |= dict.fromkeys((run for runs in joined.runs.values() for run in runs), wrong)
             self._stepped.update(errors)
             automaton.dissolve()
             self._passes.pop(group.kind, None)
             return
+        with_matches = {member.finder for each in told for member in each.members}
+        for run in joined.attentive:
+            if run.finder not in with_matches and run.teller.watchful and run.finder in automaton.members:
+                with_matches.add(run.finder)
+                told.append(automaton.nothing_of(automaton.members[run.finder]))
         for each in told:
-            self._tell(each, group, part, found, errors)
+            self._tell(each, joined, part, found, errors)
         for finder, error in failed.items():
-            errors |= dict.fromkeys(group.joined[finder], error)
-        if len(automaton.members) < len(group.joined):
-            for finder in group.joined.keys() - automaton.members.keys():
-                for run in group.joined[finder]:
+            errors |= dict.fromkeys(joined.runs[finder], error)
+        if len(automaton.members) < len(joined.runs):
+            for finder in joined.runs.keys() - automaton.members.keys():
+                for run in joined.runs[finder]:
                     if run not in errors:
                         self._worked(run, found, errors, run.step, part, None, last)
             self._passes.pop(group.kind, None)
-        if automaton.records > group.told + (group.told >> 2) + _GROWN:
-            group.told = automaton.records
-            self._stepped.update(run for runs in group.joined.values() for run in runs)
+        if automaton.records > joined.told + (joined.told >> 2) + _GROWN:
+            joined.told = automaton.records
+            self._stepped.update(run for runs in joined.runs.values() for run in runs)
 
     def _tell(
         self,
         told: ShapeFound,
-        group: _Group,
+        joined: _Joined,
         part: Instants,
         found: dict[QueryRun, list[MatchBatch]],
         errors: dict[QueryRun, Exception],
@@ -494,14 +536,14 @@ class SharedRuns(Dispatcher[QueryRun]):
         batches: Iterable[MatchBatch | None] = repeat(None)
         if written is not None:
             try:
-                whole = group.joined[told.members[0].finder][0].teller.write(told.found, told.rows)
+                whole = joined.runs[told.members[0].finder][0].teller.write(told.found, told.rows)
             except Exception as wrong:
-                errors |= dict.fromkeys((run for each in told.members for run in group.joined[each.finder]), wrong)
+                errors |= dict.fromkeys((run for each in told.members for run in joined.runs[each.finder]), wrong)
                 return
             batches = whole.cut(told.bounds)
         for number, (member, mine) in enumerate(zip(told.members, batches, strict=False)):
             omitted, findings = told.omitted.get(member, ()), None
-            for run in group.joined[member.finder]:
+            for run in joined.runs[member.finder]:
                 if run in errors:
                     continue
                 if mine is not None and run.written == written:

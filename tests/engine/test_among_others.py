@@ -111,7 +111,7 @@ TIMED = [
 def made(dice: Random) -> list[str]:
     """Some with letters whose rows Python makes: of what the KB knows, of operators, of times, of joined events."""
     sequence = dice.choice(["A; B", "A, B", "A: B+", "A; B;+; C", "A & B; C", "A; (B & C)", "A & B", "A; N!; B"])
-    window = dice.choice(["", "WITHIN PT0.00001S", *["WITHIN PT0.00001S SLIDING"] * 3])
+    window = dice.choice([*WINDOWS, *[WINDOWS[2]] * 2])
     select = dice.choice(
         ["SELECT *", "SELECT *", "SELECT *", "SELECT DISTINCT ?k ?tag", "SELECT ?a (STR(?limit) AS ?l)"]
     )
@@ -127,6 +127,74 @@ def made(dice: Random) -> list[str]:
         ways = query(sequence, window, select, **gpms), query(sequence, window, **gpms), query(sequence, window)
         texts.append(next(text for text in ways if _accepted(text)))
         gpms["A"] = f"{gpms['A']} FILTER(?av > {dice.randint(1, 9)})"
+    return texts
+
+
+def counted(dice: Random) -> list[str]:
+    """Some whose answers are of groups of matches; those of one draw differ in thresholds or keys."""
+    sequence = dice.choice(["A; B", "A: B", "A; B;+; C", "A: B+", "A, B", "A; N!; B", "N!; A; B", "A : B:+ : C"])
+    window = dice.choice(["", "WITHIN PT0.00001S", "WITHIN PT0.00003S", *["WITHIN PT0.00001S SLIDING"] * 4])
+    measures = ["COUNT(*)", "SUM(?av)", "MAX(?av)", "COUNT(DISTINCT ?av)", "AVG(LAST(?bv))", "GROUP_CONCAT(?av)"]
+    texts = []
+    for _ in range(dice.choice([1, 1, 2, 3])):
+        keys = dice.choice(["", "?k", "?av", "(ENDTIME() AS ?t)", "(ENDTIME() AS ?t) ?k", "(STARTTIME() AS ?s)"])
+        shown = " ".join(f"({dice.choice(measures)} AS ?m{number})" for number in range(dice.choice([1, 1, 2])))
+        group = f"GROUP BY {keys}" if keys else ""
+        having = dice.choice(["", "", f"HAVING (COUNT(*) > {dice.randint(0, 3)})"])
+        report = dice.choice(
+            ["", "", "", "REPORT ON CONTENT CHANGE", "REPORT ON WINDOW CLOSE", "REPORT EVERY PT0.000004S"]
+        )
+        gpms = {
+            name: dice.choice([KEYED, KEYED, f"{KEYED} FILTER(?{name.lower()}v > {dice.randint(1, 9)})"])
+            for name in "ABCN"
+        }
+        names = " ".join(key for key in ("?k", "?av", "?t", "?s") if key in keys.replace("(ENDTIME() AS ?t)", "?t"))
+        texts += [f"{query(sequence, window, f'SELECT {names} {shown}', **gpms)} {group} {having} {report}"]
+    return [text for text in texts if _accepted(text)] or [query(sequence, window, "SELECT (COUNT(*) AS ?n)")]
+
+
+ASKED_AGAIN = [
+    "FILTER EXISTS { ?o :v ?av }",
+    "FILTER NOT EXISTS { ?o :k ?av FILTER(?o != ?b) }",
+    "FILTER(EXISTS { ?b :k ?ak } || ?bv > ?av)",
+    "FILTER EXISTS { GRAPH :g { ?e :of ?av } ?b :k ?ak }",
+]
+
+
+REPORTS = [" REPORT ON CONTENT CHANGE", " REPORT ON WINDOW CLOSE", " REPORT EVERY PT0.000007S"]
+
+
+def choosing(dice: Random) -> list[str]:
+    """Some that keep some of the matches of an instant, which may consume what they have found."""
+    several = ["A; B", "A: B", "A: B: C", "A: B:+ : C", "A: B:+", "A, B", "A & B", "A & B: C"]
+    sequence = dice.choice([*several, "A: N!: B", "A: B; N!", "A: (B; N!)?", "N!; A: B"])
+    window = dice.choice(["", "WITHIN PT0.00001S", "WITHIN PT0.00001S SLIDING", "WITHIN PT0.00003S SLIDING"])
+    gpms = {name: dice.choice([KEYED, "", ""]) for name in "ABCN" if name in sequence}
+    if "A" in gpms and "B" in gpms and dice.random() < 0.3:
+        gpms["B"] += f" {dice.choice(ASKED_AGAIN)}"
+    consumes = dice.choice(["", "CONSUME BY ANY", "CONSUME BY PARTITION"])
+    repeated = "B" in gpms and "B:+" in sequence
+    shown = dice.choice(["*", "*", "?a", "DISTINCT ?av", "(SUM(?bv) AS ?s)" if repeated else "?a ?av"])
+    endings = ["", "", f" LIMIT {dice.randint(1, 4)}", f" ORDER BY {dice.choice(['', 'DESC'])}(?av) LIMIT 2"]
+    endings += [f" SAMPLE {dice.randint(1, 3)}"]
+    if repeated:
+        endings += [" ORDER BY DESC(SUM(?bv)) LIMIT 2", " ORDER BY SUM(?bv) ?av LIMIT 3 OFFSET 1"]
+    if dice.random() < 0.3:  # rows of summed, whose matches are listed or folded
+        summed = ["(COUNT(*) AS ?n)", "?av (COUNT(*) AS ?n) (SUM(?av) AS ?s)", "(ENDTIME() AS ?t) (MAX(?av) AS ?m)"]
+        shown = dice.choice([*summed, "(SUM(SUM(?bv)) AS ?s) (COUNT(*) AS ?n)"] if repeated else summed)
+        keys = {"?av": "?av", "(ENDTIME": "(ENDTIME())"}.get(shown.split("(")[0].strip() or shown[:8], "")
+        endings = [f" {f'GROUP BY {keys}' if keys else ''}{report}" for report in ("", *REPORTS)]
+    elif dice.random() < 0.2:
+        endings = [f"{each}{REPORTS[1]}" for each in endings[2:]]
+    condition = dice.choice(["?av > 3", "?av + ?bv < 20", "SUM(?bv) < 12" if repeated else "?bv > 1"])
+    texts = []
+    for _ in range(dice.choice([1, 1, 2, 3])):
+        strategy = dice.choice(["", "", "NEXT ", "LAST ", "MAX "])
+        text = query(sequence, f"{window} {dice.choice([consumes, ''])}", f"SELECT {strategy}{shown}", **gpms)
+        if dice.random() < 0.3:
+            text = text.replace(f"SEQ({sequence})", f"SEQ({sequence}) FILTER({condition})")
+        ways = [text + dice.choice(endings), text, query(sequence, window or WINDOWS[1], **gpms)]
+        texts.append(next(text for text in ways if _accepted(text)))
     return texts
 
 
@@ -161,6 +229,7 @@ def groups(dice: Random) -> list[str]:
     """Some that belong together, or one."""
     ways: list[Callable[[Random], list[str]]] = [alike, of_windows, of_thresholds, anything, anything, anything]
     ways += [lambda dice: [random_query(dice)], lambda dice: [of_endings(dice)], exploding, exploding, made, made]
+    ways += [choosing, choosing, counted, counted]
     return dice.choice(ways)(dice)
 
 
@@ -323,6 +392,13 @@ def test_each_query_finds_what_it_finds_alone(seed: int) -> None:
 @pytest.mark.slow
 def test_so_it_does_where_rows_are_made(seed: int) -> None:
     fail_small(Drawing(seed, tight=False, ways=made).situation())
+
+
+@drawn(50, phases=WITHOUT_SHRINKING)
+@given(st.integers(0, 2**62))
+@pytest.mark.slow
+def test_so_it_does_where_it_keeps_some_of_an_instant(seed: int) -> None:
+    fail_small(Drawing(seed, tight=False, ways=choosing).situation())
 
 
 @drawn(25, phases=WITHOUT_SHRINKING)

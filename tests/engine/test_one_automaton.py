@@ -51,7 +51,7 @@ class Queries:
 
     @property
     def automata(self) -> list[SharedAutomaton]:
-        return [group.automaton for group in self.runs._all() if group.automaton is not None]
+        return [joined.automaton for group in self.runs._all() for joined in group.joined.values()]
 
     @property
     def automaton(self) -> SharedAutomaton:
@@ -80,12 +80,11 @@ def test_a_query_by_itself_is_in_none() -> None:
 @pytest.mark.parametrize(
     ("text", "because"),
     [
-        (query("A; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
-        (query("A; B", "WITHIN 5 EVENTS"), "count"),
-        (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "counted"),
-        (query("A; B", f"{SLIDING} CONSUME BY ANY"), "consume"),
-        (query("A; B", SLIDING) + " LIMIT 2", "limit"),
-        (query("A; B", SLIDING, B="FILTER EXISTS { ?b :w ?av }"), "event's graph again"),
+        (query("A, B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
+        (query("A; B", "WITHIN 5 EVENTS PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
+        (query("A; N!; B", f"{SLIDING} PARTITION BY ?k", A="KEYED", B="KEYED"), "partitions"),
+        (query("A; B", f"{SLIDING} PARTITION BY ?k", "SELECT NEXT *", A="KEYED", B="KEYED"), "partitions"),
+        (query("A; B", SLIDING, "SELECT (COUNT(*) AS ?n)"), "composed"),
     ],
 )
 def test_others_have_runs_of_their_own_and_say_why(text: str, because: str) -> None:
@@ -110,6 +109,31 @@ def test_live_records_do_not_depend_on_what_others_have_met(text: str, times: di
     assert counts[0] == counts[1]
 
 
+def test_windows_that_count_instants_are_in_another_one_and_count_from_a_query_s_own_first() -> None:
+    queries = Queries(*SEVERAL, *(query("A; B", f"WITHIN {size} EVENTS") for size in (3, 4)))
+    queries.push((1, "x", 1, 1), (2, "x", 1, 1))
+    late = queries.add(query("A; B", "WITHIN 3 EVENTS"))
+    queries.push((3, "x", 1, 1))
+    found = queries.push(*((time, "xabxabx"[time - 4], 1, 1) for time in range(4, 11)), (11, "x", 1, 1))
+    assert sorted(len(automaton.members) for automaton in queries.automata) == [3, 5]
+    # windows end behind 3, 6, 9; behind 4, 8; of the late one behind 5, 8
+    assert [found.get(run, 0) for run in (*queries.all[5:7], late)] == [2, 1, 0]
+
+
+def test_partition_by_that_only_compares_is_a_comparison() -> None:
+    """Also of iterations, and of what negates a match: then there are no partitions."""
+    by = f"{SLIDING} PARTITION BY ?k"
+    queries = Queries(*SEVERAL, query("A+; N!; B", by, A="KEYED", N="KEYED", B="KEYED"))
+    run = queries.all[-1]
+    found = queries.push(
+        *((time, kind, key, 1) for time, (kind, key) in enumerate(zip("aaanbb", (1, 2, 1, 2, 1, 2), strict=True), 1)),
+        (7, "x", 1, 1),
+    )
+    assert len(queries.automaton.members) == 6
+    assert found[run] == 3
+    assert "partitions" not in run.state
+
+
 def test_strategies_choose_by_query() -> None:
     """Of the two events before a third one keeps the first, the last, or what no other contains; others keep all."""
     several = [query("A+; B", SLIDING, f"SELECT {which} *") for which in ("NEXT", "LAST", "MAX")]
@@ -117,6 +141,16 @@ def test_strategies_choose_by_query() -> None:
     found = queries.push((1, "a", 1, 1), (2, "a", 1, 1), (3, "b", 1, 1), (4, "x", 1, 1))
     assert len(queries.automaton.members) == 4
     assert [found[run] for run in queries.all] == [1, 1, 1, 3]
+
+
+def test_each_query_has_its_own_limit_and_forgets_what_it_has_consumed() -> None:
+    """Three matches end at each of two events, then four: one query emits two of them, one forgets after each."""
+    texts = [query("A: B", SLIDING), query("A: B", SLIDING) + " LIMIT 2", query("A: B", f"{SLIDING} CONSUME BY ANY")]
+    queries = Queries(*texts)
+    found = [queries.push((time, kind, 1, 1)) for time, kind in enumerate("aaabbabx")]
+    assert len(queries.automaton.members) == 3
+    found = [each for each in found if each]
+    assert [[each.get(run, 0) for each in found] for run in queries.all] == [[3, 3, 4], [2, 2, 2], [3, 0, 1]]
 
 
 def test_tables_of_queries_that_have_gone_go() -> None:

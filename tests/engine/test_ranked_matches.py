@@ -139,7 +139,7 @@ class Sets:
         self.found: list[FrozenMatches] = []
         self._listing = listing
 
-    def pick(self, S: Memory) -> Memory:
+    def pick(self, S: Memory, rows: object) -> Memory:
         self.found.append(FrozenMatches(S._replace(nodes=S.nodes.copy(), finals=S.finals.copy())))
         return S if self._listing else put_matches(S, [])
 
@@ -149,7 +149,7 @@ def sets_of(
 ) -> tuple[list[FrozenMatches], list[list[int]]]:
     """The sets, and the matches that the run lists."""
     driven, sets = Driven(query(sequence, window) + " SAMPLE 1000000"), Sets(listing)
-    driven.run.finder.sequence._picker = sets
+    driven.run.finder.sequence._choice = sets
     rows = driven.answer(readings)
     return sets.found, [[time for _, time in events] for _, _, events in rows]
 

@@ -65,6 +65,7 @@ def advance(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events]) -> int:
                 return need
             scalars[PROGRESS] = 0
             begin_emission(S)
+            v.quotas(S)[0] = v.sizes(A)[LIMIT]
         if scalars[FINALS] > 0 or scalars[CHOSEN]:
             scalars[PHASE] = EMIT
             need = DONE
@@ -76,7 +77,7 @@ def advance(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events]) -> int:
             elif v.sizes(A)[CHOOSES] and not scalars[CHOSEN]:
                 need = NEED_CHOICE
             else:
-                need = emit(S, v.sizes(A)[LIMIT], scalars[AT])
+                need = emit(S, scalars[AT])
             if need != DONE:
                 return need
             if scalars[CHOSEN]:

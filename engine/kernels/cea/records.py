@@ -16,6 +16,7 @@ from oxiseq.engine.kernels.matches.records import (
     out_ends,
     out_marks,
     out_rows,
+    quotas,
     scalars,
     spine,
     stack,

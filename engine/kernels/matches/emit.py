@@ -31,7 +31,7 @@ from oxiseq.engine.kernels.memory.pointers import Ptr
 
 @inner
 def begin_emission(S: Ptr[MatchMemory]) -> None:
-    """Nothing of the instant has been emitted yet, and nobody has counted what ends there."""
+    """Nothing of the instant has been emitted yet, and nobody has counted what ends there. The caller sets `quotas`."""
     scalars = v.scalars(S)
     scalars[EMITTED] = 0
     scalars[ALLOWED] = scalars[UNCOUNTED]
@@ -66,23 +66,23 @@ def note(S: Ptr[MatchMemory], mark: int) -> int:
 
 
 @inner
-def emit(S: Ptr[MatchMemory], limit: int, mark: int) -> int:
+def emit(S: Ptr[MatchMemory], mark: int) -> int:
     """Enumerate the final nodes into the output buffers; resumable when a buffer is full.
 
-    The walk ends at the instant's `limit`th match: the rest is not looked at. Each match carries `mark`. A stack
-    entry is (node, depth): the rows above `depth` in `path` complete what is found below the node.
+    The walk of a query's finals ends where its quota does: the rest is not looked at. Each match carries `mark`. A
+    stack entry is (node, depth): the rows above `depth` in `path` complete what is found below the node.
     """
     scalars, nodes, stack, path = v.scalars(S), v.nodes(S), v.stack(S), v.path(S)
-    out_rows, out_ends, out_marks = v.out_rows(S), v.out_ends(S), v.out_marks(S)
+    out_rows, out_ends, out_marks, quotas = v.out_rows(S), v.out_ends(S), v.out_marks(S), v.quotas(S)
     top = scalars[STACK]
     while True:
         if top == 0:
             if scalars[PROGRESS] == scalars[FINALS]:
                 scalars[STACK] = 0
                 return DONE
-            final = v.finals(S)[scalars[PROGRESS], 0]
+            final, query = v.finals(S)[scalars[PROGRESS], 0], v.finals(S)[scalars[PROGRESS], 2]
             scalars[PROGRESS] += 1
-            if nodes[final].maxs < v.finals(S)[scalars[PROGRESS] - 1, 1]:
+            if nodes[final].maxs < v.finals(S)[scalars[PROGRESS] - 1, 1] or quotas[query] == 0:
                 continue
             stack[0, 0], stack[0, 1] = final, 0
             top = 1
@@ -122,8 +122,9 @@ def emit(S: Ptr[MatchMemory], limit: int, mark: int) -> int:
             out_ends[matches + 1] = rows + depth + 1
             out_marks[matches, 0] = mark
             out_marks[matches, 1] = cut
-            out_marks[matches, 2] = v.finals(S)[scalars[PROGRESS] - 1, 2]
+            query = v.finals(S)[scalars[PROGRESS] - 1, 2]
+            out_marks[matches, 2] = query
             scalars[EMITTED] += 1
-            if scalars[EMITTED] == limit:
-                scalars[STACK] = 0
-                return DONE
+            quotas[query] -= 1
+            if quotas[query] == 0:
+                top = 0

@@ -76,6 +76,8 @@ spans = array(MatchMemory, "spans", np.int32, 2, rows="nodes", each="spans", col
 finals = array(MatchMemory, "finals", np.int64, 2, rows="finals", columns=3)  # node, cut-off, query
 stack = array(MatchMemory, "stack", np.int64, 2, rows="stack", columns=2)  # node, depth
 path = array(MatchMemory, "path", np.int64, rows="stack")
+quotas = array(MatchMemory, "quotas", np.int64, rows="queries")
+"""By query how many more matches of the instant in work are emitted."""
 out_rows = array(MatchMemory, "out_rows", np.int64, rows="out")
 out_ends = array(MatchMemory, "out_ends", np.int64, rows="out")
 out_marks = array(MatchMemory, "out_marks", np.int64, 2, rows="out", columns=3)

@@ -24,11 +24,10 @@ from oxiseq.engine.kernels.matches.records import (
     FINALS,
     NEED_CHOICE,
     NEED_LIMBS,
-    NO_LIMIT,
     NODE_BASE,
     NODE_TOP,
+    NOTHING,
     PROGRESS,
-    THE_PARTITION,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
@@ -46,14 +45,12 @@ from oxiseq.engine.kernels.sequence.records import (
     CHOOSES,
     CLOCK,
     CONSUMED,
-    CONSUMES,
     COUNTED,
     EMIT,
     EMIT_CLOSED,
-    FLOOR,
     HEAP_TIME,
+    HERE,
     INSTANT,
-    LIMIT,
     LISTS_REACHED,
     MOVING,
     NEED_FINALS,
@@ -96,7 +93,7 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
                 scalars[PROGRESS] = 0
                 scalars[WAVE] += 1
                 scalars[PHASE] = EMIT_CLOSED
-                begin_emission(S)
+                _begin_emission(T, S)
             elif k == last:
                 return DONE
             elif not _has_rows(R, k):
@@ -108,7 +105,7 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
                     return need
                 scalars[PHASE] = READ
         if scalars[PHASE] == EMIT_CLOSED:
-            need = emit(S, NO_LIMIT, scalars[WAVE])
+            need = emit(S, scalars[WAVE])
             if need != DONE:
                 return need
             end_emission(S)
@@ -134,7 +131,7 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
                 return need
             scalars[PENDING] = 0
             scalars[PROGRESS] = 0
-            begin_emission(S)
+            _begin_emission(T, S)
             scalars[CHOSEN] = 0
             scalars[PHASE] = EMIT
         if scalars[FINALS] > 0:
@@ -144,16 +141,25 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
             if choice == NOTES:
                 need = note(S, k)
             else:
-                need = emit(S, v.sizes(T)[LIMIT], scalars[WAVE])
+                need = emit(S, scalars[WAVE])
             if need != DONE:
                 return need
+            _consume(T, S, R, k, clock)
             end_emission(S)
             if choice == CHOOSES:
                 scalars[NODE_TOP] = scalars[NODE_BASE]
-            _consume(T, S, R, k, clock)
         scalars[PHASE] = BEGIN
         scalars[INSTANT] = k + 1
     return DONE
+
+
+@inner
+def _begin_emission(T: Ptr[Tables], S: Ptr[Memory]) -> None:
+    """Nothing of the finals has been emitted yet."""
+    begin_emission(S)
+    for i in range(v.scalars(S)[FINALS]):
+        query = v.finals(S)[i, 2]
+        v.quotas(S)[query] = v.windows(T)[query].limit
 
 
 @inner
@@ -219,7 +225,7 @@ def _has_rows(R: Ptr[Rows], k: int) -> bool:
 @inner
 def _open(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, clock: int) -> int:
     """What is alive at instant `k`; dead groups go. It is called again where something was full."""
-    v.scalars(S)[CLOCK], v.scalars(S)[FLOOR] = clock, v.floors(S)[0]
+    v.scalars(S)[CLOCK] = clock
     if v.sizes(T)[PARTITIONED]:
         enter_partition(T, S, R, k)
     if not v.sizes(T)[COUNTED]:
@@ -229,15 +235,15 @@ def _open(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, cloc
 
 @inner
 def _consume(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, clock: int) -> None:
-    """Instant `k` has had matches: forget what CONSUME BY names."""
+    """Instant `k` has had the matches of the finals: each query forgets what its CONSUME BY names."""
     scalars = v.scalars(S)
-    if v.sizes(T)[CONSUMES] == THE_PARTITION:
-        v.floors(S)[v.partition(R)[k]] = clock + 1
-    elif v.sizes(T)[CONSUMES] == EVERYTHING:
-        if v.sizes(T)[PARTITIONED]:
+    for i in range(scalars[FINALS]):
+        query = v.finals(S)[i, 2]
+        consumes = v.windows(T)[query].consumes
+        if consumes == EVERYTHING and v.sizes(T)[PARTITIONED]:
             scalars[CONSUMED] = v.moment(R)[k]
-        else:
-            v.floors(S)[0] = clock + 1
+        elif consumes != NOTHING:
+            v.floors(S)[scalars[HERE], query] = clock + 1
 
 
 @kernel

@@ -12,9 +12,7 @@ from oxiseq.engine.kernels.sequence.entries import drop_entries, owner_of
 from oxiseq.engine.kernels.sequence.partitions import partition_of
 from oxiseq.engine.kernels.sequence.records import (
     AGED_TOP,
-    CLOCK,
     ENTRY_TOP,
-    FLOOR,
     GROUP_TOP,
     NEVER_CLOSES,
     PARTITIONED,
@@ -22,7 +20,7 @@ from oxiseq.engine.kernels.sequence.records import (
     Memory,
     Tables,
 )
-from oxiseq.engine.kernels.sequence.windows import cut_in, least_cut, window_begin
+from oxiseq.engine.kernels.sequence.windows import cut_here, cut_in, least_cut
 
 
 @kernel
@@ -36,7 +34,7 @@ def collect(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> int:
     queries, last = i64(v.windows(T).shape[0]), i64(floors.shape[0] - 1)
     floors[last] = i64(NEVER_CLOSES)
     for query in range(queries):
-        floors[last] = min(floors[last], max(window_begin(T, S, i64(query), scalars[CLOCK]), scalars[FLOOR]))
+        floors[last] = min(floors[last], cut_here(T, S, i64(query)))
     for owner in range(last):
         floors[owner] = cut_in(T, S, i64(owner % queries), i64(owner // queries))
     _hold_what_the_instant_has(S, marks, floors)

@@ -162,7 +162,7 @@ def expired(T: Ptr[Tables], S: Ptr[Memory], g: int) -> bool:
 def _left(T: Ptr[Tables], S: Ptr[Memory], query: int, clock: int) -> int:
     """What starts before is dead for a query, in every partition."""
     begin = window_begin(T, S, query, clock)
-    return begin if v.sizes(T)[PARTITIONED] else max(begin, v.floors(S)[0])
+    return begin if v.sizes(T)[PARTITIONED] else max(begin, v.floors(S)[0, query])
 
 
 @inner

@@ -18,10 +18,9 @@ from oxiseq.engine.kernels.sequence.groups import remove_group
 from oxiseq.engine.kernels.sequence.records import (
     CLOSINGS,
     CONSUMED,
-    CONSUMES,
-    FLOOR,
     FORGOTTEN,
     GROUP_TOP,
+    HERE,
     LEADS,
     NEED_FINALS,
     PARTITIONED,
@@ -40,11 +39,12 @@ def enter_partition(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> Non
     p = v.partition(R)[k]
     if scalars[CONSUMED] < v.moment(R)[k]:
         scalars[FORGOTTEN] = scalars[CONSUMED]
-    if v.sizes(T)[CONSUMES] == EVERYTHING and scalars[FORGOTTEN] >= v.moments(S)[p]:
-        floors[p] = max(floors[p], v.clock(R)[k])
+    for query in range(v.windows(T).shape[0]):
+        if v.windows(T)[query].consumes == EVERYTHING and scalars[FORGOTTEN] >= v.moments(S)[p]:
+            floors[p, query] = max(floors[p, query], v.clock(R)[k])
     v.moments(S)[p] = v.moment(R)[k]
     v.numbers(S)[p] = v.instant(R)[k]
-    scalars[FLOOR] = floors[p]
+    scalars[HERE] = p
 
 
 @inner

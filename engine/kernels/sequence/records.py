@@ -14,6 +14,7 @@ from oxiseq.engine.kernels.matches.records import (
     MatchMemory,
     finals,
     nodes,
+    quotas,
     scalars,
     spans,
     spine,
@@ -134,8 +135,18 @@ EDGE = np.dtype(
     align=True,
 )
 
-WINDOW = np.dtype([("size", "i8"), ("slides", "i4")], align=True)
-"""The window of a query; size 0: it has none."""
+WINDOW = np.dtype(
+    [
+        ("size", "i8"),
+        ("limit", "i8"),
+        ("slides", "i4"),
+        ("consumes", "i4"),
+        ("together", "i4"),  # 1: what is counted in a window is counted together, whenever it ends
+    ],
+    align=True,
+)
+"""The window of a query (size 0: it has none), how many matches of an instant are emitted at most, the first ones
+found, and what an instant with matches makes forgotten."""
 
 PROBE = np.dtype(
     [
@@ -224,12 +235,12 @@ WINDOW_END, COUNTED_END = 1, 2
     INSTANT,  # index of the instant in work
     TOUCHED,  # groups and entries looked at, for tests of complexity
     CLOCK,  # of the instant in work, or of the last one
-    FLOOR,  # CONSUME BY: everything that starts before is dead in it, in its partition
+    HERE,  # the partition of the instant in work, 0 without partitions
     FORGOTTEN,  # with partitions CONSUME BY ANY: what started by this moment is forgotten
     CONSUMED,  # with partitions: the last moment with matches, FORGOTTEN from the next one on
     TALLIES,  # counts of matches in `tally`
-    BUCKET_ORIGIN,  # matches are counted together if they end in one bucket: the clock, or, if the width is not 0,
-    BUCKET_WIDTH,  # (clock - origin) // width
+    _BUCKET_ORIGIN,  # of earlier snapshots
+    _BUCKET_WIDTH,
     WAVE,  # rises with each set of finals; odd: they waited for their windows to close
     AGED_TOP,  # entries of age segments ever used
     AGED_FREE,
@@ -303,23 +314,20 @@ sizes = array(Tables, "sizes", np.int64)  # WIDTH, COLUMNS, ...
     WIDTH,
     COLUMNS,
     PROBES,
-    LIMIT,
     CHOICE,
-    CONSUMES,
     PARTITIONED,
     COUNTED,
     MOVING,
     AGEING,
     NUMBERED,
     STRICTS,
-) = range(12)
-"""LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: CHOOSES if a strategy chooses among an
-instant's finals, NOTES if these are written as they are (matches/weighing.py), REACHES if `reach` is to be told of the
-sequences that begin to wait for time to decide them, LISTS_REACHED if they are emitted then, too; CONSUMES: what an
-instant with matches makes forgotten. PARTITIONED: 1 if instants are those of partitions; COUNTED: 1 if their clocks are
-their numbers in the partition, not to be compared between partitions. MOVING: how many of the aged edges make no
-matches by themselves; AGEING: how many there are. NUMBERED: 1 if the window counts instants, so that its clocks are no
-times. STRICTS: 1 if some edge is a `,`."""
+) = range(10)
+"""CHOICE: CHOOSES if a strategy chooses among an instant's finals, NOTES if these are written as they are
+(matches/weighing.py), REACHES if `reach` is to be told of the sequences that begin to wait for time to decide them,
+LISTS_REACHED if they are emitted then, too. PARTITIONED: 1 if instants are those of partitions; COUNTED: 1 if their
+clocks are their numbers in the partition, not to be compared between partitions. MOVING: how many of the aged edges
+make no matches by themselves; AGEING: how many there are. NUMBERED: 1 if the window counts instants, so that its clocks
+are no times. STRICTS: 1 if some edge is a `,`."""
 CHOOSES, NOTES, REACHES, LISTS_REACHED = 1, 2, 3, 4
 NO_AGE = -1
 NEVER_CLOSES = 1 << 62
@@ -378,8 +386,8 @@ aged = array(Memory, "aged", AGED, rows="aged", used=AGED_TOP)
 ages = array(Memory, "ages", AGES, rows="edges", used=WHOLE, fill={"oldest": -1, "newest": -1})  # by edge
 lapses = array(Memory, "lapses", CLOSING, rows="lapses", used=LAPSES)
 """Groups in which something has lasted too long from a time (µs) on: a heap."""
-floors = array(Memory, "floors", np.int64, rows="partitions", used=WHOLE, fill=BEFORE_ALL)
-"""By partition (without PARTITION BY there is one): everything that starts before has been consumed."""
+floors = array(Memory, "floors", np.int64, 2, rows="partitions", columns="queries", used=WHOLE, fill=BEFORE_ALL)
+"""By partition (without PARTITION BY there is one) and query: everything that starts before has been consumed."""
 moments = array(Memory, "moments", np.int64, rows="partitions", used=WHOLE)  # when it was seen last
 numbers = array(Memory, "numbers", np.int64, rows="partitions", used=WHOLE)  # the number of its instant then
 origins = array(Memory, "origins", np.int64, rows="queries", used=WHOLE)

@@ -12,16 +12,17 @@ from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
 from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import records as v
-from oxiseq.engine.kernels.sequence.records import BUCKET_ORIGIN, BUCKET_WIDTH, NEED_TALLIES, TALLIES, Memory, Tables
+from oxiseq.engine.kernels.sequence.records import NEED_TALLIES, TALLIES, Memory, Tables
 
 
 @inner
 def tally(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, clock: int) -> int:
-    """Count the matches of pending prefix `i`, which end at `clock`."""
+    """Count the matches of pending prefix `i`, which end at `clock`: in one bucket with those of that clock, or of the
+    tumbling window, by its number."""
     scalars, keys, table, counts = v.scalars(S), v.tally_keys(S), v.tally_table(S), v.tally(S)
-    bucket = clock
-    if scalars[BUCKET_WIDTH] > 0:
-        bucket = (clock - scalars[BUCKET_ORIGIN]) // scalars[BUCKET_WIDTH]
+    bucket, query = clock, i64(v.edges(T)[edge].query)
+    if v.windows(T)[query].together:
+        bucket = (clock - v.origins(S)[query]) // v.windows(T)[query].size
     width = v.edges(T)[edge].width
     pending = v.pending_keys(S)
     h = mix(u64(bucket) * SPREAD, edge)

@@ -14,10 +14,9 @@ from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.records import (
     BEFORE_ALL,
     CLOCK,
-    CONSUMES,
     COUNTED,
-    FLOOR,
     FORGOTTEN,
+    HERE,
     PARTITIONED,
     Memory,
     Tables,
@@ -38,17 +37,24 @@ def window_begin(T: Ptr[Tables], S: Ptr[Memory], query: int, clock: int) -> int:
 @inner
 def cut(T: Ptr[Tables], S: Ptr[Memory], edge: int) -> int:
     """What starts before is dead at an edge in the instant in work, of its partition if there are some."""
-    return max(window_begin(T, S, i64(v.edges(T)[edge].query), v.scalars(S)[CLOCK]), v.scalars(S)[FLOOR])
+    return cut_here(T, S, i64(v.edges(T)[edge].query))
+
+
+@inner
+def cut_here(T: Ptr[Tables], S: Ptr[Memory], query: int) -> int:
+    """What starts before is dead for a query in the instant in work."""
+    scalars = v.scalars(S)
+    return max(window_begin(T, S, query, scalars[CLOCK]), v.floors(S)[scalars[HERE], query])
 
 
 @inner
 def cut_in(T: Ptr[Tables], S: Ptr[Memory], query: int, p: int) -> int:
     """What starts before is dead for a query in partition `p`, 0 where there are none."""
     scalars, sizes = v.scalars(S), v.sizes(T)
-    if sizes[PARTITIONED] and sizes[CONSUMES] == EVERYTHING and scalars[FORGOTTEN] > v.moments(S)[p]:
+    if sizes[PARTITIONED] and v.windows(T)[query].consumes == EVERYTHING and scalars[FORGOTTEN] > v.moments(S)[p]:
         return i64(_NEVER)
     clock = v.numbers(S)[p] if sizes[COUNTED] else scalars[CLOCK]
-    return max(window_begin(T, S, query, clock), v.floors(S)[p])
+    return max(window_begin(T, S, query, clock), v.floors(S)[p, query])
 
 
 @inner
