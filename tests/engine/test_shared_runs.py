@@ -40,6 +40,8 @@ from oxiseq.grammar.algebra import Window
 OTHER = E + "s2"
 KEYED = "KEYED"
 WINDOWS = ["", "WITHIN PT0.00001S", "WITHIN PT0.00001S SLIDING", "WITHIN 5 EVENTS", "WITHIN 4 EVENTS SLIDING"]
+BESIDE = f"{KEYED} OPTIONAL {{ ?a :missing ?m }}"
+"""With N, which binds no ?k, and PARTITION BY ?k a query is in no automaton."""
 TAGGED = "GRAPH :tags { ?k :tag ?tag }"
 
 
@@ -618,8 +620,8 @@ def test_queries_do_doze() -> None:
     """Or the test above would say nothing."""
     drill = Drill(1)
     for _ in range(10):
-        drill.register_one(query("A; I", f"{WINDOWS[2]} PARTITION BY ?k", A=KEYED, I=KEYED))
-        drill.register_one(query("A; H", f"{WINDOWS[2]} PARTITION BY ?k", A=KEYED, H=KEYED))
+        for end in "IH":
+            drill.register_one(query(f"A; {end}", f"{WINDOWS[4]} PARTITION BY ?k", A=KEYED, **{end: KEYED}))
     drill.kinds = "a"
     for _ in range(2 * dozing.IN_VAIN):
         drill.now += 1
@@ -762,7 +764,7 @@ def test_queries_whose_sliding_windows_differ_in_length_find_their_matches_in_th
     lengths = (3, 9, 40)
     for length in lengths:
         window = f"WITHIN PT0.0000{length:02}S SLIDING PARTITION BY ?k"
-        drill.register_one(query("A; B;+; C", window, A=KEYED, B=KEYED, C=KEYED))
+        drill.register_one(query("A; N!; B;+; C", window, A=BESIDE, B=KEYED, C=KEYED))
     short, middle, long = (pair.shared for pair in drill.pairs)
 
     def push(*readings: tuple[int, str]) -> list[int]:
