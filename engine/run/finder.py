@@ -584,8 +584,10 @@ class Finder(Stateful):
         assert deferred is not None
         reached = found.marks[:, 0] < 0
         if reached.any():
-            self._reach(deferred, found.take(np.flatnonzero(reached)), buffer)
-            found = found.take(np.flatnonzero(~reached))
+            at, latest = -1 - found.marks[reached, 0], found.rows[found.ends[:-1][reached]]
+            own = np.zeros(len(at), np.int64) if self.partitions is None else buffer.partition[at] + 1
+            deferred.reach(buffer.time[at], own, buffer.clock[at], latest)
+            found = _NOTHING if reached.all() else found.take(np.flatnonzero(~reached))
         left_out: LeftOut = {}
         if sieve is not None and len(found):
             begins = self._waits(found) & (found.marks[:, 0] & 1 == 0)
@@ -628,12 +630,6 @@ class Finder(Stateful):
         places = np.array([position in guarded for position, _ in runner.sequence.places], np.bool_)
         last: NDArray[np.bool_] = places[found.rows[found.ends[1:] - 1] & ((1 << PLACE_BITS) - 1)]
         return last
-
-    def _reach(self, deferred: DeferredMatches, reached: Found, buffer: SequenceRows) -> None:
-        """Sequences end at some of the instants in the buffer."""
-        at = -1 - reached.marks[:, 0]
-        own = np.zeros(len(at), np.int64) if self.partitions is None else buffer.partition[at] + 1
-        deferred.reach(buffer.time[at], own, buffer.clock[at], reached.rows)
 
     def _partition_of(self, block: RowBlock) -> NDArray[np.int64]:
         """The partition of each row, counted from 1; 0 where nothing asks."""
@@ -794,6 +790,7 @@ def _are_terms(plan: QueryPlan) -> NDArray[np.bool_]:
     return np.array([v != PARTITION for v in plan.runner.stored], np.bool_)
 
 
+_NOTHING = Found.of(())
 _NO_INSTANTS = NumberedInstants(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
