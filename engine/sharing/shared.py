@@ -559,7 +559,7 @@ class SharedRuns(Dispatcher[QueryRun]):
                 self._rouse(group, finder)
                 for run in runs:
                     run.leave()
-        del self._passes[group.kind]  # from the next instants on they may be in an automaton
+        self._passes.pop(group.kind, None)  # from the next instants on they may be in an automaton
         return self._pass(group.kind, join=False)
 
     # --- those that sleep ---------------------------------------------------------------------------
