@@ -530,5 +530,5 @@ class SharedRuns(Dispatcher[QueryRun]):
             if finder.plan.runner.family is not None and runs[0].clock is group.clock:
                 for run in runs:
                     run.leave()
-        del self._passes[group.kind]  # from the next instants on they may be in an automaton
+        self._passes.pop(group.kind, None)  # from the next instants on they may be in an automaton
         return self._pass(group.kind, join=False)

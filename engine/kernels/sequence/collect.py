@@ -15,7 +15,6 @@ from oxiseq.engine.kernels.sequence.records import (
     ENTRY_TOP,
     GROUP_TOP,
     NEVER_CLOSES,
-    PARTITIONED,
     PENDING,
     Memory,
     Tables,
@@ -92,9 +91,9 @@ def _hold_what_the_instant_has(S: Ptr[Memory], marks: Array, floors: Array) -> N
 
 @inner
 def _hold_entries(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> None:
-    """Nodes of `,` waits. Dead ones go where there are partitions; else the next instant clears them."""
+    """Nodes of `,` waits. Those that are dead for all queries go; the next instant clears the others."""
     queries = v.windows(T).shape[0]
-    for p in range(v.waits(S).shape[0] if v.sizes(T)[PARTITIONED] else 0):
+    for p in range(v.waits(S).shape[0]):
         drop_entries(T, S, i64(p))
     for i in range(v.scalars(S)[ENTRY_TOP]):
         entry = v.entries(S)[i]
