@@ -321,6 +321,13 @@ def test_so_it_does_where_rows_are_made(seed: int) -> None:
 @drawn(25, phases=WITHOUT_SHRINKING)
 @given(st.integers(0, 2**62))
 @pytest.mark.slow
+def test_so_it_does_where_instants_are_those_of_partitions(seed: int) -> None:
+    fail_small(Drawing(seed, tight=False, ways=parted).situation())
+
+
+@drawn(25, phases=WITHOUT_SHRINKING)
+@given(st.integers(0, 2**62))
+@pytest.mark.slow
 @ONE_BOUND
 def test_a_bound_is_each_query_s_own(seed: int) -> None:
     """It is known to fail, hence not made small: that takes two minutes."""
