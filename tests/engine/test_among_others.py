@@ -429,6 +429,13 @@ def test_so_it_does_where_edges_stand_once_for_many(seed: int, tight: bool) -> N
 @drawn(25, phases=WITHOUT_SHRINKING)
 @given(st.integers(0, 2**62))
 @pytest.mark.slow
+def test_so_it_does_where_instants_are_those_of_partitions(seed: int) -> None:
+    fail_small(Drawing(seed, tight=False, ways=parted).situation())
+
+
+@drawn(25, phases=WITHOUT_SHRINKING)
+@given(st.integers(0, 2**62))
+@pytest.mark.slow
 def test_a_bound_is_each_query_s_own(seed: int) -> None:
     fail_small(Drawing(seed, tight=True).situation())
 

@@ -91,7 +91,7 @@ def _hold_what_the_instant_has(S: Ptr[Memory], marks: Array, floors: Array) -> N
 
 @inner
 def _hold_entries(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> None:
-    """Nodes of `,` waits. Those that are dead for all queries go; the next instant clears the others."""
+    """Nodes of `,` waits. Dead ones go; the next instant clears the others."""
     queries = v.windows(T).shape[0]
     for p in range(v.waits(S).shape[0]):
         drop_entries(T, S, i64(p))
