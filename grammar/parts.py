@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -43,10 +43,12 @@ def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 @cache
-def _inside(kind: type) -> Callable[[Any], list[object]] | None:
+def _inside(kind: type) -> Callable[[Any], Sequence[object]] | None:
     """What a value of this type consists of; None: it has no parts."""
     if is_dataclass(kind):
-        names = [each.name for each in fields(kind)]
+        names = [each.name for each in fields(kind) if each.compare]  # no span, no text
+        if len(names) > 1:
+            return attrgetter(*names)  # type: ignore[return-value]  # of several names it gives a tuple
         return lambda value: [getattr(value, name) for name in names]
     if issubclass(kind, Mapping):
         return lambda value: list(value.values())

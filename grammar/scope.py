@@ -7,7 +7,7 @@ patterns are SPARQL 1.1's (section 18.2.1, variable scope).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
 from typing import Final
@@ -134,17 +134,18 @@ def _certain(element: PatternElement) -> frozenset[Variable]:
 # --- expressions ----------------------------------------------------------------------------------
 
 
-def subexpressions(expression: Expression) -> Iterator[Expression]:
+def subexpressions(expression: Expression) -> Sequence[Expression]:
     """`expression` and all below it, outermost first; patterns inside EXISTS are not entered."""
-    yield expression
-    match expression:
-        case Call(_, args) | FunctionCall(_, args):
-            for arg in args:
-                yield from subexpressions(arg)
-        case Aggregate(_, arg) if arg is not None:
-            yield from subexpressions(arg)
-        case _:
-            return
+    found: list[Expression] = []
+    waiting = [expression]
+    while waiting:
+        each = waiting.pop()
+        found.append(each)
+        if isinstance(each, Call | FunctionCall):
+            waiting += reversed(each.args)
+        elif isinstance(each, Aggregate) and each.arg is not None:
+            waiting.append(each.arg)
+    return found
 
 
 def expression_variables(expression: Expression) -> frozenset[Variable]:

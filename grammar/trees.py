@@ -41,17 +41,17 @@ class UnreadableError(Exception):
 class Lexeme(str):
     """What a terminal has read: the text, the terminal's name, and the place; 0 where it is of no text."""
 
-    __slots__ = ("column", "end_pos", "line", "start_pos", "type")
-    type: str
+    __slots__ = ("column", "end_pos", "kind", "line", "start_pos")
+    kind: str
     start_pos: int
     line: int
     column: int
     end_pos: int
 
-    def __new__(cls, type: str, text: str, start: tuple[int, int, int] = (0, 0, 0), end: int = 0) -> Lexeme:
+    def __new__(cls, kind: str, text: str, start: tuple[int, int, int] = (0, 0, 0), end: int = 0) -> Lexeme:
         """A lexeme of a terminal."""
         made = str.__new__(cls, text)
-        made.type, made.end_pos = type, end
+        made.kind, made.end_pos = kind, end
         made.start_pos, made.line, made.column = start
         return made
 
@@ -60,7 +60,7 @@ class Lexeme(str):
 class Tree:
     """What a rule has read: the rule's name, what it keeps of its parts, and where it starts and ends."""
 
-    data: str
+    kind: str
     children: list[Tree | Lexeme]
     start: Start = None
     end: int = 0

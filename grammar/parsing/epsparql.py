@@ -24,7 +24,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.ep_algebra import TIME_FUNCTIONS, EpQuery
 from oxiseq.grammar.functions import MATCH_FUNCTIONS
-from oxiseq.grammar.parsing.sparql import between, kind, tokens, trees, where
+from oxiseq.grammar.parsing.sparql import between, tokens, trees, where
 from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
 from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.slips.epsparql import EP_RULES
@@ -73,9 +73,9 @@ class EpBuilder(SpaseqBuilder):
         return Group((element, *(self.element(f) for f in filters)), span=where(node))
 
     def element(self, node: Tree) -> PatternElement:
-        if kind(node) == "union":
+        if node.kind == "union":
             return self.timed(node)
-        if kind(node) == "filter":
+        if node.kind == "filter":
             return Filter(self.expression(node.children[0]), span=where(node))
         return super().element(node)
 

@@ -40,7 +40,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.parsing.clauses import LONGEST, ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
-from oxiseq.grammar.parsing.sparql import Node, kind, tokens, trees, where
+from oxiseq.grammar.parsing.sparql import Node, tokens, trees, where
 from oxiseq.grammar.rsp_algebra import (
     Consume,
     EventDefinition,
@@ -127,7 +127,7 @@ class RspBuilder(ClauseBuilder):
         self, tree: Tree, body: SubSelect
     ) -> tuple[Literal["SELECT", "CONSTRUCT", "ASK"], tuple[TriplePattern, ...]]:
         (node,) = trees(tree, "select", "construct", "construct_where", "ask")
-        match kind(node):
+        match node.kind:
             case "select":
                 return "SELECT", ()
             case "construct":
@@ -183,7 +183,7 @@ class RspBuilder(ClauseBuilder):
     def named_window(self, node: Tree) -> NamedWindow:
         operators = tuple(self.operator(w.children[0]) for w in trees(node, "window"))
         iris = [self.iri_of(i) for i in trees(node, "iri")]
-        match kind(node):
+        match node.kind:
             case "from_stream":
                 return NamedWindow(iris[0], operators, None, span=where(node))
             case "named_window":
@@ -194,7 +194,7 @@ class RspBuilder(ClauseBuilder):
     def operator(self, node: Node) -> WindowOperator:
         assert isinstance(node, Tree)
         span = where(node)
-        match kind(node):
+        match node.kind:
             case "range":
                 return self.range(node)
             case "landmark":
@@ -220,7 +220,7 @@ class RspBuilder(ClauseBuilder):
         """(size, what it counts: `time`, `events`, or not stated)."""
         first = node.children[0]
         assert isinstance(first, Lexeme)
-        match kind(first):
+        match first.kind:
             case "SHORT":
                 digits = first.rstrip("mshd")
                 return self.micros(Fraction(int(digits)) * _SHORT[first[len(digits) :]], first), "time"
@@ -248,7 +248,7 @@ class RspBuilder(ClauseBuilder):
                 raise self.error(f"a time beyond {LONGEST:,} microseconds", where(node), code="window")
             return int(text)
         try:
-            if not typed and kind(node.children[0]) != "STRING":
+            if not typed and node.children[0].kind != "STRING":
                 raise ValueError(text)
             read = datetime.fromisoformat(text)
         except ValueError:
@@ -289,7 +289,7 @@ class RspBuilder(ClauseBuilder):
     # --- patterns ---------------------------------------------------------------------------------
 
     def element(self, node: Tree) -> PatternElement:
-        match kind(node):
+        match node.kind:
             case "window_pattern":
                 name, body = node.children
                 return WindowPattern(self.var_or_iri(name), self.group(body), span=where(node))
@@ -303,7 +303,7 @@ class RspBuilder(ClauseBuilder):
     def event_pattern(self, node: Node) -> EventPattern:
         assert isinstance(node, Tree)
         span = where(node)
-        match kind(node):
+        match node.kind:
             case "event_name":
                 return EventName(str(node.children[0]), span=span)
             case "first":

@@ -48,7 +48,7 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.functions import ITERATION_VALUES
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
-from oxiseq.grammar.parsing.sparql import Node, between, is_triple_term, kind, tokens, trees, where
+from oxiseq.grammar.parsing.sparql import Node, between, is_triple_term, tokens, trees, where
 from oxiseq.grammar.slips.spaseq import COMMENT, RULES
 from oxiseq.grammar.terms import RDF_TYPE
 from oxiseq.grammar.trees import Lexeme, Tree, tree
@@ -88,7 +88,7 @@ class SpaseqBuilder(ClauseBuilder):
     # --- result forms -----------------------------------------------------------------------------
 
     def form(self, node: Tree) -> Select | Construct | Ask:
-        match kind(node):
+        match node.kind:
             case "select":
                 return self.select(node)
             case "construct":
@@ -100,7 +100,7 @@ class SpaseqBuilder(ClauseBuilder):
         distinct = bool(tokens(node, "DISTINCT"))
         if tokens(node, "STAR"):
             return Select(None, distinct, self.selection(node))
-        columns = tuple(self.projection(c) for c in node.children if kind(c) in ("VAR", "column"))
+        columns = tuple(self.projection(c) for c in node.children if c.kind in ("VAR", "column"))
         return Select(columns, distinct, self.selection(node))
 
     def projection(self, node: Node) -> Projection:
@@ -131,7 +131,7 @@ class SpaseqBuilder(ClauseBuilder):
     ) -> None:
         for prop in trees(node, "template_property"):
             verb_node, *objects = prop.children
-            verb = RDF_TYPE if kind(verb_node) == "rdf_type" else self.var_or_iri(verb_node)
+            verb = RDF_TYPE if verb_node.kind == "rdf_type" else self.var_or_iri(verb_node)
             for i, item in enumerate(objects):
                 first = item if i else head if prop is node.children[0] else verb_node
                 inner: list[TriplePattern] = []
@@ -140,11 +140,11 @@ class SpaseqBuilder(ClauseBuilder):
                 out.extend(inner)
 
     def template_node(self, node: Node, out: list[TriplePattern], columns: list[Projection]) -> TermOrVariable:
-        if isinstance(node, Tree) and kind(node) == "template_blank":
+        if isinstance(node, Tree) and node.kind == "template_blank":
             head = self.fresh_blank()
             self.template_properties(head, trees(node, "template_properties")[0], node, out, columns)
             return head
-        if isinstance(node, Tree) and kind(node) in ("template_expression", "triple_term"):
+        if isinstance(node, Tree) and node.kind in ("template_expression", "triple_term"):
             variable = self.fresh_column()
             made = node if is_triple_term(node) else node.children[0]
             columns.append(Projection(variable, self.expression(made), span=where(node)))
@@ -198,15 +198,15 @@ class SpaseqBuilder(ClauseBuilder):
         """What follows `word`: microseconds, or a number of instants and True."""
         first, *rest = parts
         assert isinstance(first, Lexeme)
-        if kind(first) == "NUMBER":
+        if first.kind == "NUMBER":
             unit = rest[0]
             assert isinstance(unit, Lexeme)
-            events = kind(unit) == "EVENTS"
+            events = unit.kind == "EVENTS"
             return self.size(first) if events else self.time(first, unit), events
         datatype = [self.iri_of(c) for c in rest if isinstance(c, Tree)]
         if datatype and datatype[0] not in DURATIONS:
             raise self.error(f"{word} takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code=code)
-        text = str(first) if kind(first) == "DURATION" else self.string(first)
+        text = str(first) if first.kind == "DURATION" else self.string(first)
         return self.duration(text, first), False
 
     # --- behind WHERE -----------------------------------------------------------------------------
@@ -235,7 +235,7 @@ class SpaseqBuilder(ClauseBuilder):
         """As ever, and FIRST(?v), LAST(?v) of a repeated GPM."""
         head, *args = node.children
         if isinstance(head, Lexeme) and head.upper() in ITERATION_VALUES:
-            if len(args) != 1 or kind(args[0]) in ("NAME", "STAR"):
+            if len(args) != 1 or args[0].kind in ("NAME", "STAR"):
                 name = head.upper()
                 raise self.error(f"{name} takes one expression", span, hint=f"write {name}(?v)", code="function")
             return Aggregate(head.upper(), self.expression(args[0]), span=span)
@@ -247,7 +247,7 @@ class SpaseqBuilder(ClauseBuilder):
         """An expression of SEQ. Parentheses leave a trace only as nesting."""
         assert isinstance(node, Tree)
         span = where(node)
-        match kind(node):
+        match node.kind:
             case "atom":
                 return Atom(str(node.children[0]), span=span)
             case "parenthesised":
@@ -274,7 +274,7 @@ class SpaseqBuilder(ClauseBuilder):
 
     def no_reluctance(self, item: Node, span: Span) -> None:
         """`B+?`, `B*?`, `B{2}?` and `B??` of SQL, which ask for the fewest iterations, are refused."""
-        if kind(item) in ("repeat", "maybe"):
+        if item.kind in ("repeat", "maybe"):
             written = self.text[where(item).start : where(item).end]
             message = f"`{written}?` is a reluctant repeat of SQL: here every length is a match"
             hint = f"write {written} for every length, ({written})? if the whole may be missing"
