@@ -1,14 +1,18 @@
-"""The parts of an algebra, at any depth: those of one kind, and all of them changed."""
+"""The parts of an algebra, at any depth: those of one kind, all of them changed, and what is asked of them again and
+again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
+from functools import cache, wraps
 from operator import attrgetter, is_
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 T = TypeVar("T")
+R = TypeVar("R")
+_MOST_KNOWN: Final = 1024
+"""Of parts that a function is called once for."""
 
 
 def parts(value: object, kind: type[T], without: type | tuple[type, ...] = ()) -> Iterator[T]:
@@ -42,13 +46,30 @@ def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
+def once(function: Callable[[T], R]) -> Callable[[T], R]:
+    """A function of a part, called once for each: checks and compiler ask for the same. Parts never change, and are
+    told apart by identity."""
+    known: dict[int, tuple[T, R]] = {}
+
+    @wraps(function)
+    def called(part: T) -> R:
+        found = known.get(id(part))
+        if found is None or found[0] is not part:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            found = known[id(part)] = part, function(part)
+        return found[1]
+
+    return called
+
+
 @cache
 def _inside(kind: type) -> Callable[[Any], Sequence[object]] | None:
     """What a value of this type consists of; None: it has no parts."""
     if is_dataclass(kind):
         names = [each.name for each in fields(kind) if each.compare]  # no span, no text
         if len(names) > 1:
-            return attrgetter(*names)  # type: ignore[return-value]  # of several names it gives a tuple
+            return attrgetter(*names)  # of several names it gives a tuple
         return lambda value: [getattr(value, name) for name in names]
     if issubclass(kind, Mapping):
         return lambda value: list(value.values())

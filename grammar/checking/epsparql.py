@@ -341,8 +341,8 @@ def _all_elements(pattern: Group) -> Iterator[PatternElement]:
 
 
 def _shared(element: TimedPattern) -> bool:
-    left = visible_variables(Group((element.left,)))
-    return bool(set(left) & set(visible_variables(Group((element.right,)))))
+    left = visible_variables(element.left)
+    return bool(set(left) & set(visible_variables(element.right)))
 
 
 def _deep(query: EpQuery, text: str) -> Iterator[Finding]:

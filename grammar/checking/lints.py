@@ -173,4 +173,4 @@ def _names(element: PatternElement) -> set[Variable | BlankNode]:
         return {t for t in terms if isinstance(t, Variable | BlankNode)}
     if isinstance(element, Bind):
         return {element.variable, *expression_variables(element.expression)}
-    return set(visible_variables(Group((element,))))
+    return set(visible_variables(element))
