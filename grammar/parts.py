@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, wraps
 from operator import attrgetter, is_
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -17,16 +17,18 @@ _MOST_KNOWN: Final = 1024
 
 def parts(value: object, kind: type[T], without: type | tuple[type, ...] = ()) -> Iterator[T]:
     """`value` and all in it that is of this kind, each before what is in it; nothing in what is of a kind `without`."""
+    known = _facts(kind, without)
     waiting = [value]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, without):
-            continue
-        if isinstance(each, kind):
-            yield each
         its: Any = type(each)
-        if (inside := _inside(its)) is not None:
-            waiting.extend(reversed(inside(each)))
+        if its not in known:
+            known[its] = _fact(its, kind, without)
+        wanted, inside = known[its]
+        if wanted:
+            yield cast(T, each)
+        if inside is not None:
+            waiting += inside(each)
 
 
 def changed(value: T, change: Callable[[Any], Any]) -> T:
@@ -63,14 +65,27 @@ def once(function: Callable[[T], R]) -> Callable[[T], R]:
     return called
 
 
+_Inside: TypeAlias = Callable[[Any], Sequence[object]]
+
+
 @cache
-def _inside(kind: type) -> Callable[[Any], Sequence[object]] | None:
-    """What a value of this type consists of; None: it has no parts."""
+def _facts(kind: type, without: type | tuple[type, ...]) -> dict[type, tuple[bool, _Inside | None]]:
+    """What `parts` knows of types when it looks for this kind: whether they are of it, and what is in them."""
+    return {}
+
+
+def _fact(its: type, kind: type, without: type | tuple[type, ...]) -> tuple[bool, _Inside | None]:
+    return (False, None) if issubclass(its, without) else (issubclass(its, kind), _inside(its))
+
+
+@cache
+def _inside(kind: type) -> _Inside | None:
+    """What a value of this type consists of, the last first; None: it has no parts."""
     if is_dataclass(kind):
-        names = [each.name for each in fields(kind) if each.compare]  # no span, no text
+        names = [each.name for each in reversed(fields(kind)) if each.compare]  # no span, no text
         if len(names) > 1:
             return attrgetter(*names)  # of several names it gives a tuple
         return lambda value: [getattr(value, name) for name in names]
     if issubclass(kind, Mapping):
-        return lambda value: list(value.values())
-    return list if issubclass(kind, tuple | list | frozenset) else None
+        return lambda value: [*value.values()][::-1]
+    return (lambda value: [*value][::-1]) if issubclass(kind, tuple | list | frozenset) else None
