@@ -17,8 +17,8 @@ _MOST_KNOWN: Final = 1024
 
 def parts(value: object, kind: type[T], without: type | tuple[type, ...] = ()) -> Iterator[T]:
     """`value` and all in it that is of this kind, each before what is in it; nothing in what is of a kind `without`."""
-    known = _facts(kind, without)
-    waiting = [value]
+    of: Any = kind
+    known, waiting = _facts(of, without), [value]
     while waiting:
         each = waiting.pop()
         its: Any = type(each)
@@ -74,7 +74,7 @@ def _facts(kind: type, without: type | tuple[type, ...]) -> dict[type, tuple[boo
     return {}
 
 
-def _fact(its: type, kind: type, without: type | tuple[type, ...]) -> tuple[bool, _Inside | None]:
+def _fact(its: Any, kind: type, without: type | tuple[type, ...]) -> tuple[bool, _Inside | None]:
     return (False, None) if issubclass(its, without) else (issubclass(its, kind), _inside(its))
 
 
