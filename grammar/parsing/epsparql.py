@@ -20,6 +20,7 @@ from oxiseq.grammar.algebra import (
     TermOrVariable,
     TimedPattern,
     TimeOp,
+    TriplePattern,
     Union,
 )
 from oxiseq.grammar.ep_algebra import TIME_FUNCTIONS, EpQuery
@@ -92,7 +93,7 @@ class EpBuilder(SpaseqBuilder):
     ) -> PatternElement:
         """One with a variable: EXISTS, which asks for one without any, has no interval."""
         found = super().with_triple_term(subject, verb, node, span)
-        if isinstance(found, SubSelect):
+        if isinstance(found, SubSelect | TriplePattern):
             return found
         raise self.error(
             "a triple with a triple term needs a variable here",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
 
-from pyoxigraph import Variable
+from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import (
     NOWHERE,
@@ -31,6 +31,8 @@ from oxiseq.grammar.algebra import (
     OnClose,
     Op,
     Partition,
+    Path,
+    PatternElement,
     Projection,
     Query,
     Repeat,
@@ -48,9 +50,8 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.functions import ITERATION_VALUES
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
-from oxiseq.grammar.parsing.sparql import Node, between, is_triple_term, tokens, trees, where
+from oxiseq.grammar.parsing.sparql import Node, tokens, trees, where
 from oxiseq.grammar.slips.spaseq import COMMENT, RULES
-from oxiseq.grammar.terms import RDF_TYPE
 from oxiseq.grammar.trees import Lexeme, Tree, tree
 
 
@@ -60,6 +61,8 @@ class SpaseqBuilder(ClauseBuilder):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._fresh_columns = 0
+        self._shown: list[Projection] | None = None
+        """The expressions of a template, while it is read."""
 
     def query(self, tree: Tree) -> Query:
         """The whole text."""
@@ -110,46 +113,32 @@ class SpaseqBuilder(ClauseBuilder):
         return Projection(column[1], column[0], span=where(node))
 
     def construct(self, node: Tree) -> Construct:
-        columns: list[Projection] = []
-        triples: list[TriplePattern] = []
-        for subject in trees(trees(node, "template")[0], "template_triples"):
-            head, *lists = subject.children
-            term = self.template_node(head, triples, columns)
-            for properties in lists:
-                assert isinstance(properties, Tree)
-                self.template_properties(term, properties, head, triples, columns)
+        self._shown = []
+        subjects = trees(trees(node, "template")[0], "triples")
+        triples = tuple(t for each in subjects for t in self.triples(each) if isinstance(t, TriplePattern))
         into = [self.iri_of(i.children[0]) for i in trees(node, "into")]
-        return Construct(tuple(triples), into[0] if into else None, tuple(columns))
+        columns, self._shown = tuple(self._shown), None
+        return Construct(triples, into[0] if into else None, columns)
 
-    def template_properties(
-        self,
-        subject: TermOrVariable,
-        node: Tree,
-        head: Node,
-        out: list[TriplePattern],
-        columns: list[Projection],
-    ) -> None:
-        for prop in trees(node, "template_property"):
-            verb_node, *objects = prop.children
-            verb = RDF_TYPE if verb_node.kind == "rdf_type" else self.var_or_iri(verb_node)
-            for i, item in enumerate(objects):
-                first = item if i else head if prop is node.children[0] else verb_node
-                inner: list[TriplePattern] = []
-                target = self.template_node(item, inner, columns)
-                out.append(TriplePattern(subject, verb, target, span=between(first, item)))
-                out.extend(inner)
+    def with_triple_term(
+        self, subject: TermOrVariable, verb: Variable | Path, node: Tree, span: Span
+    ) -> PatternElement:
+        """In a template one that each match makes."""
+        if self._shown is None or not isinstance(verb, Variable | NamedNode):
+            return super().with_triple_term(subject, verb, node, span)
+        return TriplePattern(subject, verb, self.shown(self._shown, node, node), span=span)
 
-    def template_node(self, node: Node, out: list[TriplePattern], columns: list[Projection]) -> TermOrVariable:
-        if isinstance(node, Tree) and node.kind == "template_blank":
-            head = self.fresh_blank()
-            self.template_properties(head, trees(node, "template_properties")[0], node, out, columns)
-            return head
-        if isinstance(node, Tree) and node.kind in ("template_expression", "triple_term"):
-            variable = self.fresh_column()
-            made = node if is_triple_term(node) else node.children[0]
-            columns.append(Projection(variable, self.expression(made), span=where(node)))
-            return variable
-        return self.term(node)
+    def graph_node(self, node: Node, out: list[PatternElement]) -> TermOrVariable:
+        """As ever, or the value of an expression in a template."""
+        if self._shown is not None and node.kind == "template_expression":
+            assert isinstance(node, Tree)
+            return self.shown(self._shown, node.children[0], node)
+        return super().graph_node(node, out)
+
+    def shown(self, columns: list[Projection], node: Node, place: Node) -> Variable:
+        """A column for an expression of a template."""
+        columns.append(Projection(self.fresh_column(), self.expression(node), span=where(place)))
+        return columns[-1].variable
 
     def fresh_column(self) -> Variable:
         """A variable for an expression in a template; one that the text does not hold."""
