@@ -162,6 +162,16 @@ def plain_variables(expression: Expression) -> frozenset[Variable]:
     return frozenset(e for e in subexpressions(expression) if isinstance(e, Variable))
 
 
+def outside_aggregates(expression: Expression) -> Iterator[Variable]:
+    """Its variables that no aggregate has consumed."""
+    match expression:
+        case Variable():
+            yield expression
+        case Call(_, args) | FunctionCall(_, args):
+            for arg in args:
+                yield from outside_aggregates(arg)
+
+
 @once
 def exists_in(expression: Expression) -> tuple[Exists, ...]:
     """Each EXISTS in it, not those inside another's pattern."""

@@ -114,7 +114,7 @@ def _clauses(query: CeqlQuery, text: str) -> Iterator[Finding]:
             f"to choose for each value write PARTITION BY {', '.join(f'[{key}]' for key in keys)}",
         )
     yield from check_consumption(query)
-    yield from check_limit(query.limit)
+    yield from check_limit(query.limit, query.order is not None or query.totals is not None)
     yield from check_sample(query)
 
 

@@ -38,6 +38,7 @@ from oxiseq.grammar.algebra import (
     WindowPattern,
 )
 from oxiseq.grammar.checking.blocks import check_blocks
+from oxiseq.grammar.checking.common import template_variables
 from oxiseq.grammar.checking.comparisons import check_comparisons
 from oxiseq.grammar.checking.functions import check_function
 from oxiseq.grammar.checking.lints import products
@@ -211,8 +212,7 @@ def _listed(query: RspQuery) -> SubSelect:
     """The query as a SELECT of what it returns: for CONSTRUCT the template's variables, for ASK nothing."""
     if query.form == "SELECT":
         return query.body
-    terms = (t for triple in query.template for t in (triple.subject, triple.predicate, triple.object))
-    return replace(query.body, projection=tuple(dict.fromkeys(t for t in terms if isinstance(t, Variable))))
+    return replace(query.body, projection=tuple(dict.fromkeys(v for v, _ in template_variables(query.template))))
 
 
 def _expression(e: Expression) -> Iterator[Finding]:
@@ -226,12 +226,7 @@ def _output(query: RspQuery, text: str) -> Iterator[Finding]:
     bound = {*visible_variables(query.body.where), *(query.body.values.variables if query.body.values else ())}
     named = {key[1] for key in query.body.group_by if isinstance(key, tuple)}
     shown = [(c, query.body.span) for c in query.body.projection or () if isinstance(c, Variable)]
-    shown += [
-        (t, triple.span)
-        for triple in query.template
-        for t in (triple.subject, triple.predicate, triple.object)
-        if isinstance(t, Variable)
-    ]
+    shown += template_variables(query.template)
     for e in sub_select_expressions(query.body):
         shown += [(v, query.body.span) for v in plain_variables(e)]
     columns = {c[1] for c in query.body.projection or () if isinstance(c, tuple)}
