@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 from oxiseq.grammar.records import dataclass
+from oxiseq.grammar.words import KEYWORDS
 
 IRI: Final = r"""<[^<>"{}|^`\\\x00-\x20]*>"""
 STRING: Final = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
@@ -117,13 +118,39 @@ def not_closed(s: Slip, opened: tuple[int, str]) -> Said:
     return Said(hint, f"the {bracket} of line {s.line_of(offset)} is not closed", (offset, offset + 1))
 
 
-def misspelt(s: Slip, keywords: Sequence[str]) -> Said | None:
-    """A word close to one of the language's keywords that could be there."""
+def misspelt(s: Slip) -> Said | None:
+    """A word close to a keyword that could be there."""
     if s.kind != "word":
         return None
-    possible = [n.lstrip("_") for n in s.accepts if n.lstrip("_") in keywords]
+    possible = sorted(n.lstrip("_") for n in s.accepts - {"AND", "OR"} if n.lstrip("_") in KEYWORDS)  # those are marks
     close = get_close_matches(s.word, possible, 1, 0.6)
     return Said(f"did you mean {close[0]}?") if close else None
+
+
+def missing_close(s: Slip, *words: str) -> Said | None:
+    """The text ends, or the next clause begins with one of these words, inside brackets."""
+    opened = s.unclosed()
+    return not_closed(s, opened) if opened is not None and (s.kind == "end" or s.word in words) else None
+
+
+def too_many(s: Slip) -> Said | None:
+    """A closing bracket that closes nothing."""
+    return Said(f"one {s.found} too many") if s.found in [*OPEN_CLOSE.values()] and s.unclosed() is None else None
+
+
+def unit(s: Slip) -> Said | None:
+    """A misspelt unit of time."""
+    close = get_close_matches(s.word, UNITS, 1, 0.6) if "UNIT" in s.accepts and s.kind == "word" else ()
+    return Said(f"did you mean {close[0]}?") if close else None
+
+
+def consuming(s: Slip) -> Said | None:
+    """What answers consume."""
+    if s.accepts == {"POLICY"}:
+        return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
+    if s.accepts == {"CONSUMPTION"}:
+        return Said("write CONSUME UNRESTRICTED, CONSUME CHRONOLOGICAL or CONSUME RECENT")
+    return None
 
 
 def bare_iri(s: Slip) -> Said | None:

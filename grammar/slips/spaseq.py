@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 
 from oxiseq.grammar.slips import sparql
 from oxiseq.grammar.slips.foreign import foreign
@@ -11,17 +10,19 @@ from oxiseq.grammar.slips.slip import (
     IRI,
     OPEN_CLOSE,
     STRING,
-    UNITS,
     Rule,
     Said,
     Slip,
     bare_iri,
     broken_iri,
+    consuming,
     misspelt,
     not_closed,
+    too_many,
     unclosed_string,
+    unit,
 )
-from oxiseq.grammar.slips.sparql import KEYWORDS
+from oxiseq.grammar.words import SPASEQ
 
 COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*")
 """A comment; group 1 is what only looks as if it held one."""
@@ -76,7 +77,7 @@ def _define(s: Slip) -> Said | None:
     if "_GPM" in s.accepts:
         return Said(f"write DEFINE GPM {s.found if s.kind == 'word' else 'A'} ON ...")
     if "_ON" in s.accepts:
-        name = s.found if s.kind == "word" and s.word not in KEYWORDS else "S1"
+        name = s.found if s.kind == "word" and s.word not in SPASEQ else "S1"
         if s.last_word == "ON":
             return Said(f"name the GPM: DEFINE GPM A ON {name} {{ ... }}")
         if s.last_word == "GPM" or s.kind == "number":
@@ -121,7 +122,7 @@ def _seq_operator(s: Slip) -> Said | None:
         return Said("write the negation after the name: A!")
     if s.found in ("^", "["):
         return Said("repeats look like A{2} or A{2,5}")
-    if s.kind == "word" and s.word not in KEYWORDS:
+    if s.kind == "word" and s.word not in SPASEQ:
         return Said("put an operator between two GPMs: , (at once), ; (next) or : (any later)")
     if s.kind == "mark" and s.found == "}":
         return Said("close SEQ with )")
@@ -207,8 +208,6 @@ def _streams(s: Slip) -> Said | None:
 
 def _within(s: Slip) -> Said | None:
     if "UNIT" in s.accepts:
-        if s.kind == "word" and (close := get_close_matches(s.word, UNITS, 1, 0.6)):
-            return Said(f"did you mean {close[0]}?")
         return Said("give a unit: MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or EVENTS")
     if s.last_word in ("WITHIN", "AFTER", "LASTING") and "DURATION" in s.accepts and s.unclosed():  # inside SEQ
         return Said(f"write {s.last_word} 10 MINUTES or {s.last_word} PT10M")
@@ -222,12 +221,10 @@ def _within(s: Slip) -> Said | None:
 def _selection(s: Slip) -> Said | None:
     """PARTITION BY, CONSUME BY, LIMIT."""
     if s.last_word == "BY" and s.accepts == {"VAR"}:
-        bare = s.found.upper() not in KEYWORDS and s.kind == "word"
+        bare = s.found.upper() not in SPASEQ and s.kind == "word"
         return Said(f"did you mean ?{s.found}?" if bare else "write PARTITION BY ?a, with variables of the GPMs")
     if s.found == "," and re.search(r"\bPARTITION\s+BY(\s+[?$]\w+)+\s*$", s.before, re.IGNORECASE):
         return Said("variables are separated by spaces")
-    if s.accepts == {"POLICY"}:
-        return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
     if s.word == "LIMIT" and "_WHERE" in s.accepts:
         return Said("LIMIT follows the last }")
     return None
@@ -248,18 +245,12 @@ def _prologue(s: Slip) -> Said | None:
     return None
 
 
-def _misspelt(s: Slip) -> Said | None:
-    return misspelt(s, KEYWORDS)
-
-
 def _after_end(s: Slip) -> Said | None:
     if "$END" not in s.accepts:
         return None
     if s.word in ("GROUP", "HAVING", "ORDER", "LIMIT", "SAMPLE"):
         return Said("after the last } come GROUP BY, HAVING, ORDER BY, LIMIT or SAMPLE, REPORT, in this order")
-    if s.found == "}":
-        return Said("one } too many")
-    return None
+    return too_many(s)
 
 
 def _open_bracket(s: Slip) -> Said | None:
@@ -280,6 +271,7 @@ RULES: tuple[Rule, ...] = (
     _bounds,
     _seq,
     _gpm_body,
+    consuming,
     _selection,
     _where,
     _missing_close,
@@ -288,9 +280,10 @@ RULES: tuple[Rule, ...] = (
     _behind_bound,
     _define,
     _streams,
+    unit,
     _within,
     _prologue,
-    _misspelt,
+    misspelt,
     sparql.literal,
     sparql.condition,
     sparql.expression,
