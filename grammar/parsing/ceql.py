@@ -10,7 +10,7 @@ from collections.abc import Sequence as Items
 
 from pyoxigraph import NamedNode, Variable
 
-from oxiseq.grammar.algebra import NOWHERE, Aggregate, Call, Expression, Partition, Span, Window
+from oxiseq.grammar.algebra import NOWHERE, Aggregate, Call, Expression, Span, Window
 from oxiseq.grammar.ceql_algebra import (
     OF,
     OTHER,
@@ -87,12 +87,6 @@ class CeqlBuilder(ClauseBuilder):
 
     # --- clauses ----------------------------------------------------------------------------------
 
-    def partition(self, nodes: Items[Tree]) -> Partition | None:
-        node = self.only(nodes, "PARTITION BY", "partition")
-        if node is None:
-            return None
-        return Partition(tuple(self.attribute(t) for t in tokens(node, "NAME")), span=where(node))
-
     def order(self, nodes: Items[Tree]) -> EndOrder | None:
         node = self.only(nodes, "ORDER BY", "order")
         return None if node is None else EndOrder(tuple(map(self.ranked, trees(node, "ranked"))), span=where(node))
@@ -116,6 +110,9 @@ class CeqlBuilder(ClauseBuilder):
         if names:
             return AttributeWindow(number(size), self.attribute(names[0]), span=span)
         return Window(self.size(size), True, True, span=span)
+
+    def key(self, token: Lexeme) -> Variable:
+        return self.attribute(token)
 
     def attribute(self, token: Lexeme) -> Variable:
         """An attribute's name, as the variable that holds its value."""

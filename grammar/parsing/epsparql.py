@@ -27,7 +27,6 @@ from oxiseq.grammar.ep_algebra import TIME_FUNCTIONS, EpQuery
 from oxiseq.grammar.functions import MATCH_FUNCTIONS
 from oxiseq.grammar.parsing.sparql import between, tokens, trees, where
 from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
-from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.slips.epsparql import EP_RULES
 from oxiseq.grammar.slips.spaseq import COMMENT
 from oxiseq.grammar.terms import span_of
@@ -52,14 +51,10 @@ class EpBuilder(SpaseqBuilder):
             tuple(self.stream(s) for s in trees(tree, "stream")),
             tuple(self.prefixes.items()),
             self.base,
-            self.consume(tree),
+            self.consume(trees(tree, "consume")),
             span=where(tree),
             text=self.text,
         )
-
-    def consume(self, tree: Tree) -> Consume | None:
-        """CONSUME, if the text has it."""
-        return next((Consume(str(tokens(n, "CONSUMPTION")[0]).upper()) for n in trees(tree, "consume")), None)
 
     def stream(self, node: Tree) -> Stream:
         names = tokens(node, "NAME")

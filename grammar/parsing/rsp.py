@@ -20,29 +20,24 @@ from oxiseq.grammar.algebra import (
     Choice,
     EventName,
     EventPattern,
-    Every,
     FirstOf,
     Following,
     GraphPattern,
     Group,
     LastOf,
     MatchPattern,
-    OnChange,
-    OnClose,
     Path,
     PatternElement,
     Span,
     SubSelect,
     TermOrVariable,
     TriplePattern,
-    When,
     WindowPattern,
 )
 from oxiseq.grammar.parsing.clauses import LONGEST, ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
 from oxiseq.grammar.parsing.sparql import Node, tokens, trees, where
 from oxiseq.grammar.rsp_algebra import (
-    Consume,
     EventDefinition,
     IdentityWindow,
     IntervalWindow,
@@ -104,7 +99,7 @@ class RspBuilder(ClauseBuilder):
             report,
             into,
             self.consume(trees(tree, "consume")),
-            self.when(trees(tree, "report")),
+            self.when(trees(tree, "report"), self.period),
             self.graphs(tree, "default_graph"),
             self.graphs(tree, "named_graph"),
             tuple(self.prefixes.items()),
@@ -267,24 +262,12 @@ class RspBuilder(ClauseBuilder):
         )
         return EventDefinition(str(name), self.iri_of(window), self.group(body), choice, span=where(node))
 
-    def consume(self, nodes: Items[Tree]) -> Consume | None:
-        node = self.only(nodes, "CONSUME", "consume")
-        return None if node is None else Consume(tokens(node, "CONSUMPTION")[0].upper())
-
-    def when(self, nodes: Items[Tree]) -> When | None:
-        node = self.only(nodes, "REPORT", "report")
-        if node is None:
-            return None
-        span = where(node)
-        if tokens(node, "CONTENT"):
-            return OnChange(span=span)
-        if not tokens(node, "EVERY"):
-            return OnClose(span=span)
-        (amount,) = trees(node, "amount")
-        period, unit = self.amount(amount)
+    def period(self, node: Tree) -> int:
+        period, unit = self.amount(trees(node, "amount")[0])
         if unit == "events":
-            raise self.error("REPORT EVERY takes a span of time", span, hint="REPORT EVERY 10 SECONDS", code="report")
-        return Every(period, span=span)
+            hint = "REPORT EVERY 10 SECONDS"
+            raise self.error("REPORT EVERY takes a span of time", where(node), hint=hint, code="report")
+        return period
 
     # --- patterns ---------------------------------------------------------------------------------
 

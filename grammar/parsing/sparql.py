@@ -366,18 +366,33 @@ class SparqlBuilder(TermBuilder):
         (body,) = trees(node, "group")
         chosen = None if tokens(projection, "STAR") else tuple(self.column(c) for c in projection.children)
         values = trees(node, "values")
+        group_by, having, order_by = self.grouping(node)
         return SubSelect(
             chosen,
             self.group(body),
             distinct=bool(tokens(node, "DISTINCT")),
             reduced=bool(tokens(node, "REDUCED")),
-            group_by=tuple(self.group_key(c) for g in trees(node, "group_by") for c in g.children),
-            having=tuple(self.expression(c) for h in trees(node, "having") for c in h.children),
-            order_by=tuple(self.order_key(k) for o in trees(node, "order_by") for k in trees(o, "order_key")),
+            group_by=group_by,
+            having=having,
+            order_by=order_by,
             limit=next((self.whole(t) for c in trees(node, "limit") for t in c.children), None),
             offset=next((self.whole(t) for c in trees(node, "offset") for t in c.children), None),
             values=self.values(values[0]) if values else None,
             span=where(node),
+        )
+
+    def grouping(
+        self, node: Tree
+    ) -> tuple[
+        tuple[Expression | tuple[Expression, Variable], ...],
+        tuple[Expression, ...],
+        tuple[tuple[Expression, bool], ...],
+    ]:
+        """GROUP BY, HAVING and ORDER BY of a query."""
+        return (
+            tuple(self.group_key(c) for g in trees(node, "group_by") for c in g.children),
+            tuple(self.expression(c) for h in trees(node, "having") for c in h.children),
+            tuple(self.order_key(k) for o in trees(node, "order_by") for k in trees(o, "order_key")),
         )
 
     def column(self, node: Node) -> Variable | tuple[Expression, Variable]:

@@ -21,16 +21,12 @@ from oxiseq.grammar.algebra import (
     Conjunction,
     Construct,
     Disjunction,
-    Every,
     Expression,
     Filter,
     Gpm,
     Maybe,
     Not,
-    OnChange,
-    OnClose,
     Op,
-    Partition,
     Path,
     PatternElement,
     Projection,
@@ -44,7 +40,6 @@ from oxiseq.grammar.algebra import (
     Summary,
     TermOrVariable,
     TriplePattern,
-    When,
     Window,
 )
 from oxiseq.grammar.functions import ITERATION_VALUES
@@ -170,12 +165,6 @@ class SpaseqBuilder(ClauseBuilder):
         _, stream, body = node.children
         return Gpm(str(name), str(stream), self.group(body), span=where(node))
 
-    def partition(self, nodes: Items[Tree]) -> Partition | None:
-        node = self.only(nodes, "PARTITION BY", "partition")
-        if node is None:
-            return None
-        return Partition(tuple(self.variable(t) for t in tokens(node, "VAR")), span=where(node))
-
     def window(self, nodes: Items[Tree]) -> Window | None:
         node = self.only(nodes, "WITHIN", "window")
         if node is None:
@@ -203,22 +192,14 @@ class SpaseqBuilder(ClauseBuilder):
     def summary(self, tree: Tree) -> Summary:
         """GROUP BY, HAVING, ORDER BY, REPORT."""
         clauses = trees(tree, "group_by", "having", "order_by", "report")
-        reports = trees(tree, "report")
         return Summary(
-            tuple(self.group_key(c) for g in trees(tree, "group_by") for c in g.children),
-            tuple(self.expression(c) for h in trees(tree, "having") for c in h.children),
-            tuple(self.order_key(k) for o in trees(tree, "order_by") for k in trees(o, "order_key")),
-            self.report(reports[0]) if reports else None,
+            *self.grouping(tree),
+            self.when(trees(tree, "report"), self.period),
             span=where(clauses[0]) if clauses else NOWHERE,
         )
 
-    def report(self, node: Tree) -> When:
-        """When an answer over matches is reported."""
-        if tokens(node, "CONTENT"):
-            return OnChange(span=where(node))
-        if not node.children:
-            return OnClose(span=where(node))
-        return Every(self.extent(node.children, "REPORT EVERY", where(node), "report")[0], span=where(node))
+    def period(self, node: Tree) -> int:
+        return self.extent(node.children, "REPORT EVERY", where(node), "report")[0]
 
     def call(self, node: Tree, span: Span) -> Expression:
         """As ever, and FIRST(?v), LAST(?v) of a repeated GPM."""
