@@ -45,10 +45,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.checking.bounds import reads_stream, unbounded
 from oxiseq.grammar.checking.common import check_columns, template_variables
-from oxiseq.grammar.checking.comparisons import check_comparisons
-from oxiseq.grammar.checking.functions import check_function
-from oxiseq.grammar.checking.lints import products
-from oxiseq.grammar.checking.patterns import check_pattern
+from oxiseq.grammar.checking.every import check_every, products
 from oxiseq.grammar.checking.scope import pattern_expressions
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.ep_rules import feeds_itself
@@ -74,7 +71,6 @@ nested as deep, and so are the calls that make them."""
 
 
 def _patterns(query: EpQuery, text: str) -> Iterator[Finding]:
-    yield from check_pattern(query.where, text)
     yield from _timeless(query.where)
     for element in _of_the_stream(query.where):
         if isinstance(element, SubSelect):
@@ -121,7 +117,6 @@ def _no_exists(expression: Expression) -> Iterator[Finding]:
 
 def _expressions(expression: Expression) -> Iterator[Finding]:
     for e in subexpressions(expression):
-        yield from check_function(e)
         if isinstance(e, Aggregate):
             yield error("aggregate", f"{e.name} has no final value, because the stream does not end", e.span, COUNTING)
         elif isinstance(e, Prev):
@@ -144,7 +139,6 @@ def _knowledge(element: GraphPattern) -> Iterator[Finding]:
         hint = "put GRAPH inside the operands"
         yield error("graph", f"the knowledge base has no times for {inner.op.value}", inner.span, hint)
     for e in pattern_expressions(element.pattern):
-        yield from check_function(e)
         if isinstance(e, MatchFunction):
             hint = "put it outside GRAPH"
             yield error("function", f"the knowledge base has no times for {e.name}()", e.span, hint)
@@ -227,7 +221,6 @@ def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
             )
     for group in [query.where, *_groups(query.where)]:
         yield from _before_all(group)
-        yield from products(group, "WHERE", text)
         own = frozenset(visible_variables(group))
         for part in group.elements:
             if isinstance(part, Filter):
@@ -263,10 +256,12 @@ def _endless(query: EpQuery, text: str) -> Iterator[Finding]:
             yield lint_finding("endless", what.format(f"?{v.value}"), at_variable(v, span, text), hint)
 
 
-def _comparisons(query: EpQuery, text: str) -> Iterator[Finding]:
+def _every(query: EpQuery, text: str) -> Iterator[Finding]:
     columns = query.form.columns or () if isinstance(query.form, Select | Construct) else ()
     shown = [e for c in columns if c.expression is not None for e in subexpressions(c.expression)]
-    yield from check_comparisons([*pattern_expressions(query.where), *shown])
+    yield from check_every([(query.where, "WHERE")], [*pattern_expressions(query.where), *shown], text)
+    for group in _groups(query.where):
+        yield from products(group, "WHERE", text)
 
 
 def _before_all(group: Group) -> Iterator[Finding]:
@@ -311,7 +306,7 @@ _CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (
     _output,
     _lints,
     _endless,
-    _comparisons,
+    _every,
 )
 
 

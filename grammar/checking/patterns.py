@@ -42,7 +42,6 @@ MAX_JOINED_PATTERNS: Final = 100
 def check_patterns(seen: Overview) -> Iterator[Finding]:
     """Each GPM's pattern."""
     for gpm in seen.query.gpms:
-        yield from check_pattern(gpm.pattern, seen.text)
         yield from _graphs(gpm, seen)
         for group in (gpm.pattern, *_groups(gpm.pattern)):
             graphs = tuple(each for each in group.elements if isinstance(each, GraphPattern))
