@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
+from oxiseq.grammar.finding_tools import listing
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.words import KEYWORDS
 
@@ -22,8 +23,19 @@ LONG_STRING: Final = r"""(?:\"\"\".*?\"\"\"|'''.*?''')"""
 UNITS: Final = ["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS", "EVENTS"]
 """Of WITHIN."""
 
+_TYPOGRAPHIC: Final = "“”„‟‘’‚‛«»‹›"
+_SHORT: Final = {
+    "MS": "MILLISECONDS",
+    "S": "SECONDS",
+    "M": "MINUTES",
+    "H": "HOURS",
+    "HR": "HOURS",
+    "D": "DAYS",
+}
+"""Units as other languages write them."""
 OPEN_CLOSE: Final = {"(": ")", "{": "}", "[": "]"}
 _QUOTED = re.compile(f"{IRI}|{LONG_STRING}|{STRING}", re.DOTALL)
+_LAST_NUMBER = re.compile(r"(\d[\d.]*)\s*$")
 _LAST_WORD = re.compile(r"(\w+)\s*$")
 
 
@@ -99,6 +111,8 @@ def explain_slip(slip: Slip, rules: Sequence[Rule]) -> Said:
 
 
 def unclosed_string(s: Slip) -> Said | None:
+    if s.found[:1] in _TYPOGRAPHIC and s.found:
+        return Said("write plain quotes: \"...\" or '...'", f"`{s.found[0]}` is a typographic quote")
     if s.found[:1] in ('"', "'") and s.kind == "mark":
         return Said(f"close it with {s.found}; a line break in a string needs three quotes", "a string is not closed")
     return None
@@ -139,9 +153,18 @@ def too_many(s: Slip) -> Said | None:
 
 
 def unit(s: Slip) -> Said | None:
-    """A misspelt unit of time."""
-    close = get_close_matches(s.word, UNITS, 1, 0.6) if "UNIT" in s.accepts and s.kind == "word" else ()
-    return Said(f"did you mean {close[0]}?") if close else None
+    """A unit of time that is misspelt, of another language, or missing."""
+    number = _LAST_NUMBER.search(s.before)
+    if "UNIT" not in s.accepts or number is None:
+        return None
+    if s.kind == "word" and (close := get_close_matches(s.word, UNITS, 1, 0.6)):
+        return Said(f"did you mean {close[0]}?")
+    if s.kind == "word" and s.word in _SHORT:
+        return Said(f"write {number[1]} {_SHORT[s.word].removesuffix('S') if number[1] == '1' else _SHORT[s.word]}")
+    if s.kind == "end" or s.line_of(s.at) > s.line_of(number.start()):
+        others = listing([*UNITS, *(["[attribute]"] if "LSQB" in s.accepts else [])], "or")
+        return Said(f"write {number[1]} MINUTES, or another of {others}", "a unit is missing", number.span(1))
+    return None
 
 
 def consuming(s: Slip) -> Said | None:

@@ -38,6 +38,8 @@ def triple(s: Slip) -> Said | None:
     if "DOT" in s.accepts and "SEMICOLON" in s.accepts and s.kind in ("variable", "iri", "name"):
         return Said("put . between two triples, ; before another predicate, , before another object")
     if s.kind == "word" and {"VAR", "IRIREF"} <= s.accepts and "NAME" not in s.accepts:
+        if re.fullmatch(r"-?PT?\d[\dDTHMS]*", s.word):
+            return Said(f'write "{s.word}"^^xsd:duration')
         if close := get_close_matches(s.word, SPASEQ, 1, 0.75):
             return Said(f"did you mean {close[0]}?")
         return Said(f"did you mean ?{s.found} or a prefixed name such as :{s.found}?")
@@ -87,6 +89,8 @@ def expression(s: Slip) -> Said | None:
 
 
 def columns(s: Slip) -> Said | None:
+    if s.found == "," and {"VAR", "LPAR"} <= s.accepts and s.accepts & {"_FROM", "_WHERE"}:
+        return Said("columns are separated by spaces")
     if {"VAR", "STAR", "LPAR"} <= s.accepts and s.kind == "word":
         if re.match(r"\w+\s*\(", s.text[s.at :]):
             return Said(f"put parentheses around: ({s.found}(...) AS ?name)")

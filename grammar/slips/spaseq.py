@@ -45,10 +45,13 @@ _SEQ_WORDS = {
 """What people write in SEQ → the operator."""
 
 
+_NAME = re.compile(r"\s*(\w+)")
+
+
 def _missing_close(s: Slip) -> Said | None:
     """The text ends, or the next definition begins, inside brackets."""
     opened = s.unclosed()
-    if opened is None or not (s.kind == "end" or s.word in ("DEFINE", "WHERE", "SEQ", "WITHIN")):
+    if opened is None or not (s.kind == "end" or s.word in ("DEFINE", "WHERE", "SEQ")):
         return None
     bracket = opened[1]
     if bracket == "{" and s.word in ("DEFINE", "SEQ") and "_FILTER" not in s.accepts and "DOT" not in s.accepts:
@@ -60,6 +63,10 @@ def _missing_close(s: Slip) -> Said | None:
 
 def _define(s: Slip) -> Said | None:
     if "_DEFINE" in s.accepts:
+        if s.word == "WITHIN":
+            return Said(
+                "WITHIN for the whole query comes before WHERE; in SEQ it bounds a gap: SEQ(A; B WITHIN 10 MINUTES)"
+            )
         if s.word == "GPM":
             return Said("write DEFINE GPM")
         if s.word == "SEQ":
@@ -119,7 +126,15 @@ def _seq_operator(s: Slip) -> Said | None:
         written = "FOLLOWED BY" if s.word == "FOLLOWED" else s.found
         return Said(_operator(_SEQ_WORDS[s.word], written))
     if s.word == "NOT" or s.last_word == "NOT":
-        return Said("write the negation after the name: A!")
+        return Said(
+            f"write the negation after the name: {s.found if s.last_word == 'NOT' and s.kind == 'word' else 'A'}!"
+        )
+    if s.word == "UNTIL":
+        stop = _NAME.match(s.text, s.at + len(s.found))
+        name = stop[1] if stop else "N"
+        return Said(f"write `; {name}` for the event that ends a repeat, `; {name}!; C` if none may come before C")
+    if s.found == "(" and s.last_word == "PERMUTE":
+        return Said("write the orders: (A; B) | (B2; A2), with DEFINE GPM A2 AS A and DEFINE GPM B2 AS B")
     if s.found in ("^", "["):
         return Said("repeats look like A{2} or A{2,5}")
     if s.kind == "word" and s.word not in SPASEQ:
@@ -155,7 +170,8 @@ def _seq_operand(s: Slip) -> Said | None:
         if s.found and s.found in ",;:&|":
             return Said("write one operator between two GPMs")
     if s.found == "!":
-        return Said("write the negation after the name: A!")
+        negated = _NAME.match(s.text, s.at + 1)
+        return Said(f"write the negation after the name: {negated[1] if negated else 'A'}!")
     if s.found == ")":
         return Said("name the GPMs in their order: SEQ(A; B)")
     if s.kind == "variable":
@@ -182,8 +198,6 @@ def _where(s: Slip) -> Said | None:
         return Said("write FROM STREAM")
     if s.found == "{" or s.word == "SEQ":
         return Said("WHERE { is missing")
-    if s.found == ",":
-        return Said("columns are separated by spaces")
     if s.word == "AS":
         return Said("put parentheses around: (expression AS ?name)")
     if s.kind == "mark" and s.found in "+-*/<>=":
@@ -201,8 +215,10 @@ def _streams(s: Slip) -> Said | None:
             return Said(f"write FROM STREAM {s.found} <...>")
     if s.last_word == "STREAM" and s.accepts == {"NAME"}:
         return Said(f"give the stream a name: FROM STREAM S1 {s.found if s.kind in ('iri', 'name') else '<...>'}")
-    if re.search(r"\bSTREAM\s+\w+\s*$", s.before, re.IGNORECASE) and "IRIREF" in s.accepts:
-        return Said("a stream's name is followed by its IRI: FROM STREAM S1 <...>")
+    named = re.search(r"\bSTREAM\s+(\w+)\s*$", s.before, re.IGNORECASE)
+    if named is not None and "IRIREF" in s.accepts:
+        hint = f"its IRI follows its name: FROM STREAM {named[1]} <http://example.org/stream>"
+        return Said(hint, f"the stream {named[1]} has no IRI", named.span(1))
     return None
 
 
