@@ -9,8 +9,8 @@ the attributes of events among the arguments and leaves the pattern alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, fields, is_dataclass, replace
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from dataclasses import field
+from typing import Final, TypeAlias, TypeVar, cast
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
@@ -30,7 +30,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.ceql_algebra import Formula, Holds, holds_of
 from oxiseq.grammar.components import components
-from oxiseq.grammar.parts import parts
+from oxiseq.grammar.parts import changed, parts
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import certain_variables, mentioned_variables, subexpressions
 
@@ -139,12 +139,4 @@ def first_graph(formula: Formula) -> tuple[Holds, GraphCondition] | None:
 
 def with_variables(value: T, names: Mapping[Own, Variable]) -> T:
     """A pattern, or a part of one, with other variables."""
-    found: Any = value
-    if isinstance(value, Variable | BlankNode):
-        found = names.get(value, value)
-    elif isinstance(value, tuple):
-        found = tuple(with_variables(each, names) for each in value)
-    elif is_dataclass(value) and not isinstance(value, type):
-        inner = {f.name: with_variables(getattr(value, f.name), names) for f in fields(value) if f.init}
-        found = replace(value, **inner)
-    return cast(T, found)
+    return changed(value, lambda part: names.get(part, part) if isinstance(part, Variable | BlankNode) else part)

@@ -24,7 +24,7 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.functions import ITERATION_VALUES
 from oxiseq.grammar.places import Overview
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.scope import expression_variables, subexpressions
+from oxiseq.grammar.scope import expression_variables, outside_aggregates, subexpressions
 
 
 def repeated_gpms(seen: Overview, aggregate: Aggregate) -> tuple[str, ...]:
@@ -35,22 +35,13 @@ def repeated_gpms(seen: Overview, aggregate: Aggregate) -> tuple[str, ...]:
     """
     if aggregate.arg is None:
         return ()
-    used = frozenset(_unconsumed(aggregate.arg))
+    used = frozenset(outside_aggregates(aggregate.arg))
     single = frozenset(v for p in seen.places if not p.negated and not p.repeats for v in seen.variables(p.name))
     repeated = dict.fromkeys(p.name for p in seen.places if p.repeats and not p.negated)
     own = tuple(n for n in repeated if seen.variables(n) & (used - single))
     if own or aggregate.name not in ITERATION_VALUES:
         return own
     return tuple(n for n in repeated if seen.variables(n) & used)
-
-
-def _unconsumed(expression: Expression) -> Iterator[Variable]:
-    match expression:
-        case Variable():
-            yield expression
-        case Call(_, args) | FunctionCall(_, args):
-            for arg in args:
-                yield from _unconsumed(arg)
 
 
 def is_over_matches(seen: Overview, aggregate: Aggregate) -> bool:

@@ -77,7 +77,7 @@ class _Names(TermBuilder):
         for node in tree.children:
             if isinstance(node, Lexeme):
                 self._check_token(node)
-            elif node.data == "prefix_decl":
+            elif node.kind == "prefix_decl":
                 name, iri = node.children
                 assert isinstance(name, Lexeme)
                 self.prefixes[name.partition(":")[0]] = str(iri)[1:-1]
@@ -85,9 +85,9 @@ class _Names(TermBuilder):
                 self.check(node)
 
     def _check_token(self, token: Lexeme) -> None:
-        if token.type == "PNAME":
+        if token.kind == "PNAME":
             self.iri_text(token)
-        elif token.type == "FNAME" and (name := token.upper()) not in BUILTINS.keys() | AGGREGATES | _BEYOND:
+        elif token.kind == "FNAME" and (name := token.upper()) not in BUILTINS.keys() | AGGREGATES | _BEYOND:
             known = [*BUILTINS, *AGGREGATES, *_BEYOND]
             hint = close_name(name, known, "call your own function by its IRI")
             raise self.error(f"there is no function {token}", span_of(token), hint=hint, code="function")

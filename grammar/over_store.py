@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oxiseq.grammar.checks import check
+from oxiseq.grammar.checks import check, refuse
 from oxiseq.grammar.errors import Finding, QueryError
 from oxiseq.grammar.parser import parse
 from oxiseq.grammar.rsp_algebra import RspQuery
@@ -23,9 +23,7 @@ def load_over_store(text: str) -> RspQuery:
     'SELECT'
     """
     query = parse(text, "rspql")
-    for finding in check_over_store(query, text):
-        if finding.severity == "error":
-            raise finding.to_error()
+    refuse(check_over_store(query, text))
     return query
 
 

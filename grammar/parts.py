@@ -1,28 +1,34 @@
-"""The parts of an algebra, at any depth: those of one kind, and all of them changed."""
+"""The parts of an algebra, at any depth: those of one kind, all of them changed, and what is asked of them again and
+again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
-from operator import is_
-from typing import Any, TypeVar, cast
+from functools import cache, wraps
+from operator import attrgetter, is_
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 T = TypeVar("T")
+R = TypeVar("R")
+_MOST_KNOWN: Final = 1024
+"""Of parts that a function is called once for."""
 
 
 def parts(value: object, kind: type[T], without: type | tuple[type, ...] = ()) -> Iterator[T]:
     """`value` and all in it that is of this kind, each before what is in it; nothing in what is of a kind `without`."""
-    waiting = [value]
+    of: Any = kind
+    known, waiting = _facts(of, without), [value]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, without):
-            continue
-        if isinstance(each, kind):
-            yield each
         its: Any = type(each)
-        if (inside := _inside(its)) is not None:
-            waiting.extend(reversed(inside(each)))
+        if its not in known:
+            known[its] = _fact(its, kind, without)
+        wanted, inside = known[its]
+        if wanted:
+            yield cast(T, each)
+        if inside is not None:
+            waiting += inside(each)
 
 
 def changed(value: T, change: Callable[[Any], Any]) -> T:
@@ -42,12 +48,44 @@ def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
+def once(function: Callable[[T], R]) -> Callable[[T], R]:
+    """A function of a part, called once for each: checks and compiler ask for the same. Parts never change, and are
+    told apart by identity."""
+    known: dict[int, tuple[T, R]] = {}
+
+    @wraps(function)
+    def called(part: T) -> R:
+        found = known.get(id(part))
+        if found is None or found[0] is not part:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            found = known[id(part)] = part, function(part)
+        return found[1]
+
+    return called
+
+
+_Inside: TypeAlias = Callable[[Any], Sequence[object]]
+
+
 @cache
-def _inside(kind: type) -> Callable[[Any], list[object]] | None:
-    """What a value of this type consists of; None: it has no parts."""
+def _facts(kind: type, without: type | tuple[type, ...]) -> dict[type, tuple[bool, _Inside | None]]:
+    """What `parts` knows of types when it looks for this kind: whether they are of it, and what is in them."""
+    return {}
+
+
+def _fact(its: Any, kind: type, without: type | tuple[type, ...]) -> tuple[bool, _Inside | None]:
+    return (False, None) if issubclass(its, without) else (issubclass(its, kind), _inside(its))
+
+
+@cache
+def _inside(kind: type) -> _Inside | None:
+    """What a value of this type consists of, the last first; None: it has no parts."""
     if is_dataclass(kind):
-        names = [each.name for each in fields(kind)]
+        names = [each.name for each in reversed(fields(kind)) if each.compare]  # no span, no text
+        if len(names) > 1:
+            return attrgetter(*names)  # of several names it gives a tuple
         return lambda value: [getattr(value, name) for name in names]
     if issubclass(kind, Mapping):
-        return lambda value: list(value.values())
-    return list if issubclass(kind, tuple | list | frozenset) else None
+        return lambda value: [*value.values()][::-1]
+    return (lambda value: [*value][::-1]) if issubclass(kind, tuple | list | frozenset) else None

@@ -29,6 +29,7 @@ from oxiseq.grammar.algebra import (
     Sequence,
     SequenceElement,
 )
+from oxiseq.grammar.parts import once
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, split_gpm, visible_variables
 
@@ -126,6 +127,12 @@ class Overview:
 
 def overview(query: Query, text: str = "") -> Overview:
     """Place every atom of `query`'s SEQ."""
+    seen = _overview(query)
+    return replace(seen, text=text) if text else seen
+
+
+@once
+def _overview(query: Query) -> Overview:
     gpms: dict[str, Gpm] = {}
     for gpm in query.gpms:
         gpms.setdefault(gpm.name, gpm)
@@ -134,7 +141,7 @@ def overview(query: Query, text: str = "") -> Overview:
     seen = {p.name: p.seen for p in places}
     parts = {name: split_gpm(gpm, seen.get(name, NOTHING)) for name, gpm in gpms.items()}
     bound = frozenset(v for p in places if not p.negated for v in binds.get(p.name, NOTHING))
-    return Overview(query, text, gpms, parts, places, bound, {p.name: p for p in reversed(places)})
+    return Overview(query, "", gpms, parts, places, bound, {p.name: p for p in reversed(places)})
 
 
 def split_gpms(query: Query) -> Mapping[str, GpmParts]:

@@ -14,7 +14,6 @@ from oxiseq.grammar.algebra import (
     Conjunction,
     Disjunction,
     Expression,
-    Gpm,
     Group,
     Maybe,
     Not,
@@ -23,13 +22,11 @@ from oxiseq.grammar.algebra import (
     Repeat,
     Sequence,
     SequenceElement,
-    Window,
 )
 from oxiseq.grammar.arguments import public
 from oxiseq.grammar.languages import AnyQuery, syntax_named
-from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample, render_when, time_span
-from oxiseq.grammar.render_forms import render_form
-from oxiseq.grammar.render_sparql import SparqlWriter, base_of
+from oxiseq.grammar.render_clauses import render_clauses, time_span
+from oxiseq.grammar.render_sparql import SparqlWriter, inside
 
 _PLAIN = SparqlWriter()
 
@@ -48,30 +45,17 @@ def render(query: AnyQuery) -> str:
 
 def render_spaseq(query: Query) -> str:
     """A SPAseq query: `parse(render_spaseq(q)) == q`."""
-    writer = SparqlWriter(dict(query.prefixes))
-    base = query.base or base_of(query)
-    lines = [f"BASE <{base}>"] if base is not None else []
-    lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]
-    lines.append(render_form(query.form, writer))
-    if query.window is not None:
-        lines.append(render_window(query.window))
+    writer, summary = SparqlWriter(dict(query.prefixes)), query.summary
+    lines = [*writer.prologue(query), writer.form(query.form), *render_clauses(query.window)]
     if query.partition is not None:
         lines.append("PARTITION BY " + " ".join(writer.term(v) for v in query.partition.by))
-    if query.consumption is not None:
-        lines.append(render_consumption(query.consumption))
+    lines += render_clauses(query.consumption)
     lines += [f"FROM STREAM {s.name} <{s.iri.value}>" for s in query.streams]
     lines += ["WHERE {", f"  SEQ({render_sequence(query.sequence)})"]
     lines += [f"  FILTER({writer.expression(f.condition)})" for f in query.filters]
-    lines += [f"  {_gpm(gpm, writer)}" for gpm in query.gpms]
-    lines.append("}")
-    lines += writer.clauses_of_groups(query.summary.group_by, query.summary.having, query.summary.order_by, "")
-    if query.limit is not None:
-        lines.append(render_limit(query.limit))
-    if query.sample is not None:
-        lines.append(render_sample(query.sample))
-    if query.summary.report is not None:
-        lines.append(render_when(query.summary.report))
-    return "\n".join(lines) + "\n"
+    lines += [f"  DEFINE GPM {g.name} ON {g.stream} {writer.group(g.pattern, '  ')}" for g in query.gpms]
+    lines += ["}", *writer.clauses_of_groups(summary.group_by, summary.having, summary.order_by, "")]
+    return "\n".join([*lines, *render_clauses(query.limit, query.sample, summary.report)]) + "\n"
 
 
 def render_group(group: Group) -> str:
@@ -92,7 +76,7 @@ def render_sequence(element: SequenceElement) -> str:
         case Sequence(first, rest):
             text = _operand(first, Sequence)
             for op, item in rest:
-                text += f"{_spaced(op)}{_operand(item, Sequence)}"
+                text += (" : " if op is Op.ANY else f"{op.value} ") + _operand(item, Sequence)
             return text
         case Disjunction(items):
             return " | ".join(_operand(i, Sequence, Disjunction, Bounded) for i in items)
@@ -115,25 +99,9 @@ def render_sequence(element: SequenceElement) -> str:
             return _postfixed(item) + (chain.value if chain else "") + bounds
 
 
-def _spaced(op: Op) -> str:
-    return " : " if op is Op.ANY else f"{op.value} "
-
-
 def _operand(element: SequenceElement, *loose: type) -> str:
-    text = render_sequence(element)
-    return f"({text})" if isinstance(element, loose) else text
+    return inside(render_sequence(element), element, *loose)
 
 
 def _postfixed(element: SequenceElement) -> str:
     return _operand(element, Sequence, Disjunction, Conjunction, Bounded)
-
-
-def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:
-    return f"DEFINE GPM {gpm.name} ON {gpm.stream} {writer.group(gpm.pattern, '  ')}"
-
-
-def render_window(window: Window) -> str:
-    """`WITHIN 10 MINUTES SLIDING`."""
-    end = " SLIDING" if window.sliding else ""
-    extent = f"{window.size} EVENTS" if window.events else time_span(window.size)
-    return f"WITHIN {extent}{end}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from typing import ClassVar, Final
 
 from pyoxigraph import Literal, Variable
 
@@ -28,20 +28,10 @@ from oxiseq.grammar.ceql_algebra import (
     Totals,
 )
 from oxiseq.grammar.ceql_graphs import GraphCondition, condition_of
-from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample
-from oxiseq.grammar.render_sparql import SparqlWriter
-from oxiseq.grammar.words import MICROSECONDS
+from oxiseq.grammar.render_clauses import render_clause, render_clauses
+from oxiseq.grammar.render_sparql import NOT, PRIMARY, SUM, SparqlWriter, inside
 
 _TERMS = SparqlWriter()
-_OR, _AND, _NOT, _RELATION, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(8)
-_WORDS = {"||": "OR", "&&": "AND"}
-_BINARY = {
-    "||": _OR,
-    "&&": _AND,
-    **dict.fromkeys(("=", "!=", "<", ">", "<=", ">="), _RELATION),
-    **dict.fromkeys("+-", _SUM),
-    **dict.fromkeys("*/", _PRODUCT),
-}
 
 
 def render_ceql(query: CeqlQuery) -> str:
@@ -60,21 +50,16 @@ def render_ceql(query: CeqlQuery) -> str:
         lines.append(render_window(query.window))
     if query.totals is not None:
         lines += render_groups(query.totals)
-    if query.consumption is not None:
-        lines.append(render_consumption(query.consumption))
+    lines += render_clauses(query.consumption)
     if query.order is not None:
         lines.append(render_order(query.order))
-    if query.limit is not None:
-        lines.append(render_limit(query.limit))
-    if query.sample is not None:
-        lines.append(render_sample(query.sample))
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *render_clauses(query.limit, query.sample)]) + "\n"
 
 
 def render_told(told: Told) -> str:
     """A column of aggregates."""
     if told.expression == Call(OF, (Variable(told.name),)):
-        return _expression(told.expression)[0]
+        return _WRITER.expression(told.expression)
     return f"{_sum(told.expression)} AS {told.name}"
 
 
@@ -90,20 +75,12 @@ def render_order(order: EndOrder) -> str:
 
 
 def _sum(expression: Expression) -> str:
-    text, binds = _expression(expression)
-    return text if binds >= _SUM else f"({text})"
+    return _WRITER.at(expression, SUM)
 
 
 def render_window(window: Window | AttributeWindow) -> str:
-    """WITHIN."""
-    if isinstance(window, AttributeWindow):
-        return f"WITHIN {_TERMS.literal(window.size)} [{window.attribute.value}]"
-    if window.events:
-        return f"WITHIN {window.size} EVENTS"
-    for unit, size in reversed(MICROSECONDS.items()):
-        if window.size % size == 0:
-            return f"WITHIN {window.size // size} {unit}S"
-    return f"WITHIN {Decimal(window.size).scaleb(-6):f} SECONDS"
+    """WITHIN: windows of CEQL always slide, and do not say so."""
+    return render_clause(window).removesuffix(" SLIDING")
 
 
 # --- formulas -------------------------------------------------------------------------------------
@@ -130,8 +107,7 @@ def render_formula(formula: Formula) -> str:
 
 
 def _operand(formula: Formula, *loose: type) -> str:
-    text = render_formula(formula)
-    return f"({text})" if isinstance(formula, loose) else text
+    return inside(render_formula(formula), formula, *loose)
 
 
 def render_condition(condition: Condition) -> str:
@@ -140,14 +116,9 @@ def render_condition(condition: Condition) -> str:
         case Holds(name, predicate):
             return f"{name}[{render_predicate(predicate)}]"
         case AllOf(conditions):
-            parts = (
-                f"({render_condition(c)})" if isinstance(c, AllOf | AnyOf) else render_condition(c) for c in conditions
-            )
-            return " AND ".join(parts)
+            return " AND ".join(inside(render_condition(c), c, AllOf, AnyOf) for c in conditions)
         case AnyOf(conditions):
-            return " OR ".join(
-                f"({render_condition(c)})" if isinstance(c, AnyOf) else render_condition(c) for c in conditions
-            )
+            return " OR ".join(inside(render_condition(c), c, AnyOf) for c in conditions)
 
 
 # --- predicates -----------------------------------------------------------------------------------
@@ -155,59 +126,40 @@ def render_condition(condition: Condition) -> str:
 
 def render_predicate(expression: Expression) -> str:
     """An expression over attributes."""
-    return _expression(expression)[0]
+    return _WRITER.expression(expression)
 
 
-def _expression(expression: Expression) -> tuple[str, int]:
-    """The text and how tightly it binds."""
-    match expression:
-        case Variable():
-            return expression.value, _PRIMARY
-        case Literal():
-            return _literal(expression)
-        case Aggregate(name, argument):
-            return f"{name}({'*' if argument is None else _expression(argument)[0]})", _PRIMARY
-        case Call(name, (Variable(value=attribute),)) if name == OF:
-            return f"[{attribute}]", _PRIMARY
-        case Call(name, (Variable(value=variable), Variable(value=attribute))) if name == OF:
-            return f"{variable}[{attribute}]", _PRIMARY
-        case Call(name, (Variable(value=variable), Variable(value=attribute))) if name == OTHER:
-            return f"{variable}.{attribute}", _PRIMARY
-        case Call("!", (operand,)):
-            return f"NOT {_at(operand, _NOT)}", _NOT
-        case Call("NEGATE" | "PLUS" as name, (operand,)):
-            text = _at(operand, _UNARY)
-            # `-1` would be read as one number, `--` as a comment
-            safe = text if text[0].isalpha() or text[0] in "_(" else f"({text})"
-            return f"{'-' if name == 'NEGATE' else '+'}{safe}", _UNARY
-        case Call("GRAPH") if (condition := condition_of(expression)) is not None:
-            return _graph(condition), _PRIMARY
-        case Call(name, ()):
-            return name, _PRIMARY
-        case Call(name, (left, right)):
-            binds = _BINARY[name]
-            low = binds + 1 if binds == _RELATION else binds
-            return f"{_at(left, low)} {_WORDS.get(name, name)} {_at(right, binds + 1)}", binds
-        case _:
-            raise TypeError(f"{type(expression).__name__} cannot be used in a predicate of CEQL")
+class CeqlWriter(SparqlWriter):
+    """Writes expressions over attributes: `x.price > 2 AND NOT [room] = "a"`."""
+
+    words: ClassVar = {"||": "OR", "&&": "AND"}
+    prefixed: ClassVar = {**SparqlWriter.prefixed, "!": ("NOT ", NOT)}
+
+    def _expression(self, expression: Expression, indent: str) -> tuple[str, int]:
+        match expression:
+            case Variable():
+                return expression.value, PRIMARY
+            case Call(name, (Variable(value=attribute),)) if name == OF:
+                return f"[{attribute}]", PRIMARY
+            case Call(name, (Variable(value=variable), Variable(value=attribute))) if name in (OF, OTHER):
+                return f"{variable}[{attribute}]" if name == OF else f"{variable}.{attribute}", PRIMARY
+            case Call("GRAPH") if (condition := condition_of(expression)) is not None:
+                return self._graph(condition), PRIMARY
+            case Call(name, ()):
+                return name, PRIMARY
+            case Literal() | Aggregate() | Call():
+                return super()._expression(expression, indent)
+            case _:
+                raise TypeError(f"{type(expression).__name__} cannot be used in a predicate of CEQL")
+
+    def _graph(self, condition: GraphCondition) -> str:
+        """A condition on the knowledge base, in one line."""
+        given = []
+        for variable, value in condition.given:
+            text = self.expression(value)
+            given.append(text if text.rpartition(".")[2] == variable.value else f"{text} AS {variable.value}")
+        pattern = " ".join(line.strip() for line in _TERMS.group(condition.pattern, "").splitlines())
+        return f"GRAPH {_TERMS.iri(condition.graph)} ({', '.join(given)}) {pattern}"
 
 
-def _graph(condition: GraphCondition) -> str:
-    """A condition on the knowledge base, in one line."""
-    given = []
-    for variable, value in condition.given:
-        text = _expression(value)[0]
-        given.append(text if text.rpartition(".")[2] == variable.value else f"{text} AS {variable.value}")
-    pattern = " ".join(line.strip() for line in _TERMS.group(condition.pattern, "").splitlines())
-    return f"GRAPH {_TERMS.iri(condition.graph)} ({', '.join(given)}) {pattern}"
-
-
-def _literal(literal: Literal) -> tuple[str, int]:
-    text = _TERMS.literal(literal)
-    return text, _UNARY if text[0] in "+-" else _PRIMARY
-
-
-def _at(expression: Expression, least: int) -> str:
-    """As an operand in a place that needs it to bind at least so tightly."""
-    text, binds = _expression(expression)
-    return text if binds >= least else f"({text})"
+_WRITER: Final = CeqlWriter()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oxiseq.grammar.render_clauses import amount, render_when
-from oxiseq.grammar.render_sparql import SparqlWriter, base_of
+from oxiseq.grammar.algebra import Ask, Construct
+from oxiseq.grammar.render_clauses import amount, render_clauses
+from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.rsp_algebra import (
     EventDefinition,
     IdentityWindow,
@@ -24,11 +25,7 @@ def render_rsp(query: RspQuery) -> str:
 
 
 def _lines(query: RspQuery, writer: SparqlWriter) -> Iterator[str]:
-    base = query.base or base_of(query)
-    if base is not None:
-        yield f"BASE <{base}>"
-    for prefix, iri in query.prefixes:
-        yield f"PREFIX {prefix}: <{iri}>"
+    yield from writer.prologue(query)
     if query.report is not None:
         into = "" if query.into is None else f" {writer.term(query.into)}"
         yield f"REGISTER {query.report.value}{into} AS"
@@ -38,23 +35,14 @@ def _lines(query: RspQuery, writer: SparqlWriter) -> Iterator[str]:
     yield from (f"FROM NAMED {writer.term(g)}" for g in query.named_graphs)
     yield from (_event(e, writer) for e in query.events)
     yield writer.rest_of_select(query.body, "")
-    if query.consume is not None:
-        yield f"CONSUME {query.consume.value}"
-    if query.when is not None:
-        yield render_when(query.when)
+    yield from render_clauses(query.consume, query.when)
 
 
 def _form(query: RspQuery, writer: SparqlWriter) -> str:
-    if query.form == "ASK":
-        return "ASK"
-    if query.form == "CONSTRUCT":
-        triples = (
-            f"  {writer.term(t.subject)} {writer.verb(t.predicate)} {writer.term(t.object)} ." for t in query.template
-        )
-        return "\n".join(["CONSTRUCT {", *triples, "}"])
-    body = query.body
-    mode = "DISTINCT " if body.distinct else "REDUCED " if body.reduced else ""
-    return f"SELECT {mode}{writer.columns(body, '')}"
+    if query.form != "SELECT":
+        return writer.form(Ask() if query.form == "ASK" else Construct(query.template))
+    mode = "DISTINCT " if query.body.distinct else "REDUCED " if query.body.reduced else ""
+    return f"SELECT {mode}{writer.columns(query.body, '')}"
 
 
 def _named_window(window: NamedWindow, writer: SparqlWriter) -> str:

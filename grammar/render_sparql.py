@@ -7,15 +7,18 @@ Parentheses are written where the grammar needs them to give the same tree back.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar, Protocol
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
+    Ask,
     Bind,
     Call,
+    Construct,
     EventName,
     EventPattern,
     Exists,
@@ -40,6 +43,8 @@ from oxiseq.grammar.algebra import (
     PathSequence,
     PatternElement,
     Prev,
+    Projection,
+    Select,
     SubSelect,
     TermOrVariable,
     TimedPattern,
@@ -62,25 +67,72 @@ _NUMBERS: dict[NamedNode, re.Pattern[str]] = {
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 
 # how tightly an expression binds: an operand is put in parentheses unless it binds tighter than its place asks
-_OR, _AND, _RELATION, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(7)
+OR, AND, NOT, RELATION, SUM, PRODUCT, UNARY, PRIMARY = range(8)
 _BINARY = {
-    "||": _OR,
-    "&&": _AND,
-    **dict.fromkeys(("=", "!=", "<", ">", "<=", ">=", "IN", "NOT IN"), _RELATION),
-    "+": _SUM,
-    "-": _SUM,
-    "*": _PRODUCT,
-    "/": _PRODUCT,
+    "||": OR,
+    "&&": AND,
+    **dict.fromkeys(("=", "!=", "<", ">", "<=", ">=", "IN", "NOT IN"), RELATION),
+    **dict.fromkeys("+-", SUM),
+    **dict.fromkeys("*/", PRODUCT),
 }
-_PREFIXED = {"!": "!", "NEGATE": "-", "PLUS": "+"}
+
+
+class _WithPrologue(Protocol):
+    @property
+    def base(self) -> str | None: ...
+
+    @property
+    def prefixes(self) -> tuple[tuple[str, str], ...]: ...
 
 
 class SparqlWriter:
     """Writes algebra as SPARQL; `prefixes` (prefix → IRI) shorten IRIs, without them IRIs are full."""
 
+    words: ClassVar[Mapping[str, str]] = {}
+    """How a dialect writes operators."""
+    prefixed: ClassVar[Mapping[str, tuple[str, int]]] = {
+        "!": ("!", UNARY),
+        "NEGATE": ("-", UNARY),
+        "PLUS": ("+", UNARY),
+    }
+    """Operators before their one operand, and how tightly they bind."""
+
     def __init__(self, prefixes: Mapping[str, str] | None = None) -> None:
         # the longest namespace first: the shortest name wins
         self._prefixes = sorted((prefixes or {}).items(), key=lambda p: -len(p[1]))
+
+    def prologue(self, query: _WithPrologue) -> list[str]:
+        """BASE and PREFIX of a query, each on a line."""
+        base = query.base or base_of(query)
+        lines = [] if base is None else [f"BASE <{base}>"]
+        return lines + [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]
+
+    # --- forms ------------------------------------------------------------------------------------
+
+    def form(self, form: Select | Construct | Ask) -> str:
+        """SELECT with its columns, CONSTRUCT with its template, or ASK."""
+        match form:
+            case Ask():
+                return "ASK"
+            case Select(columns, distinct, selection):
+                shown = ["*"] if columns is None else map(self._projection, columns)
+                strategy = [selection.strategy.value] if selection else []
+                return " ".join(["SELECT", *(["DISTINCT"] if distinct else []), *strategy, *shown])
+            case Construct(into=into):
+                end = "" if into is None else f" INTO STREAM <{into.value}>"
+                return "\n".join(["CONSTRUCT {", *(f"  {triple} ." for triple in self.template(form)), "}" + end])
+
+    def template(self, form: Construct) -> Iterator[str]:
+        """The triples of a template, with the expressions that it has for objects."""
+        expressions = {c.variable: c.expression for c in form.columns}
+        for triple in form.template:
+            bound = expressions.get(triple.object) if isinstance(triple.object, Variable) else None
+            target = self.term(triple.object) if bound is None else f"({self.expression(bound)})"
+            yield f"{self.term(triple.subject)} {self.verb(triple.predicate)} {target}"
+
+    def _projection(self, column: Projection) -> str:
+        shown = column.variable
+        return self._column(shown if column.expression is None else (column.expression, shown), "")
 
     # --- terms ------------------------------------------------------------------------------------
 
@@ -122,19 +174,16 @@ class SparqlWriter:
             case NamedNode():
                 return self.verb(path)
             case PathAlternative(paths):
-                return "|".join(self._inside(p, PathAlternative) for p in paths)
+                return "|".join(inside(self.path(p), p, PathAlternative) for p in paths)
             case PathSequence(paths):
-                return "/".join(self._inside(p, PathAlternative, PathSequence) for p in paths)
+                return "/".join(inside(self.path(p), p, PathAlternative, PathSequence) for p in paths)
             case PathInverse(inner):
-                return "^" + self._inside(inner, PathAlternative, PathSequence, PathInverse)
+                return "^" + inside(self.path(inner), inner, PathAlternative, PathSequence, PathInverse)
             case PathRepeat(inner, mark):
-                return self._inside(inner, PathAlternative, PathSequence, PathInverse, PathRepeat) + mark
+                loose = PathAlternative, PathSequence, PathInverse, PathRepeat
+                return inside(self.path(inner), inner, *loose) + mark
             case PathNegated(paths):
                 return "!(" + "|".join(self.path(p) for p in paths) + ")"
-
-    def _inside(self, path: Path, *loose: type) -> str:
-        text = self.path(path)
-        return f"({text})" if isinstance(path, loose) else text
 
     # --- patterns ---------------------------------------------------------------------------------
 
@@ -247,7 +296,7 @@ class SparqlWriter:
         """The same without line breaks, for reports; the pattern of an EXISTS has some."""
         return " ".join(line.strip() for line in self.expression(expression).split("\n"))
 
-    def _at(self, expression: Expression, least: int, indent: str) -> str:
+    def at(self, expression: Expression, least: int, indent: str = "") -> str:
         """As an operand in a place that needs it to bind at least so tightly."""
         text, binds = self._expression(expression, indent)
         return text if binds >= least else f"({text})"
@@ -255,46 +304,52 @@ class SparqlWriter:
     def _expression(self, expression: Expression, indent: str) -> tuple[str, int]:
         match expression:
             case Call(name, args):
-                return self._call(name, args, lambda e, least: self._at(e, least, indent))
+                return self._call(name, args, lambda e, least: self.at(e, least, indent))
             case FunctionCall(function, args, distinct):
                 listed = ", ".join(self.expression(a, indent) for a in args)
-                return f"{self.iri(function)}({'DISTINCT ' if distinct else ''}{listed})", _PRIMARY
+                return f"{self.iri(function)}({'DISTINCT ' if distinct else ''}{listed})", PRIMARY
             case Aggregate(name, arg, distinct, separator):
                 inner = "*" if arg is None else self.expression(arg, indent)
                 end = "" if separator is None else f"; SEPARATOR={self.literal(Literal(separator))}"
-                return f"{name}({'DISTINCT ' if distinct else ''}{inner}{end})", _PRIMARY
+                return f"{name}({'DISTINCT ' if distinct else ''}{inner}{end})", PRIMARY
             case Exists(pattern, negated):
-                return f"{'NOT ' if negated else ''}EXISTS {self.group(pattern, indent)}", _PRIMARY
+                return f"{'NOT ' if negated else ''}EXISTS {self.group(pattern, indent)}", PRIMARY
             case Prev(variable):
-                return f"PREV({self.term(variable)})", _PRIMARY
+                return f"PREV({self.term(variable)})", PRIMARY
             case MatchFunction(name, gpm):
-                return f"{name}({gpm or ''})", _PRIMARY
+                return f"{name}({gpm or ''})", PRIMARY
             case _:
-                return self.term(expression), _PRIMARY
+                return self.term(expression), PRIMARY
 
     def _call(self, name: str, args: tuple[Expression, ...], at: Callable[[Expression, int], str]) -> tuple[str, int]:
-        if name in _PREFIXED and len(args) == 1:
-            operand = at(args[0], _UNARY)
+        if name in self.prefixed and len(args) == 1:
+            mark, binds = self.prefixed[name]
+            operand = at(args[0], binds)
             # `-1` would be read as one number, `--1` is legal but hard to read
-            return _PREFIXED[name] + (f"({operand})" if operand[0] in "0123456789.+-" else operand), _UNARY
+            return mark + (f"({operand})" if operand[0] in "0123456789.+-" else operand), binds
         if name in ("IN", "NOT IN"):
-            listed = ", ".join(at(a, _OR) for a in args[1:])
-            return f"{at(args[0], _SUM)} {name} ({listed})", _RELATION
+            listed = ", ".join(at(a, OR) for a in args[1:])
+            return f"{at(args[0], SUM)} {name} ({listed})", RELATION
         if name in _BINARY and len(args) == 2:
             return self._chain(name, args, at)
         shown = args[:1] if name in IRI_MAKERS else args
-        return f"{name}({', '.join(at(a, _OR) for a in shown)})", _PRIMARY
+        return f"{name}({', '.join(at(a, OR) for a in shown)})", PRIMARY
 
     def _chain(self, name: str, args: tuple[Expression, ...], at: Callable[[Expression, int], str]) -> tuple[str, int]:
         """`a + b - c`: operators of one level from left to right, without a call per operator."""
         binds = _BINARY[name]
         left, right = args
-        tail = [f"{name} {at(right, binds + 1)}"]
-        while binds != _RELATION and isinstance(left, Call) and len(left.args) == 2 and _BINARY.get(left.name) == binds:
-            tail.append(f"{left.name} {at(left.args[1], binds + 1)}")
+        tail = [f"{self.words.get(name, name)} {at(right, binds + 1)}"]
+        while binds != RELATION and isinstance(left, Call) and len(left.args) == 2 and _BINARY.get(left.name) == binds:
+            tail.append(f"{self.words.get(left.name, left.name)} {at(left.args[1], binds + 1)}")
             left = left.args[0]
-        head = at(left, binds + 1 if binds == _RELATION else binds)
+        head = at(left, binds + 1 if binds == RELATION else binds)
         return " ".join([head, *reversed(tail)]), binds
+
+
+def inside(text: str, part: object, *loose: type) -> str:
+    """The text of a part, in parentheses if it is of one of these kinds."""
+    return f"({text})" if isinstance(part, loose) else text
 
 
 def event_pattern(pattern: EventPattern) -> str:
@@ -308,8 +363,7 @@ def event_pattern(pattern: EventPattern) -> str:
             return f"LAST({event_pattern(inner)})"
         case Following(first, second, choice):
             operator = f"SEQ^{choice.value}" if choice.value else "SEQ"
-            right = event_pattern(second)
-            return f"{event_pattern(first)} {operator} " + (f"({right})" if isinstance(second, Following) else right)
+            return f"{event_pattern(first)} {operator} {inside(event_pattern(second), second, Following)}"
 
 
 def select_text(query: SubSelect, shown: Sequence[Variable | tuple[Expression, Variable]]) -> str:

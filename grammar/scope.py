@@ -7,10 +7,9 @@ patterns are SPARQL 1.1's (section 18.2.1, variable scope).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
-from typing import Final
 
 from pyoxigraph import Variable
 
@@ -40,61 +39,38 @@ from oxiseq.grammar.algebra import (
     Values,
     WindowPattern,
 )
+from oxiseq.grammar.parts import once
 from oxiseq.grammar.records import dataclass
 
 # --- patterns -------------------------------------------------------------------------------------
 
 
-def visible_variables(pattern: Group) -> tuple[Variable, ...]:
+@once
+def visible_variables(pattern: PatternElement) -> tuple[Variable, ...]:
     """The variables in scope after `pattern`, in order of appearance."""
-    return tuple(dict.fromkeys(v for element in pattern.elements for v in _visible(element)))
-
-
-def _visible(element: PatternElement) -> Iterator[Variable]:
-    match element:
+    found: Iterable[Variable]
+    match pattern:
         case TriplePattern(s, p, o):
-            yield from (t for t in (s, p, o) if isinstance(t, Variable))
+            found = [t for t in (s, p, o) if isinstance(t, Variable)]
         case PathPattern(s, _, o):
-            yield from (t for t in (s, o) if isinstance(t, Variable))
-        case Bind(_, variable):
-            yield variable
-        case Values(variables):
-            yield from variables
-        case OptionalPattern(inner):
-            yield from visible_variables(inner)
-        case Group():
-            yield from visible_variables(element)
-        case Union(branches):
-            for branch in branches:
-                yield from visible_variables(branch)
-        case GraphPattern(name, inner) | WindowPattern(name, inner):
-            if isinstance(name, Variable):
-                yield name
-            yield from visible_variables(inner)
-        case SubSelect():
-            yield from _projected(element)
-        case TimedPattern():
-            yield from _visible_in_time(element)
-        case MatchPattern(_, variables):
-            yield from variables
+            found = [t for t in (s, o) if isinstance(t, Variable)]
+        case Group(parts) | Union(parts):
+            found = [variable for part in parts for variable in visible_variables(part)]
         case Filter() | Minus():
-            return
-
-
-def _visible_in_time(pattern: TimedPattern) -> tuple[Variable, ...]:
-    """Each once: of `a SEQ b SEQ c ...` one is in the other, and whoever goes through them asks for those of each."""
-    known = _in_time.get(id(pattern))
-    if known is None or known[0] is not pattern:
-        if len(_in_time) >= _MOST_KNOWN:
-            _in_time.clear()
-        found = tuple(dict.fromkeys(v for side in (pattern.left, pattern.right) for v in _visible(side)))
-        known = _in_time[id(pattern)] = pattern, found
-    return known[1]
-
-
-_MOST_KNOWN: Final = 1024
-_in_time: Final[dict[int, tuple[TimedPattern, tuple[Variable, ...]]]] = {}
-"""By identity: patterns never change."""
+            found = ()
+        case Bind(_, variable):
+            found = (variable,)
+        case Values(variables) | MatchPattern(_, variables):
+            found = variables
+        case OptionalPattern(inner):
+            found = visible_variables(inner)
+        case GraphPattern(name, inner) | WindowPattern(name, inner):
+            found = [*([name] if isinstance(name, Variable) else []), *visible_variables(inner)]
+        case SubSelect():
+            found = _projected(pattern)
+        case TimedPattern(_, left, right):
+            found = (*visible_variables(left), *visible_variables(right))
+    return tuple(dict.fromkeys(found))
 
 
 def _projected(query: SubSelect) -> tuple[Variable, ...]:
@@ -103,30 +79,26 @@ def _projected(query: SubSelect) -> tuple[Variable, ...]:
     return tuple(p if isinstance(p, Variable) else p[1] for p in query.projection)
 
 
-def certain_variables(pattern: Group) -> frozenset[Variable]:
+@once
+def certain_variables(pattern: PatternElement) -> frozenset[Variable]:
     """The variables that every solution of `pattern` binds."""
-    return frozenset(v for element in pattern.elements for v in _certain(element))
-
-
-def _certain(element: PatternElement) -> frozenset[Variable]:
-    match element:
+    match pattern:
         case TriplePattern() | PathPattern():
-            return frozenset(_visible(element))
+            return frozenset(visible_variables(pattern))
+        case Group(elements):
+            return frozenset().union(*map(certain_variables, elements))
         case Values(variables, rows):
             return frozenset(v for i, v in enumerate(variables) if all(row[i] is not None for row in rows))
-        case Group():
-            return certain_variables(element)
         case Union(branches):
-            return frozenset.intersection(*(certain_variables(b) for b in branches))
+            return frozenset.intersection(*map(certain_variables, branches))
         case GraphPattern(name, inner) | WindowPattern(name, inner):
-            own = frozenset([name]) if isinstance(name, Variable) else frozenset()
-            return own | certain_variables(inner)
+            return certain_variables(inner) | (frozenset([name]) if isinstance(name, Variable) else frozenset())
         case SubSelect(projection, where):
-            kept = _projected(element) if projection is None else (p for p in projection if isinstance(p, Variable))
+            kept = _projected(pattern) if projection is None else (p for p in projection if isinstance(p, Variable))
             return frozenset(kept) & certain_variables(where)
         case TimedPattern(op, left, right):
-            first = frozenset[Variable]() if op is TimeOp.OPTIONALSEQ else _certain(left)
-            return first | (frozenset() if op is TimeOp.EQUALSOPTIONAL else _certain(right))
+            first = frozenset[Variable]() if op is TimeOp.OPTIONALSEQ else certain_variables(left)
+            return first | (frozenset() if op is TimeOp.EQUALSOPTIONAL else certain_variables(right))
         case _:  # BIND may fail, OPTIONAL may find nothing
             return frozenset()
 
@@ -134,19 +106,22 @@ def _certain(element: PatternElement) -> frozenset[Variable]:
 # --- expressions ----------------------------------------------------------------------------------
 
 
-def subexpressions(expression: Expression) -> Iterator[Expression]:
+@once
+def subexpressions(expression: Expression) -> tuple[Expression, ...]:
     """`expression` and all below it, outermost first; patterns inside EXISTS are not entered."""
-    yield expression
-    match expression:
-        case Call(_, args) | FunctionCall(_, args):
-            for arg in args:
-                yield from subexpressions(arg)
-        case Aggregate(_, arg) if arg is not None:
-            yield from subexpressions(arg)
-        case _:
-            return
+    found: list[Expression] = []
+    waiting = [expression]
+    while waiting:
+        each = waiting.pop()
+        found.append(each)
+        if isinstance(each, Call | FunctionCall):
+            waiting += reversed(each.args)
+        elif isinstance(each, Aggregate) and each.arg is not None:
+            waiting.append(each.arg)
+    return tuple(found)
 
 
+@once
 def expression_variables(expression: Expression) -> frozenset[Variable]:
     """Its variables, those inside PREV not included, those of an EXISTS pattern included."""
     found: set[Variable] = set()
@@ -164,7 +139,7 @@ def mentioned_variables(pattern: Group) -> frozenset[Variable]:
 
 
 def _mentioned(element: PatternElement) -> Iterator[Variable]:
-    yield from _visible(element)
+    yield from visible_variables(element)
     match element:
         case Filter(expression) | Bind(expression):
             yield from plain_variables(expression)
@@ -181,21 +156,35 @@ def _mentioned(element: PatternElement) -> Iterator[Variable]:
                     yield from _mentioned(each)
 
 
+@once
 def plain_variables(expression: Expression) -> frozenset[Variable]:
     """Its variables, those inside PREV and EXISTS not included."""
     return frozenset(e for e in subexpressions(expression) if isinstance(e, Variable))
 
 
+def outside_aggregates(expression: Expression) -> Iterator[Variable]:
+    """Its variables that no aggregate has consumed."""
+    match expression:
+        case Variable():
+            yield expression
+        case Call(_, args) | FunctionCall(_, args):
+            for arg in args:
+                yield from outside_aggregates(arg)
+
+
+@once
 def exists_in(expression: Expression) -> tuple[Exists, ...]:
     """Each EXISTS in it, not those inside another's pattern."""
     return tuple(e for e in subexpressions(expression) if isinstance(e, Exists))
 
 
+@once
 def prev_variables(expression: Expression) -> frozenset[Variable]:
     """The variables that `expression` reads from the previous iteration."""
     return frozenset(e.variable for e in subexpressions(expression) if isinstance(e, Prev))
 
 
+@once
 def match_parts(expression: Expression) -> tuple[MatchFunction | Aggregate, ...]:
     """Its functions of the match and its aggregates, outermost first."""
     return tuple(e for e in subexpressions(expression) if isinstance(e, MatchFunction | Aggregate))
@@ -206,6 +195,7 @@ def asks_the_run(condition: Expression) -> bool:
     return bool(prev_variables(condition) or match_parts(condition))
 
 
+@once
 def holds_exists(expression: Expression) -> bool:
     """Whether it contains an EXISTS: such a filter needs the graph, not only a mapping."""
     return any(isinstance(e, Exists) for e in subexpressions(expression))
@@ -340,43 +330,47 @@ def _needs_kb_inside(rest: Iterable[PatternElement], graphs: list[PatternElement
     return any(expression_variables(e) & kb_only for e in inner_expressions(own))
 
 
-def nested_elements(pattern: Group) -> Iterator[PatternElement]:
-    """Every element at any depth, the patterns of EXISTS and sub-queries included."""
-    for element in pattern.elements:
-        yield element
-        for inner in inner_groups(element):
-            yield from nested_elements(inner)
+@once
+def nested_elements(pattern: Group) -> tuple[PatternElement, ...]:
+    """Every element at any depth, the patterns of EXISTS and sub-queries included, each before what is in it."""
+    found: list[PatternElement] = []
+    waiting = [*reversed(pattern.elements)]
+    while waiting:
+        element = waiting.pop()
+        found.append(element)
+        for inner in reversed(inner_groups(element)):
+            waiting += reversed(inner.elements)
+    return tuple(found)
 
 
-def inner_groups(element: PatternElement) -> Iterator[Group]:
+def inner_groups(element: PatternElement) -> Sequence[Group]:
     """The groups directly inside `element`, those of its EXISTS included; a group is its own."""
     match element:
+        case TriplePattern():
+            return ()
+        case Filter(expression) | Bind(expression):
+            return [e.pattern for e in exists_in(expression)]
         case Group():
-            yield element
-        case OptionalPattern(inner) | Minus(inner) | GraphPattern(_, inner):
-            yield inner
-        case SubSelect():
-            yield element.where
-            for expression in sub_select_expressions(element):
-                yield from (e.pattern for e in subexpressions(expression) if isinstance(e, Exists))
-        case WindowPattern(_, inner):
-            yield inner
+            return (element,)
+        case OptionalPattern(inner) | Minus(inner) | GraphPattern(_, inner) | WindowPattern(_, inner):
+            return (inner,)
         case Union(branches):
-            yield from branches
+            return branches
+        case SubSelect():
+            asked = (e.pattern for each in sub_select_expressions(element) for e in exists_in(each))
+            return (element.where, *asked)
         case TimedPattern():
+            found: list[Group] = []
             operands: list[PatternElement] = [element]  # of a chain: each is the left one of the next
             while operands:
                 each = operands.pop()
                 if isinstance(each, TimedPattern):
                     operands += (each.right, each.left)
                 else:
-                    yield from inner_groups(each)
-        case Filter(condition):
-            yield from (e.pattern for e in subexpressions(condition) if isinstance(e, Exists))
-        case Bind(expression):
-            yield from (e.pattern for e in subexpressions(expression) if isinstance(e, Exists))
+                    found += inner_groups(each)
+            return found
         case _:
-            return
+            return ()
 
 
 def sub_select_expressions(query: SubSelect) -> Iterator[Expression]:

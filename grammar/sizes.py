@@ -19,6 +19,11 @@ _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
 
 
+def may_be_large(text: str) -> bool:
+    """Whether a text has to be counted: no token is shorter than one character, no definition than six."""
+    return len(text) > len("DEFINE") * MOST_GPMS or sum(map(text.count, _OPENING)) > MOST_DEPTH
+
+
 class SizeError(Exception):
     """A text is too large at a word of it."""
 

@@ -83,16 +83,17 @@ class TermBuilder:
             raise self.error(
                 f"the prefix {prefix}: is not declared",
                 span_of(token),
-                hint=self._prefix_hint(prefix),
+                hint=self._prefix_hint(prefix, local),
                 code="prefix",
             )
         return self.prefixes[prefix] + re.sub(r"\\(.)", r"\1", local)
 
-    def _prefix_hint(self, prefix: str) -> str:
+    def _prefix_hint(self, prefix: str, local: str) -> str:
         if close := get_close_matches(prefix, list(self.prefixes), 1):
             return f"did you mean {close[0]}:?"
         iri = WELL_KNOWN.get(prefix.lower(), "...")
-        return f"put PREFIX {prefix}: <{iri}> at the top"
+        declare = f"put PREFIX {prefix}: <{iri}> at the top"
+        return f"{declare}, or write :{local}" if "" in self.prefixes and iri == "..." else declare
 
     def iri(self, token: Lexeme) -> NamedNode:
         text = self.iri_text(token)

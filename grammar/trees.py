@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from oxiseq.grammar.algebra import NOWHERE, Span
 from oxiseq.grammar.name_chars import name_in
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.sizes import SizeError, Sizes
+from oxiseq.grammar.sizes import SizeError, Sizes, may_be_large
 from oxiseq.grammar.slips.slip import Rule
 from oxiseq.grammar.slips.syntax_errors import explain
 from oxiseq.grammar.tables import ParseTables, Reduction, kept, without_namespace
@@ -41,17 +41,17 @@ class UnreadableError(Exception):
 class Lexeme(str):
     """What a terminal has read: the text, the terminal's name, and the place; 0 where it is of no text."""
 
-    __slots__ = ("column", "end_pos", "line", "start_pos", "type")
-    type: str
+    __slots__ = ("column", "end_pos", "kind", "line", "start_pos")
+    kind: str
     start_pos: int
     line: int
     column: int
     end_pos: int
 
-    def __new__(cls, type: str, text: str, start: tuple[int, int, int] = (0, 0, 0), end: int = 0) -> Lexeme:
+    def __new__(cls, kind: str, text: str, start: tuple[int, int, int] = (0, 0, 0), end: int = 0) -> Lexeme:
         """A lexeme of a terminal."""
         made = str.__new__(cls, text)
-        made.type, made.end_pos = type, end
+        made.kind, made.end_pos = kind, end
         made.start_pos, made.line, made.column = start
         return made
 
@@ -60,7 +60,7 @@ class Lexeme(str):
 class Tree:
     """What a rule has read: the rule's name, what it keeps of its parts, and where it starts and ends."""
 
-    data: str
+    kind: str
     children: list[Tree | Lexeme]
     start: Start = None
     end: int = 0
@@ -111,19 +111,18 @@ class TreeParser:
         it does not keep included; of a token that takes a tree's place its own.
         """
         at, last = self._tables.starts[start], self._tables.ends[start]
-        known, kept, skip, sizes = self._states, self._tables.kept, self._ignored.match, Sizes()
+        known, kept, ascii = self._states, self._tables.kept, text.isascii()
+        sizes = Sizes() if may_be_large(text) else None
         state = known.get(at) or self._state(at)
         states, values, starts, ends = [state], list[Any](), list[Start](), list[int]()
         place, line, line_start, newline = 0, 1, 0, text.find("\n")
         while True:
-            place = skip(text, place).end()  # type: ignore[union-attr]  # it takes no text, too
-            while 0 <= newline < place:
-                line, line_start = line + 1, newline + 1
-                newline = text.find("\n", line_start)
             match = state.terminals.match(text, place)
             if match is not None:
-                word, kind = match[0], match.lastgroup or ""
-                if not word.isascii():
+                kind: str = match.lastgroup  # type: ignore[assignment]  # each terminal is a group
+                word: str = match[kind]
+                place = match.end() - len(word)
+                if not ascii and not word.isascii():
                     name = name_in(without_namespace(kind), word)
                     if name != word:
                         word = name
@@ -133,24 +132,29 @@ class TreeParser:
                 if kind in state.unless:
                     other = state.unless[kind](word)
                     kind = kind if other is None else other.lastgroup or kind
-                sizes.add(word, kind, place)
-            elif place == len(text):
-                word, kind = "", _END
+                if sizes is not None:
+                    sizes.add(word, kind, place)
+            elif self._ignored.fullmatch(text, place):
+                word, kind, place = "", _END, len(text)
             else:
                 return None
             action = state.actions.get(kind)
-            while isinstance(action, Reduction):
+            while type(action) is Reduction:
+                size = action.size
                 if action.passes:
                     states.pop()
-                else:
-                    size = action.size
-                    parts = values[len(values) - size :]
-                    begin, end = (starts[-size], ends[-1]) if size else (None, 0)
-                    if size > 1 and (begin is None or not end):
+                elif size == 1:
+                    states.pop()
+                    values[-1], starts[-1], ends[-1] = _reduced(action, values[-1:], starts[-1], ends[-1])
+                elif size:
+                    begin, end = starts[-size], ends[-1]
+                    if begin is None or not end:
                         begin, end = next(filter(None, starts[-size:]), None), max(ends[-size:])
-                    if size:
-                        del states[-size:], values[-size:], starts[-size:], ends[-size:]
-                    value, begin, end = _reduced(action, parts, begin, end)
+                    value, begin, end = _reduced(action, values[-size:], begin, end)
+                    del states[-size:]
+                    values[-size:], starts[-size:], ends[-size:] = (value,), (begin,), (end,)
+                else:
+                    value, begin, end = _reduced(action, [], None, 0)
                     values.append(value)
                     starts.append(begin)
                     ends.append(end)
@@ -162,6 +166,9 @@ class TreeParser:
                 action = state.actions.get(kind)
             if action is None:
                 return None
+            while 0 <= newline < place:
+                line, line_start = line + 1, newline + 1
+                newline = text.find("\n", line_start)
             begin = place, line, place - line_start + 1
             place += len(word)
             values.append(Lexeme(kept[kind], word, begin, place) if kind in kept else None)
@@ -184,7 +191,7 @@ class TreeParser:
             others: dict[str, Callable[[str], re.Match[str] | None]] = {
                 kind: re.compile(words).fullmatch for kind, words in unless.items()
             }
-            self._patterns[number] = re.compile(pattern), others
+            self._patterns[number] = re.compile(f"(?>{self._tables.ignored})(?:{pattern})"), others
         return self._patterns[number]
 
     def _reduction(self, rule: int) -> Reduction:

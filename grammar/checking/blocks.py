@@ -18,7 +18,7 @@ from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_variable, error
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import RspQuery
-from oxiseq.grammar.scope import inner_groups, subexpressions, visible_variables
+from oxiseq.grammar.scope import inner_groups, plain_variables, visible_variables
 
 _NOTHING: frozenset[Variable] = frozenset()
 
@@ -50,8 +50,7 @@ def _group(group: Group, around: _Around, text: str) -> Iterator[Finding]:
         match element:
             case Filter(condition) | Bind(condition):
                 if around.within:
-                    mentioned = {e for e in subexpressions(condition) if isinstance(e, Variable)}
-                    yield from _unseen(element, (mentioned - here) & around.outside, text)
+                    yield from _unseen(element, (plain_variables(condition) - here) & around.outside, text)
                 below = replace(below, deep=here)
             case OptionalPattern():
                 below = replace(below, seen=here)
@@ -61,7 +60,7 @@ def _group(group: Group, around: _Around, text: str) -> Iterator[Finding]:
             yield from _group(inner, below, text)
 
 
-def _unseen(element: PatternElement, variables: set[Variable], text: str) -> Iterator[Finding]:
+def _unseen(element: PatternElement, variables: frozenset[Variable], text: str) -> Iterator[Finding]:
     word = "FILTER" if isinstance(element, Filter) else "BIND"
     for v in sorted(variables, key=str):
         message = f"?{v.value} is bound outside this WINDOW block, where {word} does not see it"

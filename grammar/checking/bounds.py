@@ -23,8 +23,6 @@ from oxiseq.grammar.algebra import (
     Minus,
     OptionalPattern,
     Path,
-    PathAlternative,
-    PathInverse,
     PathPattern,
     PathRepeat,
     PathSequence,
@@ -36,6 +34,7 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     Union,
 )
+from oxiseq.grammar.parts import parts
 from oxiseq.grammar.scope import conjuncts, inner_groups, subexpressions
 
 _SHORTER = {"<", "<=", "="}
@@ -112,13 +111,4 @@ def _in_time(element: TimedPattern, bounded: bool) -> Iterator[Span]:
 
 def _has_steps(path: Path) -> bool:
     """Whether it may take more than one triple."""
-    match path:
-        case PathSequence():
-            return True
-        case PathRepeat(inner, mark):
-            return mark != "?" or _has_steps(inner)
-        case PathInverse(inner):
-            return _has_steps(inner)
-        case PathAlternative(paths):
-            return any(_has_steps(p) for p in paths)
-    return False
+    return any(parts(path, PathSequence)) or any(each.mark != "?" for each in parts(path, PathRepeat))

@@ -41,7 +41,7 @@ from oxiseq.grammar.checking.ceql_joins import check_joins
 from oxiseq.grammar.checking.ceql_order import check_order
 from oxiseq.grammar.checking.ceql_totals import check_totals
 from oxiseq.grammar.checking.common import check_consumption, check_limit, check_sample, check_window
-from oxiseq.grammar.checking.comparisons import check_comparisons
+from oxiseq.grammar.checking.every import check_every
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, close_name, error, lint_finding, listing
 from oxiseq.grammar.functions import AGGREGATES
@@ -92,7 +92,7 @@ def _test(test: Holds, known: tuple[str, ...]) -> Iterator[Finding]:
 
 def _compared(query: CeqlQuery, text: str) -> Iterator[Finding]:
     tests = holds_of(query.formula)
-    return check_comparisons([e for test in tests for e in subexpressions(test.predicate)], mark="")
+    return check_every((), [e for test in tests for e in subexpressions(test.predicate)], text, mark="")
 
 
 def _clauses(query: CeqlQuery, text: str) -> Iterator[Finding]:
@@ -114,7 +114,7 @@ def _clauses(query: CeqlQuery, text: str) -> Iterator[Finding]:
             f"to choose for each value write PARTITION BY {', '.join(f'[{key}]' for key in keys)}",
         )
     yield from check_consumption(query)
-    yield from check_limit(query.limit)
+    yield from check_limit(query.limit, query.order is not None or query.totals is not None)
     yield from check_sample(query)
 
 

@@ -1,4 +1,4 @@
-"""Checks of ORDER BY, and of LIMIT's OFFSET, where single complex events are returned (CEQL)."""
+"""Checks of ORDER BY where single complex events are returned (CEQL)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ from oxiseq.grammar.scope import subexpressions
 
 def check_order(query: CeqlQuery, text: str) -> Iterator[Finding]:
     """Each key uses one complex event, and only what distinguishes it from others."""
-    if query.totals is not None:
-        return
-    limit = query.limit
-    if limit is not None and limit.offset and query.order is None:
-        yield error("limit", "OFFSET needs ORDER BY", limit.span, "add ORDER BY, or leave OFFSET out")
-    if query.order is None:
+    if query.totals is not None or query.order is None:
         return
     known = variables(query.formula)
     shown = known if query.columns is None else tuple(c.name for c in query.columns)

@@ -11,6 +11,7 @@ from oxiseq.grammar.checking.common import check_consumption, check_limit
 from oxiseq.grammar.checking.sequence import trailing_negations
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_variable, error, lint_finding, listing, variable_hint
+from oxiseq.grammar.levels import summarises
 from oxiseq.grammar.places import Overview
 from oxiseq.grammar.render import render_sequence
 from oxiseq.grammar.scope import certain_variables
@@ -30,7 +31,7 @@ def check_clauses(seen: Overview) -> Iterator[Finding]:
             message = f"CONSUME BY cannot be used with `{render_sequence(element)}` at the end"
             hint = "such a match is found when its window closes, too late to discard other matches"
             yield error("consume", message, query.consumption.span, hint)
-    yield from check_limit(query.limit)
+    yield from check_limit(query.limit, summarises(seen) or bool(query.summary.order_by))
 
 
 def _partition(partition: Partition, seen: Overview) -> Iterator[Finding]:

@@ -1,13 +1,17 @@
-"""Checks of the clauses that SPAseq and CEQL share: a window, CONSUME BY, LIMIT (semantics.md 2.1 and 3)."""
+"""Checks of what several languages have: columns, templates, a window, CONSUME BY, LIMIT (semantics.md 2.1 and 3)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
-from oxiseq.grammar.algebra import Limit, Query, Span
+from pyoxigraph import Variable
+
+from oxiseq.grammar.algebra import Expression, Limit, Projection, Query, Span, TriplePattern
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import error, lint_finding
+from oxiseq.grammar.finding_tools import at_pattern, error, lint_finding
+from oxiseq.grammar.places import Variables
 
 
 def check_window(query: Query | CeqlQuery, sequence: Span) -> Iterator[Finding]:
@@ -39,7 +43,46 @@ def check_sample(query: Query | CeqlQuery) -> Iterator[Finding]:
         yield error("sample", message, sample.span, "leave one of them out")
 
 
-def check_limit(limit: Limit | None) -> Iterator[Finding]:
-    """A match at least must be left."""
+def check_limit(limit: Limit | None, ordered: bool) -> Iterator[Finding]:
+    """A match at least must be left, and OFFSET leaves out the first ones of an order."""
     if limit is not None and limit.count == 0:
         yield error("limit", "LIMIT 0 leaves no match", limit.span, "LIMIT takes a number above 0")
+    if limit is not None and limit.offset and not ordered:
+        yield error("limit", "OFFSET needs ORDER BY", limit.span, "add ORDER BY, or leave OFFSET out")
+
+
+# --- what is shown ----------------------------------------------------------------------------------
+
+
+def check_columns(
+    columns: Iterable[Projection],
+    bound: Variables,
+    named: Iterable[Variable],
+    text: str,
+    binder: Callable[[Variable], str],
+    unbound: Callable[[Variable, Span], Finding],
+    expression: Callable[[Expression, Span, AbstractSet[Variable]], Iterator[Finding]],
+) -> Iterator[Finding]:
+    """Columns of SELECT, or of a template, each of which sees those before it: a variable is bound, a name is new.
+    `binder` says what binds a variable, `unbound` that nothing does, `expression` what is wrong with one."""
+    known = set(named)
+    for column in columns:
+        v = column.variable
+        if column.expression is None:
+            if v not in bound | known:
+                yield unbound(v, column.span)
+            continue
+        yield from expression(column.expression, column.span, known)
+        if v in bound | known:
+            place = at_pattern(rf"[?$]{v.value}\s*\)$", column.span, text)
+            by = binder(v) if v in bound else "an earlier column is named so"
+            yield error("select", f"?{v.value} cannot be a new name: {by}", place, "choose another name after AS")
+        known.add(v)
+
+
+def template_variables(template: Iterable[TriplePattern]) -> Iterator[tuple[Variable, Span]]:
+    """The variables of a template, with the places of their triples."""
+    for triple in template:
+        for term in (triple.subject, triple.predicate, triple.object):
+            if isinstance(term, Variable):
+                yield term, triple.span

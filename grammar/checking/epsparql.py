@@ -13,6 +13,7 @@ consume      a part of the pattern does not say which triples an answer consumes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final
 
@@ -33,37 +34,31 @@ from oxiseq.grammar.algebra import (
     MatchFunction,
     Minus,
     OptionalPattern,
-    Path,
-    PathAlternative,
-    PathInverse,
     PathPattern,
     PathRepeat,
-    PathSequence,
     PatternElement,
     Prev,
-    Projection,
     Select,
     Span,
     SubSelect,
     TimedPattern,
-    TriplePattern,
 )
 from oxiseq.grammar.checking.bounds import reads_stream, unbounded
-from oxiseq.grammar.checking.comparisons import check_comparisons
-from oxiseq.grammar.checking.functions import check_function
-from oxiseq.grammar.checking.lints import products
-from oxiseq.grammar.checking.patterns import check_pattern
+from oxiseq.grammar.checking.common import check_columns, template_variables
+from oxiseq.grammar.checking.every import check_every, products
 from oxiseq.grammar.checking.scope import pattern_expressions
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.ep_rules import feeds_itself
 from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_pattern, at_variable, error, lint_finding, variable_hint
+from oxiseq.grammar.finding_tools import at_variable, error, lint_finding, variable_hint
+from oxiseq.grammar.parts import parts
 from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.scope import (
     conjuncts,
     expression_variables,
     inner_groups,
     nested_elements,
+    plain_variables,
     sub_select_expressions,
     subexpressions,
     visible_variables,
@@ -76,7 +71,6 @@ nested as deep, and so are the calls that make them."""
 
 
 def _patterns(query: EpQuery, text: str) -> Iterator[Finding]:
-    yield from check_pattern(query.where, text)
     yield from _timeless(query.where)
     for element in _of_the_stream(query.where):
         if isinstance(element, SubSelect):
@@ -123,7 +117,6 @@ def _no_exists(expression: Expression) -> Iterator[Finding]:
 
 def _expressions(expression: Expression) -> Iterator[Finding]:
     for e in subexpressions(expression):
-        yield from check_function(e)
         if isinstance(e, Aggregate):
             yield error("aggregate", f"{e.name} has no final value, because the stream does not end", e.span, COUNTING)
         elif isinstance(e, Prev):
@@ -142,20 +135,10 @@ def _sub_select(query: SubSelect) -> Iterator[Finding]:
 
 
 def _knowledge(element: GraphPattern) -> Iterator[Finding]:
-    for inner in nested_elements(element.pattern):
-        if isinstance(inner, TimedPattern):
-            hint = "put GRAPH inside the operands"
-            yield error("graph", f"the knowledge base has no times for {inner.op.value}", inner.span, hint)
-        elif isinstance(inner, Filter | Bind):
-            yield from _without_time(inner.condition if isinstance(inner, Filter) else inner.expression)
-        elif isinstance(inner, SubSelect):
-            for e in sub_select_expressions(inner):
-                yield from _without_time(e)
-
-
-def _without_time(expression: Expression) -> Iterator[Finding]:
-    for e in subexpressions(expression):
-        yield from check_function(e)
+    for inner in parts(element.pattern, TimedPattern):
+        hint = "put GRAPH inside the operands"
+        yield error("graph", f"the knowledge base has no times for {inner.op.value}", inner.span, hint)
+    for e in pattern_expressions(element.pattern):
         if isinstance(e, MatchFunction):
             hint = "put it outside GRAPH"
             yield error("function", f"the knowledge base has no times for {e.name}()", e.span, hint)
@@ -174,7 +157,7 @@ def check_use(query: EpQuery, text: str) -> Iterator[Finding]:
         if isinstance(element, SubSelect):
             hint = "write its pattern in braces, without SELECT"
             yield error("consume", "a sub-SELECT does not show which triples an answer consumes", element.span, hint)
-        elif isinstance(element, PathPattern) and any(isinstance(p, PathRepeat) for p in _all_paths(element.path)):
+        elif isinstance(element, PathPattern) and any(True for _ in parts(element.path, PathRepeat)):
             hint = "write out the steps: ?a :p/:p ?c"
             yield error(
                 "consume", "a path of any length does not show which triples an answer consumes", element.span, hint
@@ -191,55 +174,29 @@ def _parts_of_solutions(pattern: Group) -> Iterator[PatternElement]:
             yield from _parts_of_solutions(inner)
 
 
-def _all_paths(path: Path) -> Iterator[Path]:
-    yield path
-    match path:
-        case PathRepeat(inner) | PathInverse(inner):
-            yield from _all_paths(inner)
-        case PathSequence(paths) | PathAlternative(paths):
-            for each in paths:
-                yield from _all_paths(each)
-
-
 # --- what is shown ----------------------------------------------------------------------------------
 
 
 def _output(query: EpQuery, text: str) -> Iterator[Finding]:
     bound = frozenset(visible_variables(query.where))
-    match query.form:
-        case Select(columns):
-            yield from _columns(columns or (), bound, text)
-        case Construct(template, _, columns):
-            yield from _columns(columns, bound, text)
-            yield from _template(template, bound | {c.variable for c in columns}, text)
-        case Ask():
-            return
+    form = query.form
+    if isinstance(form, Ask):
+        return
 
+    def unbound(v: Variable, span: Span) -> Finding:
+        return _unbound(v, span, bound, text)
 
-def _template(template: tuple[TriplePattern, ...], bound: frozenset[Variable], text: str) -> Iterator[Finding]:
-    for triple in template:
-        for term in (triple.subject, triple.predicate, triple.object):
-            if isinstance(term, Variable) and term not in bound:
-                yield _unbound(term, triple.span, bound, text)
+    def inside(e: Expression, span: Span, known: AbstractSet[Variable]) -> Iterator[Finding]:
+        yield from _no_exists(e)
+        yield from _expressions(e)
+        yield from (unbound(v, span) for v in sorted(expression_variables(e) - bound - known, key=str))
 
-
-def _columns(columns: tuple[Projection, ...], bound: frozenset[Variable], text: str) -> Iterator[Finding]:
-    named: set[Variable] = set()
-    for column in columns:
-        v = column.variable
-        if column.expression is None:
-            if v not in bound | named:
-                yield _unbound(v, column.span, bound, text)
-            continue
-        yield from _no_exists(column.expression)
-        yield from _expressions(column.expression)
-        for used in sorted(expression_variables(column.expression) - bound - named, key=str):
-            yield _unbound(used, column.span, bound, text)
-        if v in bound | named:
-            place = at_pattern(rf"[?$]{v.value}\s*\)$", column.span, text)
-            by = "the pattern binds it" if v in bound else "an earlier column is named so"
-            yield error("select", f"?{v.value} cannot be a new name: {by}", place, "choose another name after AS")
-        named.add(v)
+    columns = form.columns or ()
+    yield from check_columns(columns, bound, (), text, lambda v: "the pattern binds it", unbound, inside)
+    made = bound | {c.variable for c in columns}
+    for v, span in template_variables(form.template if isinstance(form, Construct) else ()):
+        if v not in made:
+            yield unbound(v, span)
 
 
 def _unbound(v: Variable, span: Span, bound: frozenset[Variable], text: str) -> Finding:
@@ -254,8 +211,8 @@ def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
     for place in islice(unbounded(query.where), 1):
         hint = 'add a bound, for instance FILTER(getDURATION() < "PT10M"^^xsd:duration)'
         yield lint_finding("unbounded", "without a bound on getDURATION() all earlier triples are kept", place, hint)
-    for element in _all_elements(query.where):
-        if isinstance(element, TimedPattern) and not _shared(element):
+    for element in parts(query.where, TimedPattern):
+        if not set(visible_variables(element.left)) & set(visible_variables(element.right)):
             yield lint_finding(
                 "unjoined",
                 f"the two sides of {element.op.value} share no variable",
@@ -264,11 +221,10 @@ def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
             )
     for group in [query.where, *_groups(query.where)]:
         yield from _before_all(group)
-        yield from products(group, "WHERE", text)
         own = frozenset(visible_variables(group))
         for part in group.elements:
             if isinstance(part, Filter):
-                for v in sorted(_own_variables(part.condition) - own, key=str):
+                for v in sorted(plain_variables(part.condition) - own, key=str):
                     yield lint_finding(
                         "unbound",
                         f"nothing in this group binds ?{v.value}",
@@ -285,7 +241,7 @@ def _endless(query: EpQuery, text: str) -> Iterator[Finding]:
     what = "the rule makes {} from triples that it derived itself"
     columns = [(c.variable, c.expression) for c in query.form.columns if c.expression is not None]
     binds = [(e.variable, e.expression) for e in nested_elements(query.where) if isinstance(e, Bind)]
-    filtered = {v for e in nested_elements(query.where) if isinstance(e, Filter) for v in _own_variables(e.condition)}
+    filtered = {v for e in nested_elements(query.where) if isinstance(e, Filter) for v in plain_variables(e.condition)}
     made = {
         variable
         for variable, expression in (*columns, *binds)
@@ -293,17 +249,19 @@ def _endless(query: EpQuery, text: str) -> Iterator[Finding]:
         and filtered.isdisjoint((variable, *expression_variables(expression)))
     }
     for triple in query.form.template:
-        for term in (triple.subject, triple.predicate, triple.object):
-            if isinstance(term, BlankNode):
-                yield lint_finding("endless", what.format("blank nodes"), triple.span, hint)
-            elif isinstance(term, Variable) and term in made:
-                yield lint_finding("endless", what.format(f"?{term.value}"), at_variable(term, triple.span, text), hint)
+        if any(isinstance(term, BlankNode) for term in (triple.subject, triple.object)):
+            yield lint_finding("endless", what.format("blank nodes"), triple.span, hint)
+    for v, span in template_variables(query.form.template):
+        if v in made:
+            yield lint_finding("endless", what.format(f"?{v.value}"), at_variable(v, span, text), hint)
 
 
-def _comparisons(query: EpQuery, text: str) -> Iterator[Finding]:
+def _every(query: EpQuery, text: str) -> Iterator[Finding]:
     columns = query.form.columns or () if isinstance(query.form, Select | Construct) else ()
     shown = [e for c in columns if c.expression is not None for e in subexpressions(c.expression)]
-    yield from check_comparisons([*pattern_expressions(query.where), *shown])
+    yield from check_every([(query.where, "WHERE")], [*pattern_expressions(query.where), *shown], text)
+    for group in _groups(query.where):
+        yield from products(group, "WHERE", text)
 
 
 def _before_all(group: Group) -> Iterator[Finding]:
@@ -318,11 +276,6 @@ def _before_all(group: Group) -> Iterator[Finding]:
             return
 
 
-def _own_variables(condition: Expression) -> frozenset[Variable]:
-    """Those outside EXISTS."""
-    return frozenset(e for e in subexpressions(condition) if isinstance(e, Variable))
-
-
 def _groups(pattern: Group) -> Iterator[Group]:
     for element in pattern.elements:
         if isinstance(element, Filter | Bind):
@@ -330,19 +283,6 @@ def _groups(pattern: Group) -> Iterator[Group]:
         for inner in inner_groups(element):
             yield inner
             yield from _groups(inner)
-
-
-def _all_elements(pattern: Group) -> Iterator[PatternElement]:
-    for element in nested_elements(pattern):
-        yield element
-        while isinstance(element, TimedPattern):
-            element = element.left
-            yield element
-
-
-def _shared(element: TimedPattern) -> bool:
-    left = visible_variables(Group((element.left,)))
-    return bool(set(left) & set(visible_variables(Group((element.right,)))))
 
 
 def _deep(query: EpQuery, text: str) -> Iterator[Finding]:
@@ -366,7 +306,7 @@ _CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (
     _output,
     _lints,
     _endless,
-    _comparisons,
+    _every,
 )
 
 

@@ -31,9 +31,9 @@ def _streams(seen: Overview) -> Iterator[Finding]:
         if not declared:
             hint = f"add FROM STREAM {gpm.stream} <iri of the stream> before WHERE"
             yield error("stream", "the query declares no stream", place, hint)
-        else:
-            known = f"the query declares {listing(sorted(declared))}"
-            yield error("stream", f"there is no stream {gpm.stream}", place, close_name(gpm.stream, declared, known))
+            return
+        known = f"the query declares {listing(sorted(declared))}"
+        yield error("stream", f"there is no stream {gpm.stream}", place, close_name(gpm.stream, declared, known))
 
 
 def _gpms(seen: Overview) -> Iterator[Finding]:

@@ -170,7 +170,7 @@ def _with_before(group: Group) -> Iterator[tuple[PatternElement, AbstractSet[Var
     before: set[Variable] = set()
     for element in group.elements:
         yield element, before
-        before.update(visible_variables(Group((element,))))
+        before.update(visible_variables(element))
 
 
 def _missing(variables: Iterable[Variable], scope: _Scope) -> Iterator[Variable]:
@@ -206,7 +206,7 @@ def _nested(element: PatternElement, given: _Scope, before: AbstractSet[Variable
         case Group():
             yield from _group(element, "a nested group", given)
         case SubSelect(_, where):
-            shown = frozenset(visible_variables(Group((element,))))
+            shown = frozenset(visible_variables(element))
             for v in _missing(visible_variables(where), (shown,)):
                 yield Mention(v, element.span, "a sub-SELECT", local=True)
             yield from _group(where, "a sub-SELECT", (shown.difference(_missing(shown, given)),))

@@ -16,14 +16,12 @@ from oxiseq.grammar.algebra import (
     Expression,
     MatchFunction,
     Prev,
-    Projection,
-    Select,
     Span,
 )
+from oxiseq.grammar.checking.common import check_columns, template_variables
 from oxiseq.grammar.checking.patterns import nested_aggregates
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import (
-    at_pattern,
     at_variable,
     close_name,
     error,
@@ -32,25 +30,29 @@ from oxiseq.grammar.finding_tools import (
 )
 from oxiseq.grammar.levels import is_over_matches, keys_of, repeated_gpms
 from oxiseq.grammar.places import Overview
-from oxiseq.grammar.scope import subexpressions
+from oxiseq.grammar.scope import plain_variables, subexpressions
 
 
 def check_output(seen: Overview) -> Iterator[Finding]:
     """The form that the query's results take, and the FILTERs behind SEQ."""
     yield from _filters(seen)
     yield from _detect_time(seen)
-    match seen.query.form:
-        case Select(columns):
-            yield from _columns(columns or (), seen)
-        case Construct(template, _, columns):
-            yield from _columns(columns, seen)
-            made = {c.variable for c in columns} | keys_of(seen.query.summary).names
-            for triple in template:
-                for term in (triple.subject, triple.predicate, triple.object):
-                    if isinstance(term, Variable) and term not in made and term not in seen.bound:
-                        yield _unbound(term, at_variable(term, triple.span, seen.text), seen)
-        case Ask():
-            return
+    form, named = seen.query.form, keys_of(seen.query.summary).names
+    if isinstance(form, Ask):
+        return
+    yield from check_columns(
+        form.columns or (),
+        seen.bound,
+        named,
+        seen.text,
+        lambda v: f"{seen.binders(v)[0]} binds it",
+        lambda v, span: _unbound(v, span, seen),
+        lambda e, span, known: check_expression(e, span, known, seen),
+    )
+    made = seen.bound | named | {c.variable for c in form.columns or ()}
+    for v, span in template_variables(form.template if isinstance(form, Construct) else ()):
+        if v not in made:
+            yield _unbound(v, at_variable(v, span, seen.text), seen)
 
 
 def _filters(seen: Overview) -> Iterator[Finding]:
@@ -97,22 +99,6 @@ def _detect_time(seen: Overview) -> Iterator[Finding]:
                 )
 
 
-def _columns(columns: tuple[Projection, ...], seen: Overview) -> Iterator[Finding]:
-    named: set[Variable] = set(keys_of(seen.query.summary).names)
-    for column in columns:
-        v = column.variable
-        if column.expression is None:
-            if v not in seen.bound | named:
-                yield _unbound(v, column.span, seen)
-            continue
-        yield from check_expression(column.expression, column.span, named, seen)
-        if v in seen.bound | named:
-            place = at_pattern(rf"[?$]{v.value}\s*\)$", column.span, seen.text)
-            by = f"{seen.binders(v)[0]} binds it" if v in seen.bound else "an earlier column is named so"
-            yield error("select", f"?{v.value} cannot be a new name: {by}", place, "choose another name after AS")
-        named.add(v)
-
-
 def _unbound(v: Variable, span: Span, seen: Overview) -> Finding:
     negated = seen.binders(v, negated=True)
     if negated:
@@ -157,7 +143,7 @@ def _aggregate(aggregate: Aggregate, seen: Overview) -> Iterator[Finding]:
         return
     yield from nested_aggregates(aggregate)
     over = repeated_gpms(seen, aggregate)
-    if len(over) == 1 or not all(v in seen.bound for v in _variables(aggregate)):
+    if len(over) == 1 or not all(v in seen.bound for v in plain_variables(aggregate)):
         return  # an unbound variable is reported by itself
     repeated = [p.name for p in seen.places if p.repeats and not p.negated]
     if not over:
@@ -167,10 +153,6 @@ def _aggregate(aggregate: Aggregate, seen: Overview) -> Iterator[Finding]:
         hint = "an aggregate runs over the iterations of one GPM"
         message = f"{aggregate.name} mixes variables of {listing(over)}"
     yield error("aggregate", message, aggregate.span, hint)
-
-
-def _variables(aggregate: Aggregate) -> list[Variable]:
-    return [e for e in subexpressions(aggregate) if isinstance(e, Variable)]
 
 
 def _match_function(name: str, gpm: str, span: Span, seen: Overview) -> Iterator[Finding]:

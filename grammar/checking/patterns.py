@@ -11,10 +11,7 @@ from pyoxigraph import BlankNode, Variable
 from oxiseq.grammar.algebra import (
     Aggregate,
     Bind,
-    Call,
-    Expression,
     Filter,
-    FunctionCall,
     Gpm,
     GraphPattern,
     Group,
@@ -32,6 +29,7 @@ from oxiseq.grammar.places import Overview
 from oxiseq.grammar.scope import (
     inner_groups,
     nested_elements,
+    outside_aggregates,
     sub_select_expressions,
     subexpressions,
     visible_variables,
@@ -44,7 +42,6 @@ MAX_JOINED_PATTERNS: Final = 100
 def check_patterns(seen: Overview) -> Iterator[Finding]:
     """Each GPM's pattern."""
     for gpm in seen.query.gpms:
-        yield from check_pattern(gpm.pattern, seen.text)
         yield from _graphs(gpm, seen)
         for group in (gpm.pattern, *_groups(gpm.pattern)):
             graphs = tuple(each for each in group.elements if isinstance(each, GraphPattern))
@@ -169,21 +166,12 @@ def _grouping(query: SubSelect, text: str) -> Iterator[Finding]:
         return
     keys = {k[1] if isinstance(k, tuple) else k for k in query.group_by}
     for column in query.projection:
-        used = {column} if isinstance(column, Variable) else set(_outside_aggregates(column[0]))
+        used = {column} if isinstance(column, Variable) else set(outside_aggregates(column[0]))
         for v in sorted(used - keys, key=str):
             place = at_variable(v, query.span, text)
             yield error("select", f"?{v.value} is neither grouped nor aggregated", place, f"add GROUP BY ?{v.value}")
         if isinstance(column, tuple):
             keys.add(column[1])
-
-
-def _outside_aggregates(expression: Expression) -> Iterator[Variable]:
-    match expression:
-        case Variable():
-            yield expression
-        case Call(_, args) | FunctionCall(_, args):
-            for arg in args:
-                yield from _outside_aggregates(arg)
 
 
 def _graphs(gpm: Gpm, seen: Overview) -> Iterator[Finding]:

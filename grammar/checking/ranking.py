@@ -21,9 +21,7 @@ def check_ranking(seen: Overview) -> Iterator[Finding]:
     if summarises(seen):
         return
     query = seen.query
-    order_by, limit = query.summary.order_by, query.limit
-    if limit is not None and limit.offset and not order_by:
-        yield error("limit", "OFFSET needs ORDER BY", limit.span, "add ORDER BY, or leave OFFSET out")
+    order_by = query.summary.order_by
     if not order_by:
         return
     if isinstance(query.form, Ask):

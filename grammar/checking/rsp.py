@@ -24,7 +24,6 @@ from oxiseq.grammar.algebra import (
     Aggregate,
     EventName,
     Every,
-    Expression,
     Filter,
     Following,
     GraphPattern,
@@ -38,10 +37,9 @@ from oxiseq.grammar.algebra import (
     WindowPattern,
 )
 from oxiseq.grammar.checking.blocks import check_blocks
-from oxiseq.grammar.checking.comparisons import check_comparisons
-from oxiseq.grammar.checking.functions import check_function
-from oxiseq.grammar.checking.lints import products
-from oxiseq.grammar.checking.patterns import check_pattern, check_select
+from oxiseq.grammar.checking.common import template_variables
+from oxiseq.grammar.checking.every import check_every
+from oxiseq.grammar.checking.patterns import check_select
 from oxiseq.grammar.checking.scope import pattern_expressions
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, close_name, error, lint_finding, variable_hint
@@ -194,44 +192,25 @@ def _match(element: MatchPattern, names: list[str]) -> Iterator[Finding]:
 def _patterns(query: RspQuery, text: str) -> Iterator[Finding]:
     yield from check_select(_listed(query), text)
     for pattern in (query.body.where, *(e.pattern for e in query.events)):
-        yield from check_pattern(pattern, text)
-        for e in pattern_expressions(pattern):
-            yield from _expression(e)
         for condition in inner_expressions(pattern):
             for e in subexpressions(condition):
                 if isinstance(e, Aggregate):
                     hint = "aggregates can be used in SELECT and HAVING"
                     yield error("aggregate", f"{e.name} cannot be used in FILTER or BIND", e.span, hint)
-    for outer in sub_select_expressions(query.body):
-        for e in subexpressions(outer):
-            yield from _expression(e)
 
 
 def _listed(query: RspQuery) -> SubSelect:
     """The query as a SELECT of what it returns: for CONSTRUCT the template's variables, for ASK nothing."""
     if query.form == "SELECT":
         return query.body
-    terms = (t for triple in query.template for t in (triple.subject, triple.predicate, triple.object))
-    return replace(query.body, projection=tuple(dict.fromkeys(t for t in terms if isinstance(t, Variable))))
-
-
-def _expression(e: Expression) -> Iterator[Finding]:
-    yield from check_function(e)
-    if isinstance(e, Prev | MatchFunction):
-        name = "PREV" if isinstance(e, Prev) else e.name
-        yield error("function", f"{name} is a function of SPAseq", e.span)
+    return replace(query.body, projection=tuple(dict.fromkeys(v for v, _ in template_variables(query.template))))
 
 
 def _output(query: RspQuery, text: str) -> Iterator[Finding]:
     bound = {*visible_variables(query.body.where), *(query.body.values.variables if query.body.values else ())}
     named = {key[1] for key in query.body.group_by if isinstance(key, tuple)}
     shown = [(c, query.body.span) for c in query.body.projection or () if isinstance(c, Variable)]
-    shown += [
-        (t, triple.span)
-        for triple in query.template
-        for t in (triple.subject, triple.predicate, triple.object)
-        if isinstance(t, Variable)
-    ]
+    shown += template_variables(query.template)
     for e in sub_select_expressions(query.body):
         shown += [(v, query.body.span) for v in plain_variables(e)]
     columns = {c[1] for c in query.body.projection or () if isinstance(c, tuple)}
@@ -241,19 +220,17 @@ def _output(query: RspQuery, text: str) -> Iterator[Finding]:
             yield lint_finding("unbound", f"nothing binds ?{variable.value}", place, variable_hint(variable, bound))
 
 
-def _products(query: RspQuery, text: str) -> Iterator[Finding]:
-    yield from products(query.body.where, "WHERE", text)
-    for element in nested_elements(query.body.where):
-        if isinstance(element, WindowPattern):
-            yield from products(element.pattern, "WINDOW", text)
-    for event in query.events:
-        yield from products(event.pattern, event.name, text)
-
-
-def _comparisons(query: RspQuery, text: str) -> Iterator[Finding]:
-    patterns = (query.body.where, *(e.pattern for e in query.events))
-    nodes = [e for pattern in patterns for e in pattern_expressions(pattern)]
-    yield from check_comparisons([*nodes, *(x for e in sub_select_expressions(query.body) for x in subexpressions(e))])
+def _every(query: RspQuery, text: str) -> Iterator[Finding]:
+    where = query.body.where
+    windows = [(w.pattern, "WINDOW") for w in nested_elements(where) if isinstance(w, WindowPattern)]
+    patterns = [(where, "WHERE"), *windows, *((event.pattern, event.name) for event in query.events)]
+    inside = [e for pattern in (where, *(e.pattern for e in query.events)) for e in pattern_expressions(pattern)]
+    listed = [x for e in sub_select_expressions(query.body) for x in subexpressions(e)]
+    for e in (*inside, *listed):
+        if isinstance(e, Prev | MatchFunction):
+            name = "PREV" if isinstance(e, Prev) else e.name
+            yield error("function", f"{name} is a function of SPAseq", e.span)
+    yield from check_every(patterns, [*inside, *listed], text)
 
 
 _CHECKS: tuple[Callable[[RspQuery, str], Iterator[Finding]], ...] = (
@@ -264,8 +241,7 @@ _CHECKS: tuple[Callable[[RspQuery, str], Iterator[Finding]], ...] = (
     _patterns,
     check_blocks,
     _output,
-    _products,
-    _comparisons,
+    _every,
 )
 
 

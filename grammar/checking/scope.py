@@ -63,7 +63,7 @@ def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
                 hint = f"{name} can be used in a FILTER directly inside the GPM's braces"
                 yield error(code, f"{name} cannot be used here", e.span, hint)
     inside = {id(part) for condition in _top_conditions(gpm) for part in match_parts(condition)}
-    for e in all_expressions(gpm):
+    for e in pattern_expressions(gpm.pattern):
         if isinstance(e, MatchFunction) and e.name in OF_A_MATCH:
             hint = "it can be used in SELECT and CONSTRUCT; a GPM's FILTER has EVENTTIME() and TIMEOF(A)"
             yield error("function", f"{e.name}() cannot be used in a GPM", e.span, hint)
@@ -74,11 +74,6 @@ def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
 
 def _top_conditions(gpm: Gpm) -> Iterator[Expression]:
     return (e.condition for e in gpm.pattern.elements if isinstance(e, Filter))
-
-
-def all_expressions(gpm: Gpm) -> Iterator[Expression]:
-    """Every expression in the GPM's pattern with its subexpressions, sub-queries' clauses included."""
-    return pattern_expressions(gpm.pattern)
 
 
 def pattern_expressions(pattern: Group) -> Iterator[Expression]:

@@ -25,6 +25,7 @@ from oxiseq.grammar.algebra import (
     Select,
     Span,
 )
+from oxiseq.grammar.checking.common import template_variables
 from oxiseq.grammar.checking.output import check_expression
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error
@@ -131,10 +132,8 @@ def _shown(seen: Overview) -> Iterator[Finding]:
         yield from _outside(column.expression, column.span, names, seen)
         names |= {column.variable}
     if isinstance(form, Construct):
-        for triple in form.template:
-            for term in (triple.subject, triple.predicate, triple.object):
-                if isinstance(term, Variable):
-                    yield from _outside(term, triple.span, names, seen)
+        for term, span in template_variables(form.template):
+            yield from _outside(term, span, names, seen)
 
 
 def _outside(e: Expression, span: Span, names: frozenset[Variable], seen: Overview) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence as Items
 
 from pyoxigraph import NamedNode, Variable
 
-from oxiseq.grammar.algebra import NOWHERE, Aggregate, Call, Expression, Partition, Span, Window
+from oxiseq.grammar.algebra import NOWHERE, Aggregate, Call, Expression, Span, Window
 from oxiseq.grammar.ceql_algebra import (
     OF,
     OTHER,
@@ -35,7 +35,7 @@ from oxiseq.grammar.ceql_algebra import (
 )
 from oxiseq.grammar.ceql_graphs import GraphCondition
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
-from oxiseq.grammar.parsing.sparql import Node, kind, tokens, trees, where
+from oxiseq.grammar.parsing.sparql import Node, tokens, trees, where
 from oxiseq.grammar.slips.ceql import CEQL_COMMENT, CEQL_RULES
 from oxiseq.grammar.terms import number, span_of
 from oxiseq.grammar.trees import Lexeme, Tree, tree
@@ -87,12 +87,6 @@ class CeqlBuilder(ClauseBuilder):
 
     # --- clauses ----------------------------------------------------------------------------------
 
-    def partition(self, nodes: Items[Tree]) -> Partition | None:
-        node = self.only(nodes, "PARTITION BY", "partition")
-        if node is None:
-            return None
-        return Partition(tuple(self.attribute(t) for t in tokens(node, "NAME")), span=where(node))
-
     def order(self, nodes: Items[Tree]) -> EndOrder | None:
         node = self.only(nodes, "ORDER BY", "order")
         return None if node is None else EndOrder(tuple(map(self.ranked, trees(node, "ranked"))), span=where(node))
@@ -116,6 +110,9 @@ class CeqlBuilder(ClauseBuilder):
         if names:
             return AttributeWindow(number(size), self.attribute(names[0]), span=span)
         return Window(self.size(size), True, True, span=span)
+
+    def key(self, token: Lexeme) -> Variable:
+        return self.attribute(token)
 
     def attribute(self, token: Lexeme) -> Variable:
         """An attribute's name, as the variable that holds its value."""
@@ -168,7 +165,7 @@ class CeqlBuilder(ClauseBuilder):
         """A formula. Parentheses leave a trace only as nesting."""
         assert isinstance(node, Tree)
         span = where(node)
-        match kind(node):
+        match node.kind:
             case "event":
                 return EventType(str(node.children[0]), span=span)
             case "parenthesised":
@@ -192,10 +189,10 @@ class CeqlBuilder(ClauseBuilder):
     def condition(self, node: Node) -> Condition:
         assert isinstance(node, Tree)
         span = where(node)
-        if kind(node) == "test":
+        if node.kind == "test":
             return Holds(str(node.children[0]), self.predicate(node.children[1]), span=span)
         conditions = tuple(self.condition(c) for c in node.children)
-        return AllOf(conditions, span=span) if kind(node) == "all_of" else AnyOf(conditions, span=span)
+        return AllOf(conditions, span=span) if node.kind == "all_of" else AnyOf(conditions, span=span)
 
     # --- predicates -------------------------------------------------------------------------------
 
@@ -203,7 +200,7 @@ class CeqlBuilder(ClauseBuilder):
         """An expression over attributes, or over aggregates."""
         assert isinstance(node, Tree)
         span = where(node)
-        match kind(node):
+        match node.kind:
             case "attribute":
                 return self.attribute(tokens(node, "NAME")[0])
             case "other":
@@ -244,7 +241,7 @@ class CeqlBuilder(ClauseBuilder):
         """`-1` is a number, `-(1)` and `-price` are calls."""
         sign, operand = node.children
         between = self.text[where(sign).end : where(operand).start]
-        numbers = tokens(operand, "NUMBER") if isinstance(operand, Tree) and kind(operand) == "literal" else []
+        numbers = tokens(operand, "NUMBER") if isinstance(operand, Tree) and operand.kind == "literal" else []
         if numbers and not between.strip():
             return number(f"{sign}{numbers[0]}")
         return Call("NEGATE" if sign == "-" else "PLUS", (self.predicate(operand),), span=span)

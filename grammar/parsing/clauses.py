@@ -1,14 +1,29 @@
-"""Parse tree → algebra, for the clauses that SPAseq and CEQL share: selection, CONSUME BY, LIMIT,
+"""Parse tree → algebra, for the clauses that languages share: selection, PARTITION BY, CONSUME, REPORT, LIMIT,
 SAMPLE, spans of time."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence as Items
 from fractions import Fraction
 
-from oxiseq.grammar.algebra import Consumption, Limit, Sample, Selection, Strategy
+from pyoxigraph import Variable
+
+from oxiseq.grammar.algebra import (
+    Consumption,
+    Every,
+    Limit,
+    OnChange,
+    OnClose,
+    Partition,
+    Sample,
+    Selection,
+    Strategy,
+    When,
+)
 from oxiseq.grammar.parsing.durations import MonthsError, duration_size
 from oxiseq.grammar.parsing.sparql import Node, SparqlBuilder, tokens, where
+from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.terms import span_of
 from oxiseq.grammar.trees import Lexeme, Tree
 from oxiseq.grammar.words import MICROSECONDS
@@ -35,6 +50,29 @@ class ClauseBuilder(SparqlBuilder):
         if not words or words[0].upper() == "ALL":
             return None
         return Selection(Strategy(words[0].upper()), span=span_of(words[0]))
+
+    def partition(self, nodes: Items[Tree]) -> Partition | None:
+        """PARTITION BY variables, or attributes."""
+        node = self.only(nodes, "PARTITION BY", "partition")
+        return None if node is None else Partition(tuple(map(self.key, tokens(node, "VAR", "NAME"))), span=where(node))
+
+    def key(self, token: Lexeme) -> Variable:
+        """Of PARTITION BY."""
+        return self.variable(token)
+
+    def consume(self, nodes: Items[Tree]) -> Consume | None:
+        """CONSUME: what answers over windows and intervals use up."""
+        node = self.only(nodes, "CONSUME", "consume")
+        return None if node is None else Consume(tokens(node, "CONSUMPTION")[0].upper())
+
+    def when(self, nodes: Items[Tree], period: Callable[[Tree], int]) -> When | None:
+        """REPORT; `period`: of REPORT EVERY, in microseconds."""
+        node = self.only(nodes, "REPORT", "report")
+        if node is None:
+            return None
+        if tokens(node, "CONTENT"):
+            return OnChange(span=where(node))
+        return Every(period(node), span=where(node)) if node.children else OnClose(span=where(node))
 
     def consumption(self, nodes: Items[Tree]) -> Consumption | None:
         """CONSUME BY; NONE is the default and may be written out."""

@@ -20,13 +20,13 @@ from oxiseq.grammar.algebra import (
     TermOrVariable,
     TimedPattern,
     TimeOp,
+    TriplePattern,
     Union,
 )
 from oxiseq.grammar.ep_algebra import TIME_FUNCTIONS, EpQuery
 from oxiseq.grammar.functions import MATCH_FUNCTIONS
-from oxiseq.grammar.parsing.sparql import between, kind, tokens, trees, where
+from oxiseq.grammar.parsing.sparql import between, tokens, trees, where
 from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
-from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.slips.epsparql import EP_RULES
 from oxiseq.grammar.slips.spaseq import COMMENT
 from oxiseq.grammar.terms import span_of
@@ -51,14 +51,10 @@ class EpBuilder(SpaseqBuilder):
             tuple(self.stream(s) for s in trees(tree, "stream")),
             tuple(self.prefixes.items()),
             self.base,
-            self.consume(tree),
+            self.consume(trees(tree, "consume")),
             span=where(tree),
             text=self.text,
         )
-
-    def consume(self, tree: Tree) -> Consume | None:
-        """CONSUME, if the text has it."""
-        return next((Consume(str(tokens(n, "CONSUMPTION")[0]).upper()) for n in trees(tree, "consume")), None)
 
     def stream(self, node: Tree) -> Stream:
         names = tokens(node, "NAME")
@@ -73,9 +69,9 @@ class EpBuilder(SpaseqBuilder):
         return Group((element, *(self.element(f) for f in filters)), span=where(node))
 
     def element(self, node: Tree) -> PatternElement:
-        if kind(node) == "union":
+        if node.kind == "union":
             return self.timed(node)
-        if kind(node) == "filter":
+        if node.kind == "filter":
             return Filter(self.expression(node.children[0]), span=where(node))
         return super().element(node)
 
@@ -92,7 +88,7 @@ class EpBuilder(SpaseqBuilder):
     ) -> PatternElement:
         """One with a variable: EXISTS, which asks for one without any, has no interval."""
         found = super().with_triple_term(subject, verb, node, span)
-        if isinstance(found, SubSelect):
+        if isinstance(found, SubSelect | TriplePattern):
             return found
         raise self.error(
             "a triple with a triple term needs a variable here",

@@ -20,29 +20,24 @@ from oxiseq.grammar.algebra import (
     Choice,
     EventName,
     EventPattern,
-    Every,
     FirstOf,
     Following,
     GraphPattern,
     Group,
     LastOf,
     MatchPattern,
-    OnChange,
-    OnClose,
     Path,
     PatternElement,
     Span,
     SubSelect,
     TermOrVariable,
     TriplePattern,
-    When,
     WindowPattern,
 )
 from oxiseq.grammar.parsing.clauses import LONGEST, ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
-from oxiseq.grammar.parsing.sparql import Node, kind, tokens, trees, where
+from oxiseq.grammar.parsing.sparql import Node, tokens, trees, where
 from oxiseq.grammar.rsp_algebra import (
-    Consume,
     EventDefinition,
     IdentityWindow,
     IntervalWindow,
@@ -104,7 +99,7 @@ class RspBuilder(ClauseBuilder):
             report,
             into,
             self.consume(trees(tree, "consume")),
-            self.when(trees(tree, "report")),
+            self.when(trees(tree, "report"), self.period),
             self.graphs(tree, "default_graph"),
             self.graphs(tree, "named_graph"),
             tuple(self.prefixes.items()),
@@ -127,7 +122,7 @@ class RspBuilder(ClauseBuilder):
         self, tree: Tree, body: SubSelect
     ) -> tuple[Literal["SELECT", "CONSTRUCT", "ASK"], tuple[TriplePattern, ...]]:
         (node,) = trees(tree, "select", "construct", "construct_where", "ask")
-        match kind(node):
+        match node.kind:
             case "select":
                 return "SELECT", ()
             case "construct":
@@ -183,7 +178,7 @@ class RspBuilder(ClauseBuilder):
     def named_window(self, node: Tree) -> NamedWindow:
         operators = tuple(self.operator(w.children[0]) for w in trees(node, "window"))
         iris = [self.iri_of(i) for i in trees(node, "iri")]
-        match kind(node):
+        match node.kind:
             case "from_stream":
                 return NamedWindow(iris[0], operators, None, span=where(node))
             case "named_window":
@@ -194,7 +189,7 @@ class RspBuilder(ClauseBuilder):
     def operator(self, node: Node) -> WindowOperator:
         assert isinstance(node, Tree)
         span = where(node)
-        match kind(node):
+        match node.kind:
             case "range":
                 return self.range(node)
             case "landmark":
@@ -220,7 +215,7 @@ class RspBuilder(ClauseBuilder):
         """(size, what it counts: `time`, `events`, or not stated)."""
         first = node.children[0]
         assert isinstance(first, Lexeme)
-        match kind(first):
+        match first.kind:
             case "SHORT":
                 digits = first.rstrip("mshd")
                 return self.micros(Fraction(int(digits)) * _SHORT[first[len(digits) :]], first), "time"
@@ -248,7 +243,7 @@ class RspBuilder(ClauseBuilder):
                 raise self.error(f"a time beyond {LONGEST:,} microseconds", where(node), code="window")
             return int(text)
         try:
-            if not typed and kind(node.children[0]) != "STRING":
+            if not typed and node.children[0].kind != "STRING":
                 raise ValueError(text)
             read = datetime.fromisoformat(text)
         except ValueError:
@@ -267,29 +262,17 @@ class RspBuilder(ClauseBuilder):
         )
         return EventDefinition(str(name), self.iri_of(window), self.group(body), choice, span=where(node))
 
-    def consume(self, nodes: Items[Tree]) -> Consume | None:
-        node = self.only(nodes, "CONSUME", "consume")
-        return None if node is None else Consume(tokens(node, "CONSUMPTION")[0].upper())
-
-    def when(self, nodes: Items[Tree]) -> When | None:
-        node = self.only(nodes, "REPORT", "report")
-        if node is None:
-            return None
-        span = where(node)
-        if tokens(node, "CONTENT"):
-            return OnChange(span=span)
-        if not tokens(node, "EVERY"):
-            return OnClose(span=span)
-        (amount,) = trees(node, "amount")
-        period, unit = self.amount(amount)
+    def period(self, node: Tree) -> int:
+        period, unit = self.amount(trees(node, "amount")[0])
         if unit == "events":
-            raise self.error("REPORT EVERY takes a span of time", span, hint="REPORT EVERY 10 SECONDS", code="report")
-        return Every(period, span=span)
+            hint = "REPORT EVERY 10 SECONDS"
+            raise self.error("REPORT EVERY takes a span of time", where(node), hint=hint, code="report")
+        return period
 
     # --- patterns ---------------------------------------------------------------------------------
 
     def element(self, node: Tree) -> PatternElement:
-        match kind(node):
+        match node.kind:
             case "window_pattern":
                 name, body = node.children
                 return WindowPattern(self.var_or_iri(name), self.group(body), span=where(node))
@@ -303,7 +286,7 @@ class RspBuilder(ClauseBuilder):
     def event_pattern(self, node: Node) -> EventPattern:
         assert isinstance(node, Tree)
         span = where(node)
-        match kind(node):
+        match node.kind:
             case "event_name":
                 return EventName(str(node.children[0]), span=span)
             case "first":

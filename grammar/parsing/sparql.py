@@ -58,11 +58,6 @@ from oxiseq.grammar.trees import Lexeme, Tree
 Node: TypeAlias = Tree | Lexeme
 
 
-def kind(node: Node) -> str:
-    """A tree's rule or a token's terminal."""
-    return node.type if isinstance(node, Lexeme) else node.data
-
-
 def where(node: Node) -> Span:
     """A node's span in the text."""
     return span_of(node) if isinstance(node, Lexeme) else node.span
@@ -76,12 +71,12 @@ def between(first: Node, last: Node) -> Span:
 
 def trees(node: Tree, *names: str) -> list[Tree]:
     """Its children that are of one of these rules."""
-    return [c for c in node.children if isinstance(c, Tree) and kind(c) in names]
+    return [c for c in node.children if isinstance(c, Tree) and c.kind in names]
 
 
 def tokens(node: Tree, *names: str) -> list[Lexeme]:
     """Its children that are one of these terminals."""
-    return [c for c in node.children if isinstance(c, Lexeme) and kind(c) in names]
+    return [c for c in node.children if isinstance(c, Lexeme) and c.kind in names]
 
 
 def token(node: Node) -> Lexeme:
@@ -92,7 +87,7 @@ def token(node: Node) -> Lexeme:
 
 def is_triple_term(node: Node) -> TypeGuard[Tree]:
     """Whether it is `<<( s p o )>>`."""
-    return isinstance(node, Tree) and kind(node) == "triple_term"
+    return isinstance(node, Tree) and node.kind == "triple_term"
 
 
 _DEEPEST: Final = 50
@@ -108,7 +103,7 @@ class SparqlBuilder(TermBuilder):
         """Read BASE and PREFIX, in their order."""
         for declaration in node.children:
             assert isinstance(declaration, Tree)
-            if kind(declaration) == "base_decl":
+            if declaration.kind == "base_decl":
                 self.base = self.iri(token(declaration.children[0])).value
                 continue
             name, iri = tokens(declaration, "PNAME", "IRIREF")
@@ -124,7 +119,7 @@ class SparqlBuilder(TermBuilder):
     def literal(self, node: Tree) -> Literal:
         first = node.children[0]
         assert isinstance(first, Lexeme)
-        match kind(first):
+        match first.kind:
             case "NUMBER" | "SIGNED":
                 return number(str(first))
             case "BOOLEAN":
@@ -141,7 +136,7 @@ class SparqlBuilder(TermBuilder):
         """A variable, IRI, literal or blank node."""
         if isinstance(node, Lexeme):
             return self.variable(node)
-        match kind(node):
+        match node.kind:
             case "iri":
                 return self.iri_of(node)
             case "literal":
@@ -241,7 +236,7 @@ class SparqlBuilder(TermBuilder):
         """A part of a triple term, as an expression."""
         if is_triple_term(node):
             return self.expression(node)
-        term = RDF_TYPE if kind(node) == "rdf_type" else self.term(node)
+        term = RDF_TYPE if node.kind == "rdf_type" else self.term(node)
         if isinstance(term, BlankNode):
             hint = "write a variable instead"
             message = "a blank node is not allowed in a triple term here"
@@ -250,11 +245,11 @@ class SparqlBuilder(TermBuilder):
 
     def graph_node(self, node: Node, out: list[PatternElement]) -> TermOrVariable:
         """A term, or the head of a collection or property list whose triples go to `out`."""
-        if isinstance(node, Tree) and kind(node) == "blank_properties":
+        if isinstance(node, Tree) and node.kind == "blank_properties":
             head = self.fresh_blank()
             self.properties(head, trees(node, "property_list")[0], node, out)
             return head
-        if isinstance(node, Tree) and kind(node) == "collection":
+        if isinstance(node, Tree) and node.kind == "collection":
             return self.collection(node, out)
         if is_triple_term(node):
             raise self.error(
@@ -280,7 +275,7 @@ class SparqlBuilder(TermBuilder):
 
     def path(self, node: Node) -> Path:
         assert isinstance(node, Tree)
-        match kind(node):
+        match node.kind:
             case "iri":
                 return self.iri_of(node)
             case "rdf_type":
@@ -297,9 +292,9 @@ class SparqlBuilder(TermBuilder):
                 return PathNegated(tuple(self.negated_member(c) for c in node.children if isinstance(c, Tree)))
 
     def negated_member(self, node: Tree) -> NamedNode | PathInverse:
-        if kind(node) == "negated_inverse":
+        if node.kind == "negated_inverse":
             return PathInverse(self.path(node.children[0]))
-        return RDF_TYPE if kind(node) == "rdf_type" else self.iri_of(node)
+        return RDF_TYPE if node.kind == "rdf_type" else self.iri_of(node)
 
     # --- groups -----------------------------------------------------------------------------------
 
@@ -308,7 +303,7 @@ class SparqlBuilder(TermBuilder):
         elements: list[PatternElement] = []
         for child in node.children:
             assert isinstance(child, Tree)
-            if kind(child) == "triples":
+            if child.kind == "triples":
                 elements.extend(self.triples(child))
             else:
                 elements.append(self.element(child))
@@ -316,7 +311,7 @@ class SparqlBuilder(TermBuilder):
 
     def element(self, node: Tree) -> PatternElement:
         span = where(node)
-        match kind(node):
+        match node.kind:
             case "union":
                 groups = tuple(self.group(c) for c in node.children)
                 return groups[0] if len(groups) == 1 else Union(groups, span=span)
@@ -364,25 +359,40 @@ class SparqlBuilder(TermBuilder):
     def datum(self, node: Node) -> NamedNode | Literal | None:
         if isinstance(node, Lexeme):
             return None
-        return self.iri_of(node) if kind(node) == "iri" else self.literal(node)
+        return self.iri_of(node) if node.kind == "iri" else self.literal(node)
 
     def sub_select(self, node: Tree) -> SubSelect:
         (projection,) = trees(node, "projection")
         (body,) = trees(node, "group")
         chosen = None if tokens(projection, "STAR") else tuple(self.column(c) for c in projection.children)
         values = trees(node, "values")
+        group_by, having, order_by = self.grouping(node)
         return SubSelect(
             chosen,
             self.group(body),
             distinct=bool(tokens(node, "DISTINCT")),
             reduced=bool(tokens(node, "REDUCED")),
-            group_by=tuple(self.group_key(c) for g in trees(node, "group_by") for c in g.children),
-            having=tuple(self.expression(c) for h in trees(node, "having") for c in h.children),
-            order_by=tuple(self.order_key(k) for o in trees(node, "order_by") for k in trees(o, "order_key")),
+            group_by=group_by,
+            having=having,
+            order_by=order_by,
             limit=next((self.whole(t) for c in trees(node, "limit") for t in c.children), None),
             offset=next((self.whole(t) for c in trees(node, "offset") for t in c.children), None),
             values=self.values(values[0]) if values else None,
             span=where(node),
+        )
+
+    def grouping(
+        self, node: Tree
+    ) -> tuple[
+        tuple[Expression | tuple[Expression, Variable], ...],
+        tuple[Expression, ...],
+        tuple[tuple[Expression, bool], ...],
+    ]:
+        """GROUP BY, HAVING and ORDER BY of a query."""
+        return (
+            tuple(self.group_key(c) for g in trees(node, "group_by") for c in g.children),
+            tuple(self.expression(c) for h in trees(node, "having") for c in h.children),
+            tuple(self.order_key(k) for o in trees(node, "order_by") for k in trees(o, "order_key")),
         )
 
     def column(self, node: Node) -> Variable | tuple[Expression, Variable]:
@@ -391,7 +401,7 @@ class SparqlBuilder(TermBuilder):
         return self.aliased(node)
 
     def group_key(self, node: Node) -> Expression | tuple[Expression, Variable]:
-        if isinstance(node, Tree) and kind(node) == "group_key":
+        if isinstance(node, Tree) and node.kind == "group_key":
             return self.expression(node.children[0]) if len(node.children) == 1 else self.aliased(node)
         return self.expression(node)
 
@@ -416,7 +426,7 @@ class SparqlBuilder(TermBuilder):
         if isinstance(node, Lexeme):
             return self.variable(node)
         span = where(node)
-        match kind(node):
+        match node.kind:
             case "binary":
                 left, op, right = node.children
                 return Call(str(op), (self.expression(left), self.expression(right)), span=span)
@@ -442,7 +452,7 @@ class SparqlBuilder(TermBuilder):
                 return Call("TRIPLE", tuple(map(self.part, node.children)), span=span)
             case "function":
                 name_node, *rest = node.children
-                arguments = self.expressions(c for c in rest if not (isinstance(c, Lexeme) and kind(c) == "DISTINCT"))
+                arguments = self.expressions(c for c in rest if not (isinstance(c, Lexeme) and c.kind == "DISTINCT"))
                 return FunctionCall(self.iri_of(name_node), arguments, bool(tokens(node, "DISTINCT")), span=span)
             case _:
                 return self.call(node, span)
@@ -464,8 +474,8 @@ class SparqlBuilder(TermBuilder):
         head, *rest = node.children
         assert isinstance(head, Lexeme)
         name = head.upper()
-        gpms = [c for c in rest if isinstance(c, Lexeme) and kind(c) == "NAME"]
-        args = [c for c in rest if isinstance(c, Tree) or kind(c) == "VAR"]
+        gpms = [c for c in rest if isinstance(c, Lexeme) and c.kind == "NAME"]
+        args = [c for c in rest if isinstance(c, Tree) or c.kind == "VAR"]
         separator = trees(node, "separator")
         if name not in BUILTINS and name not in AGGREGATES and name not in MATCH_FUNCTIONS and name != "PREV":
             close = get_close_matches(name, ALL_NAMES, 1)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
 
-from pyoxigraph import Variable
+from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import (
     NOWHERE,
@@ -21,16 +21,14 @@ from oxiseq.grammar.algebra import (
     Conjunction,
     Construct,
     Disjunction,
-    Every,
     Expression,
     Filter,
     Gpm,
     Maybe,
     Not,
-    OnChange,
-    OnClose,
     Op,
-    Partition,
+    Path,
+    PatternElement,
     Projection,
     Query,
     Repeat,
@@ -42,15 +40,13 @@ from oxiseq.grammar.algebra import (
     Summary,
     TermOrVariable,
     TriplePattern,
-    When,
     Window,
 )
 from oxiseq.grammar.functions import ITERATION_VALUES
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
-from oxiseq.grammar.parsing.sparql import Node, between, is_triple_term, kind, tokens, trees, where
+from oxiseq.grammar.parsing.sparql import Node, tokens, trees, where
 from oxiseq.grammar.slips.spaseq import COMMENT, RULES
-from oxiseq.grammar.terms import RDF_TYPE
 from oxiseq.grammar.trees import Lexeme, Tree, tree
 
 
@@ -60,6 +56,8 @@ class SpaseqBuilder(ClauseBuilder):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._fresh_columns = 0
+        self._shown: list[Projection] | None = None
+        """The expressions of a template, while it is read."""
 
     def query(self, tree: Tree) -> Query:
         """The whole text."""
@@ -88,7 +86,7 @@ class SpaseqBuilder(ClauseBuilder):
     # --- result forms -----------------------------------------------------------------------------
 
     def form(self, node: Tree) -> Select | Construct | Ask:
-        match kind(node):
+        match node.kind:
             case "select":
                 return self.select(node)
             case "construct":
@@ -100,7 +98,7 @@ class SpaseqBuilder(ClauseBuilder):
         distinct = bool(tokens(node, "DISTINCT"))
         if tokens(node, "STAR"):
             return Select(None, distinct, self.selection(node))
-        columns = tuple(self.projection(c) for c in node.children if kind(c) in ("VAR", "column"))
+        columns = tuple(self.projection(c) for c in node.children if c.kind in ("VAR", "column"))
         return Select(columns, distinct, self.selection(node))
 
     def projection(self, node: Node) -> Projection:
@@ -110,46 +108,32 @@ class SpaseqBuilder(ClauseBuilder):
         return Projection(column[1], column[0], span=where(node))
 
     def construct(self, node: Tree) -> Construct:
-        columns: list[Projection] = []
-        triples: list[TriplePattern] = []
-        for subject in trees(trees(node, "template")[0], "template_triples"):
-            head, *lists = subject.children
-            term = self.template_node(head, triples, columns)
-            for properties in lists:
-                assert isinstance(properties, Tree)
-                self.template_properties(term, properties, head, triples, columns)
+        self._shown = []
+        subjects = trees(trees(node, "template")[0], "triples")
+        triples = tuple(t for each in subjects for t in self.triples(each) if isinstance(t, TriplePattern))
         into = [self.iri_of(i.children[0]) for i in trees(node, "into")]
-        return Construct(tuple(triples), into[0] if into else None, tuple(columns))
+        columns, self._shown = tuple(self._shown), None
+        return Construct(triples, into[0] if into else None, columns)
 
-    def template_properties(
-        self,
-        subject: TermOrVariable,
-        node: Tree,
-        head: Node,
-        out: list[TriplePattern],
-        columns: list[Projection],
-    ) -> None:
-        for prop in trees(node, "template_property"):
-            verb_node, *objects = prop.children
-            verb = RDF_TYPE if kind(verb_node) == "rdf_type" else self.var_or_iri(verb_node)
-            for i, item in enumerate(objects):
-                first = item if i else head if prop is node.children[0] else verb_node
-                inner: list[TriplePattern] = []
-                target = self.template_node(item, inner, columns)
-                out.append(TriplePattern(subject, verb, target, span=between(first, item)))
-                out.extend(inner)
+    def with_triple_term(
+        self, subject: TermOrVariable, verb: Variable | Path, node: Tree, span: Span
+    ) -> PatternElement:
+        """In a template one that each match makes."""
+        if self._shown is None or not isinstance(verb, Variable | NamedNode):
+            return super().with_triple_term(subject, verb, node, span)
+        return TriplePattern(subject, verb, self.shown(self._shown, node, node), span=span)
 
-    def template_node(self, node: Node, out: list[TriplePattern], columns: list[Projection]) -> TermOrVariable:
-        if isinstance(node, Tree) and kind(node) == "template_blank":
-            head = self.fresh_blank()
-            self.template_properties(head, trees(node, "template_properties")[0], node, out, columns)
-            return head
-        if isinstance(node, Tree) and kind(node) in ("template_expression", "triple_term"):
-            variable = self.fresh_column()
-            made = node if is_triple_term(node) else node.children[0]
-            columns.append(Projection(variable, self.expression(made), span=where(node)))
-            return variable
-        return self.term(node)
+    def graph_node(self, node: Node, out: list[PatternElement]) -> TermOrVariable:
+        """As ever, or the value of an expression in a template."""
+        if self._shown is not None and node.kind == "template_expression":
+            assert isinstance(node, Tree)
+            return self.shown(self._shown, node.children[0], node)
+        return super().graph_node(node, out)
+
+    def shown(self, columns: list[Projection], node: Node, place: Node) -> Variable:
+        """A column for an expression of a template."""
+        columns.append(Projection(self.fresh_column(), self.expression(node), span=where(place)))
+        return columns[-1].variable
 
     def fresh_column(self) -> Variable:
         """A variable for an expression in a template; one that the text does not hold."""
@@ -181,12 +165,6 @@ class SpaseqBuilder(ClauseBuilder):
         _, stream, body = node.children
         return Gpm(str(name), str(stream), self.group(body), span=where(node))
 
-    def partition(self, nodes: Items[Tree]) -> Partition | None:
-        node = self.only(nodes, "PARTITION BY", "partition")
-        if node is None:
-            return None
-        return Partition(tuple(self.variable(t) for t in tokens(node, "VAR")), span=where(node))
-
     def window(self, nodes: Items[Tree]) -> Window | None:
         node = self.only(nodes, "WITHIN", "window")
         if node is None:
@@ -198,15 +176,15 @@ class SpaseqBuilder(ClauseBuilder):
         """What follows `word`: microseconds, or a number of instants and True."""
         first, *rest = parts
         assert isinstance(first, Lexeme)
-        if kind(first) == "NUMBER":
+        if first.kind == "NUMBER":
             unit = rest[0]
             assert isinstance(unit, Lexeme)
-            events = kind(unit) == "EVENTS"
+            events = unit.kind == "EVENTS"
             return self.size(first) if events else self.time(first, unit), events
         datatype = [self.iri_of(c) for c in rest if isinstance(c, Tree)]
         if datatype and datatype[0] not in DURATIONS:
             raise self.error(f"{word} takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code=code)
-        text = str(first) if kind(first) == "DURATION" else self.string(first)
+        text = str(first) if first.kind == "DURATION" else self.string(first)
         return self.duration(text, first), False
 
     # --- behind WHERE -----------------------------------------------------------------------------
@@ -214,28 +192,20 @@ class SpaseqBuilder(ClauseBuilder):
     def summary(self, tree: Tree) -> Summary:
         """GROUP BY, HAVING, ORDER BY, REPORT."""
         clauses = trees(tree, "group_by", "having", "order_by", "report")
-        reports = trees(tree, "report")
         return Summary(
-            tuple(self.group_key(c) for g in trees(tree, "group_by") for c in g.children),
-            tuple(self.expression(c) for h in trees(tree, "having") for c in h.children),
-            tuple(self.order_key(k) for o in trees(tree, "order_by") for k in trees(o, "order_key")),
-            self.report(reports[0]) if reports else None,
+            *self.grouping(tree),
+            self.when(trees(tree, "report"), self.period),
             span=where(clauses[0]) if clauses else NOWHERE,
         )
 
-    def report(self, node: Tree) -> When:
-        """When an answer over matches is reported."""
-        if tokens(node, "CONTENT"):
-            return OnChange(span=where(node))
-        if not node.children:
-            return OnClose(span=where(node))
-        return Every(self.extent(node.children, "REPORT EVERY", where(node), "report")[0], span=where(node))
+    def period(self, node: Tree) -> int:
+        return self.extent(node.children, "REPORT EVERY", where(node), "report")[0]
 
     def call(self, node: Tree, span: Span) -> Expression:
         """As ever, and FIRST(?v), LAST(?v) of a repeated GPM."""
         head, *args = node.children
         if isinstance(head, Lexeme) and head.upper() in ITERATION_VALUES:
-            if len(args) != 1 or kind(args[0]) in ("NAME", "STAR"):
+            if len(args) != 1 or args[0].kind in ("NAME", "STAR"):
                 name = head.upper()
                 raise self.error(f"{name} takes one expression", span, hint=f"write {name}(?v)", code="function")
             return Aggregate(head.upper(), self.expression(args[0]), span=span)
@@ -247,7 +217,7 @@ class SpaseqBuilder(ClauseBuilder):
         """An expression of SEQ. Parentheses leave a trace only as nesting."""
         assert isinstance(node, Tree)
         span = where(node)
-        match kind(node):
+        match node.kind:
             case "atom":
                 return Atom(str(node.children[0]), span=span)
             case "parenthesised":
@@ -274,7 +244,7 @@ class SpaseqBuilder(ClauseBuilder):
 
     def no_reluctance(self, item: Node, span: Span) -> None:
         """`B+?`, `B*?`, `B{2}?` and `B??` of SQL, which ask for the fewest iterations, are refused."""
-        if kind(item) in ("repeat", "maybe"):
+        if item.kind in ("repeat", "maybe"):
             written = self.text[where(item).start : where(item).end]
             message = f"`{written}?` is a reluctant repeat of SQL: here every length is a match"
             hint = f"write {written} for every length, ({written})? if the whole may be missing"

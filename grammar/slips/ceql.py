@@ -9,25 +9,22 @@ from oxiseq.grammar.slips.slip import (
     IRI,
     OPEN_CLOSE,
     STRING,
-    UNITS,
     Rule,
     Said,
     Slip,
     bare_iri,
     broken_iri,
+    consuming,
     misspelt,
     not_closed,
+    too_many,
     unclosed_string,
+    unit,
 )
 
 CEQL_COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*|--[^\n]*|/\*.*?\*/", re.DOTALL)
 """A comment; group 1 is what only looks as if it held one."""
 
-CEQL_KEYWORDS = [
-    *["VOCAB", "SELECT", "FROM", "WHERE", "AS", "FILTER", "AND", "OR", "NOT", "PARTITION", "BY", "WITHIN", "CONSUME"],
-    *["GROUP", "HAVING", "COUNT", "SUM", "AVG", "MIN", "ORDER", "START", "LIMIT", "SAMPLE", "SEED", "ALL", "NEXT"],
-    *["LAST", "MAX", "STRICT", "EVENTS"],
-]
 _STEPS = {"->": ";", "=>": ";", "THEN": ";", "FOLLOWED": ";", ".": ";", "-": ";", "|": "OR", "||": "OR"}
 _LOGIC = {"&&": "AND", "&": "AND", "||": "OR", "|": "OR", "!": "NOT", ",": "AND"}
 _END = ("FILTER", "PARTITION", "WITHIN", "GROUP", "HAVING", "CONSUME", "ORDER", "LIMIT", "SAMPLE")
@@ -211,27 +208,17 @@ def _predicate(s: Slip) -> Said | None:
     return None
 
 
-def _too_many(s: Slip) -> Said | None:
-    if s.found in (")", "]") and s.unclosed() is None:
-        return Said(f"one {s.found} too many")
-    return None
-
-
 def _within(s: Slip) -> Said | None:
     if s.word in ("SLIDING", "TUMBLING"):
         return Said("windows of CEQL always slide: leave SLIDING out")
     if s.last_word == "WITHIN" and s.accepts == {"NUMBER"}:
         return Said("write WITHIN 30 MINUTES, WITHIN 100 EVENTS or WITHIN 30000 [stock_time]")
     if "UNIT" in s.accepts:
-        if s.kind == "word" and (close := get_close_matches(s.word, UNITS, 1, 0.6)):
-            return Said(f"did you mean {close[0]}?")
         if s.kind == "word":
             return Said(f"write an attribute in brackets: [{s.found}]")
         return Said("give a unit such as SECONDS, EVENTS, or an attribute in brackets: [stock_time]")
     if s.last_word == "BY" and "START" in s.accepts:
         return Said("write ORDER BY START, or order by an aggregate of a variable: ORDER BY SUM(x[price]) DESC")
-    if s.accepts == {"POLICY"}:
-        return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
     if s.word in ("WHERE", "FROM", "SELECT") and "$END" in s.accepts:
         behind = "PARTITION BY, WITHIN, GROUP BY, HAVING, CONSUME BY, ORDER BY, LIMIT or SAMPLE"
         return Said(f"the order is SELECT, FROM, WHERE, then {behind}")
@@ -240,7 +227,7 @@ def _within(s: Slip) -> Said | None:
 
 def _misspelt(s: Slip) -> Said | None:
     """A word close to a keyword that could be here, or two events without an operator."""
-    if said := misspelt(s, CEQL_KEYWORDS):
+    if said := misspelt(s):
         return said
     if s.kind == "word" and {"SEMICOLON", "COLON"} <= s.accepts:
         return Said("put ; (any later) or : (the very next) between two events")
@@ -252,8 +239,10 @@ CEQL_RULES: tuple[Rule, ...] = (
     broken_iri,
     bare_iri,
     _missing_close,
-    _too_many,
+    too_many,
     _head,
+    consuming,
+    unit,
     _within,
     _totals,
     _select,

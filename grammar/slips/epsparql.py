@@ -6,32 +6,20 @@ from difflib import get_close_matches
 
 from oxiseq.grammar.slips import sparql
 from oxiseq.grammar.slips.foreign import foreign
-from oxiseq.grammar.slips.slip import Rule, Said, Slip, bare_iri, broken_iri, misspelt, not_closed, unclosed_string
+from oxiseq.grammar.slips.slip import (
+    Rule,
+    Said,
+    Slip,
+    bare_iri,
+    broken_iri,
+    consuming,
+    missing_close,
+    misspelt,
+    too_many,
+    unclosed_string,
+)
 
 _OPERATORS = ["SEQ", "EQUALS", "OPTIONALSEQ", "EQUALSOPTIONAL", "UNION", "OPTIONAL", "MINUS"]
-_KEYWORDS = [
-    *_OPERATORS,
-    "SELECT",
-    "CONSTRUCT",
-    "ASK",
-    "FROM",
-    "STREAM",
-    "WHERE",
-    "FILTER",
-    "GRAPH",
-    "BIND",
-    "VALUES",
-    "DISTINCT",
-    "REDUCED",
-    "PREFIX",
-    "BASE",
-    "EXISTS",
-    "INTO",
-    "CONSUME",
-    "UNRESTRICTED",
-    "CHRONOLOGICAL",
-    "RECENT",
-]
 COUNTING = (
     "count with CONSTRUCT rules, as EP-SPARQL's sliding average does, or over a window in RSP-QL (--language rspql)"
 )
@@ -46,13 +34,6 @@ _OTHER = {
 _FOLLOWS = {"THEN", "FOLLOWED", "->", "=>", ";", "AFTER", "BEFORE"}
 
 
-def _missing_close(s: Slip) -> Said | None:
-    opened = s.unclosed()
-    if opened is None or s.kind != "end":
-        return None
-    return not_closed(s, opened)
-
-
 def _head(s: Slip) -> Said | None:
     if s.kind == "end" and "_SELECT" in s.accepts and "_PREFIX" in s.accepts:
         return Said("a query looks like SELECT * WHERE { { ?a :p ?x } SEQ { ?b :p ?y } }")
@@ -62,8 +43,6 @@ def _head(s: Slip) -> Said | None:
         return Said(f"write FROM STREAM {s.found}")
     if s.word == "INTO" or s.last_word == "INTO":
         return Said("write CONSTRUCT { ... } INTO STREAM <http://example.org/stream>")
-    if s.last_word == "CONSUME":
-        return Said("write CONSUME UNRESTRICTED, CONSUME CHRONOLOGICAL or CONSUME RECENT")
     return None
 
 
@@ -85,16 +64,10 @@ def _clause(s: Slip) -> Said | None:
 
 
 def _misspelt(s: Slip) -> Said | None:
-    if said := misspelt(s, _KEYWORDS):
+    if said := misspelt(s):
         return said
     if s.kind == "word" and "SEQ" in s.accepts and (close := get_close_matches(s.word, _OPERATORS, 1, 0.6)):
         return Said(f"did you mean {close[0]}?")
-    return None
-
-
-def _too_many(s: Slip) -> Said | None:
-    if s.found in (")", "}", "]") and s.unclosed() is None:
-        return Said(f"one {s.found} too many")
     return None
 
 
@@ -104,8 +77,9 @@ EP_RULES: tuple[Rule, ...] = (
     broken_iri,
     foreign,
     bare_iri,
-    _missing_close,
-    _too_many,
+    missing_close,
+    too_many,
+    consuming,
     _head,
     _operator,
     _clause,

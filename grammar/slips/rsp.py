@@ -8,34 +8,23 @@ from difflib import get_close_matches
 from oxiseq.grammar.slips import sparql
 from oxiseq.grammar.slips.foreign import foreign
 from oxiseq.grammar.slips.slip import (
-    UNITS,
     Rule,
     Said,
     Slip,
     bare_iri,
     broken_iri,
+    consuming,
+    missing_close,
     misspelt,
-    not_closed,
+    too_many,
     unclosed_string,
+    unit,
 )
+from oxiseq.grammar.words import OVER_WINDOWS
 
-_KEYWORDS = [
-    *["SELECT", "CONSTRUCT", "ASK", "REGISTER", "FROM", "STREAM", "NAMED", "WINDOW", "WIN", "ON", "AS", "WHERE"],
-    *["RANGE", "SLIDE", "STEP", "TUMBLING", "LND", "INTERVAL", "ID", "EVENT", "MATCH", "FIRST", "LAST", "SEQ"],
-    *["CONSUME", "REPORT", "EVERY", "CONTENT", "CHANGE", "CLOSE", "PREFIX", "BASE", "FILTER", "OPTIONAL", "UNION"],
-    *["MINUS", "GRAPH", "BIND", "VALUES", "EXISTS", "LIMIT", "GROUP", "ORDER", "HAVING", "OFFSET", "DISTINCT"],
-]
 _REPORTS = ("RSTREAM", "ISTREAM", "DSTREAM")
 _AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 _EXAMPLE = "[RANGE 10 SECONDS SLIDE 1 SECONDS]"
-
-
-def _missing_close(s: Slip) -> Said | None:
-    """The text ends, or the next clause begins, inside brackets."""
-    opened = s.unclosed()
-    if opened is None or not (s.kind == "end" or s.word in ("WHERE", "EVENT", "CONSUME", "REPORT")):
-        return None
-    return not_closed(s, opened)
 
 
 def _windows(s: Slip) -> Said | None:
@@ -56,8 +45,7 @@ def _windows(s: Slip) -> Said | None:
     if "UNIT" in s.accepts and s.word in ("TRIPLES", "ROWS", "ITEMS", "ELEMENTS"):
         return Said("windows count events (whole graphs): [RANGE 100 EVENTS SLIDE 10 EVENTS]")
     if "UNIT" in s.accepts and s.kind == "word":
-        close = get_close_matches(s.word, UNITS, 1, 0.6)
-        return Said(f"did you mean {close[0]}?" if close else f"write {_EXAMPLE}")
+        return unit(s) or Said(f"write {_EXAMPLE}")
     if s.last_mark == "]" and s.accepts == {"LSQB", "_AS"}:
         return Said("name the window: AS :w")
     return None
@@ -90,7 +78,7 @@ def _events(s: Slip) -> Said | None:
         return Said("selections are SEQ^n (naive), SEQ^c (chronological) and SEQ^r (recent)")
     if "SEQ" in s.accepts and s.found in (";", ",", "->", ":"):
         return Said("write E1 SEQ E2")
-    if "SEQ" in s.accepts and s.kind == "word" and s.word not in _KEYWORDS:
+    if "SEQ" in s.accepts and s.kind == "word" and s.word not in OVER_WINDOWS:
         return Said("write E1 SEQ E2")
     if s.last_word == "ON" and s.kind == "word" and s.accepts == {"IRIREF", "PNAME"}:
         return Said(f"a window's name is an IRI: ON :{s.found}")
@@ -123,21 +111,13 @@ def _head(s: Slip) -> Said | None:
 
 
 def _closing(s: Slip) -> Said | None:
-    if s.accepts == {"CONSUMPTION"}:
-        return Said("write CONSUME UNRESTRICTED, CONSUME CHRONOLOGICAL or CONSUME RECENT")
     if re.search(r"(?i)\bREPORT(\s+(ON|EVERY|ON\s+CONTENT|ON\s+WINDOW))?\s*$", s.before):
         return Said("write REPORT ON CONTENT CHANGE, REPORT ON WINDOW CLOSE or REPORT EVERY 10 SECONDS")
     if s.last_word == "REGISTER":
         return Said("write REGISTER RSTREAM <name> AS, with RSTREAM, ISTREAM or DSTREAM")
-    if s.found == "}" and "$END" in s.accepts:
-        return Said("one } too many")
     if s.kind == "end" and "_PREFIX" in s.accepts:
         return Said(f"a query looks like SELECT * FROM STREAM <...> {_EXAMPLE} WHERE {{ ... }}")
     return None
-
-
-def _misspelt(s: Slip) -> Said | None:
-    return misspelt(s, _KEYWORDS)
 
 
 RSP_RULES: tuple[Rule, ...] = (
@@ -150,13 +130,15 @@ RSP_RULES: tuple[Rule, ...] = (
     _streams,
     _events,
     _head,
+    consuming,
     _closing,
     sparql.braces,
-    _missing_close,
-    _misspelt,
+    lambda s: missing_close(s, "WHERE", "EVENT", "CONSUME", "REPORT"),
+    misspelt,
     sparql.literal,
     sparql.condition,
     sparql.expression,
     sparql.columns,
     sparql.triple,
+    too_many,
 )

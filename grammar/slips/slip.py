@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
+from oxiseq.grammar.finding_tools import listing
 from oxiseq.grammar.records import dataclass
+from oxiseq.grammar.words import KEYWORDS
 
 IRI: Final = r"""<[^<>"{}|^`\\\x00-\x20]*>"""
 STRING: Final = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
@@ -21,8 +23,19 @@ LONG_STRING: Final = r"""(?:\"\"\".*?\"\"\"|'''.*?''')"""
 UNITS: Final = ["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS", "EVENTS"]
 """Of WITHIN."""
 
+_TYPOGRAPHIC: Final = "“”„‟‘’‚‛«»‹›"
+_SHORT: Final = {
+    "MS": "MILLISECONDS",
+    "S": "SECONDS",
+    "M": "MINUTES",
+    "H": "HOURS",
+    "HR": "HOURS",
+    "D": "DAYS",
+}
+"""Units as other languages write them."""
 OPEN_CLOSE: Final = {"(": ")", "{": "}", "[": "]"}
 _QUOTED = re.compile(f"{IRI}|{LONG_STRING}|{STRING}", re.DOTALL)
+_LAST_NUMBER = re.compile(r"(\d[\d.]*)\s*$")
 _LAST_WORD = re.compile(r"(\w+)\s*$")
 
 
@@ -98,6 +111,8 @@ def explain_slip(slip: Slip, rules: Sequence[Rule]) -> Said:
 
 
 def unclosed_string(s: Slip) -> Said | None:
+    if s.found[:1] in _TYPOGRAPHIC and s.found:
+        return Said("write plain quotes: \"...\" or '...'", f"`{s.found[0]}` is a typographic quote")
     if s.found[:1] in ('"', "'") and s.kind == "mark":
         return Said(f"close it with {s.found}; a line break in a string needs three quotes", "a string is not closed")
     return None
@@ -117,13 +132,48 @@ def not_closed(s: Slip, opened: tuple[int, str]) -> Said:
     return Said(hint, f"the {bracket} of line {s.line_of(offset)} is not closed", (offset, offset + 1))
 
 
-def misspelt(s: Slip, keywords: Sequence[str]) -> Said | None:
-    """A word close to one of the language's keywords that could be there."""
+def misspelt(s: Slip) -> Said | None:
+    """A word close to a keyword that could be there."""
     if s.kind != "word":
         return None
-    possible = [n.lstrip("_") for n in s.accepts if n.lstrip("_") in keywords]
+    possible = sorted(n.lstrip("_") for n in s.accepts - {"AND", "OR"} if n.lstrip("_") in KEYWORDS)  # those are marks
     close = get_close_matches(s.word, possible, 1, 0.6)
     return Said(f"did you mean {close[0]}?") if close else None
+
+
+def missing_close(s: Slip, *words: str) -> Said | None:
+    """The text ends, or the next clause begins with one of these words, inside brackets."""
+    opened = s.unclosed()
+    return not_closed(s, opened) if opened is not None and (s.kind == "end" or s.word in words) else None
+
+
+def too_many(s: Slip) -> Said | None:
+    """A closing bracket that closes nothing."""
+    return Said(f"one {s.found} too many") if s.found in [*OPEN_CLOSE.values()] and s.unclosed() is None else None
+
+
+def unit(s: Slip) -> Said | None:
+    """A unit of time that is misspelt, of another language, or missing."""
+    number = _LAST_NUMBER.search(s.before)
+    if "UNIT" not in s.accepts or number is None:
+        return None
+    if s.kind == "word" and (close := get_close_matches(s.word, UNITS, 1, 0.6)):
+        return Said(f"did you mean {close[0]}?")
+    if s.kind == "word" and s.word in _SHORT:
+        return Said(f"write {number[1]} {_SHORT[s.word].removesuffix('S') if number[1] == '1' else _SHORT[s.word]}")
+    if s.kind == "end" or s.line_of(s.at) > s.line_of(number.start()):
+        others = listing([*UNITS, *(["[attribute]"] if "LSQB" in s.accepts else [])], "or")
+        return Said(f"write {number[1]} MINUTES, or another of {others}", "a unit is missing", number.span(1))
+    return None
+
+
+def consuming(s: Slip) -> Said | None:
+    """What answers consume."""
+    if s.accepts == {"POLICY"}:
+        return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
+    if s.accepts == {"CONSUMPTION"}:
+        return Said("write CONSUME UNRESTRICTED, CONSUME CHRONOLOGICAL or CONSUME RECENT")
+    return None
 
 
 def bare_iri(s: Slip) -> Said | None:

@@ -5,41 +5,11 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
-from oxiseq.grammar.slips.slip import UNITS, Said, Slip
+from oxiseq.grammar.slips.slip import Said, Slip
+from oxiseq.grammar.words import SPASEQ
 
 _PATTERN_STARTS = {"VAR", "_FILTER", "RBRACE"}
 _EXPRESSION_WORDS = {"AND": "&&", "OR": "||", "&": "&&", "|": "||", "==": "=", "<>": "!=", "->": "", "IS": "="}
-KEYWORDS = [
-    "SELECT",
-    "CONSTRUCT",
-    "ASK",
-    "WITHIN",
-    "FROM",
-    "STREAM",
-    "WHERE",
-    "SEQ",
-    "DEFINE",
-    "GPM",
-    "ON",
-    "FILTER",
-    "OPTIONAL",
-    "UNION",
-    "MINUS",
-    "GRAPH",
-    "BIND",
-    "VALUES",
-    "DISTINCT",
-    "PREFIX",
-    "BASE",
-    "SLIDING",
-    "INTO",
-    "EXISTS",
-    "LIMIT",
-    "PARTITION",
-    "CONSUME",
-    *UNITS,
-]
-"""Of SPAseq."""
 
 
 def literal(s: Slip) -> Said | None:
@@ -68,7 +38,9 @@ def triple(s: Slip) -> Said | None:
     if "DOT" in s.accepts and "SEMICOLON" in s.accepts and s.kind in ("variable", "iri", "name"):
         return Said("put . between two triples, ; before another predicate, , before another object")
     if s.kind == "word" and {"VAR", "IRIREF"} <= s.accepts and "NAME" not in s.accepts:
-        if close := get_close_matches(s.word, KEYWORDS, 1, 0.75):
+        if re.fullmatch(r"-?PT?\d[\dDTHMS]*", s.word):
+            return Said(f'write "{s.word}"^^xsd:duration')
+        if close := get_close_matches(s.word, SPASEQ, 1, 0.75):
             return Said(f"did you mean {close[0]}?")
         return Said(f"did you mean ?{s.found} or a prefixed name such as :{s.found}?")
     if s.found in (".", "}", ";") and {"STRING", "BLANK_LABEL", "LSQB"} <= s.accepts and "FNAME" not in s.accepts:
@@ -117,10 +89,12 @@ def expression(s: Slip) -> Said | None:
 
 
 def columns(s: Slip) -> Said | None:
+    if s.found == "," and {"VAR", "LPAR"} <= s.accepts and s.accepts & {"_FROM", "_WHERE"}:
+        return Said("columns are separated by spaces")
     if {"VAR", "STAR", "LPAR"} <= s.accepts and s.kind == "word":
         if re.match(r"\w+\s*\(", s.text[s.at :]):
             return Said(f"put parentheses around: ({s.found}(...) AS ?name)")
-        if s.word in KEYWORDS:
+        if s.word in SPASEQ:
             return Said("name the columns, or write * for all")
         return Said(f"did you mean ?{s.found}?")
     return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 
 from oxiseq.grammar.slips import sparql
 from oxiseq.grammar.slips.foreign import foreign
@@ -11,17 +10,19 @@ from oxiseq.grammar.slips.slip import (
     IRI,
     OPEN_CLOSE,
     STRING,
-    UNITS,
     Rule,
     Said,
     Slip,
     bare_iri,
     broken_iri,
+    consuming,
     misspelt,
     not_closed,
+    too_many,
     unclosed_string,
+    unit,
 )
-from oxiseq.grammar.slips.sparql import KEYWORDS
+from oxiseq.grammar.words import SPASEQ
 
 COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*")
 """A comment; group 1 is what only looks as if it held one."""
@@ -44,10 +45,13 @@ _SEQ_WORDS = {
 """What people write in SEQ → the operator."""
 
 
+_NAME = re.compile(r"\s*(\w+)")
+
+
 def _missing_close(s: Slip) -> Said | None:
     """The text ends, or the next definition begins, inside brackets."""
     opened = s.unclosed()
-    if opened is None or not (s.kind == "end" or s.word in ("DEFINE", "WHERE", "SEQ", "WITHIN")):
+    if opened is None or not (s.kind == "end" or s.word in ("DEFINE", "WHERE", "SEQ")):
         return None
     bracket = opened[1]
     if bracket == "{" and s.word in ("DEFINE", "SEQ") and "_FILTER" not in s.accepts and "DOT" not in s.accepts:
@@ -59,6 +63,10 @@ def _missing_close(s: Slip) -> Said | None:
 
 def _define(s: Slip) -> Said | None:
     if "_DEFINE" in s.accepts:
+        if s.word == "WITHIN":
+            return Said(
+                "WITHIN for the whole query comes before WHERE; in SEQ it bounds a gap: SEQ(A; B WITHIN 10 MINUTES)"
+            )
         if s.word == "GPM":
             return Said("write DEFINE GPM")
         if s.word == "SEQ":
@@ -76,7 +84,7 @@ def _define(s: Slip) -> Said | None:
     if "_GPM" in s.accepts:
         return Said(f"write DEFINE GPM {s.found if s.kind == 'word' else 'A'} ON ...")
     if "_ON" in s.accepts:
-        name = s.found if s.kind == "word" and s.word not in KEYWORDS else "S1"
+        name = s.found if s.kind == "word" and s.word not in SPASEQ else "S1"
         if s.last_word == "ON":
             return Said(f"name the GPM: DEFINE GPM A ON {name} {{ ... }}")
         if s.last_word == "GPM" or s.kind == "number":
@@ -118,10 +126,18 @@ def _seq_operator(s: Slip) -> Said | None:
         written = "FOLLOWED BY" if s.word == "FOLLOWED" else s.found
         return Said(_operator(_SEQ_WORDS[s.word], written))
     if s.word == "NOT" or s.last_word == "NOT":
-        return Said("write the negation after the name: A!")
+        return Said(
+            f"write the negation after the name: {s.found if s.last_word == 'NOT' and s.kind == 'word' else 'A'}!"
+        )
+    if s.word == "UNTIL":
+        stop = _NAME.match(s.text, s.at + len(s.found))
+        name = stop[1] if stop else "N"
+        return Said(f"write `; {name}` for the event that ends a repeat, `; {name}!; C` if none may come before C")
+    if s.found == "(" and s.last_word == "PERMUTE":
+        return Said("write the orders: (A; B) | (B2; A2), with DEFINE GPM A2 AS A and DEFINE GPM B2 AS B")
     if s.found in ("^", "["):
         return Said("repeats look like A{2} or A{2,5}")
-    if s.kind == "word" and s.word not in KEYWORDS:
+    if s.kind == "word" and s.word not in SPASEQ:
         return Said("put an operator between two GPMs: , (at once), ; (next) or : (any later)")
     if s.kind == "mark" and s.found == "}":
         return Said("close SEQ with )")
@@ -154,7 +170,8 @@ def _seq_operand(s: Slip) -> Said | None:
         if s.found and s.found in ",;:&|":
             return Said("write one operator between two GPMs")
     if s.found == "!":
-        return Said("write the negation after the name: A!")
+        negated = _NAME.match(s.text, s.at + 1)
+        return Said(f"write the negation after the name: {negated[1] if negated else 'A'}!")
     if s.found == ")":
         return Said("name the GPMs in their order: SEQ(A; B)")
     if s.kind == "variable":
@@ -181,8 +198,6 @@ def _where(s: Slip) -> Said | None:
         return Said("write FROM STREAM")
     if s.found == "{" or s.word == "SEQ":
         return Said("WHERE { is missing")
-    if s.found == ",":
-        return Said("columns are separated by spaces")
     if s.word == "AS":
         return Said("put parentheses around: (expression AS ?name)")
     if s.kind == "mark" and s.found in "+-*/<>=":
@@ -200,15 +215,15 @@ def _streams(s: Slip) -> Said | None:
             return Said(f"write FROM STREAM {s.found} <...>")
     if s.last_word == "STREAM" and s.accepts == {"NAME"}:
         return Said(f"give the stream a name: FROM STREAM S1 {s.found if s.kind in ('iri', 'name') else '<...>'}")
-    if re.search(r"\bSTREAM\s+\w+\s*$", s.before, re.IGNORECASE) and "IRIREF" in s.accepts:
-        return Said("a stream's name is followed by its IRI: FROM STREAM S1 <...>")
+    named = re.search(r"\bSTREAM\s+(\w+)\s*$", s.before, re.IGNORECASE)
+    if named is not None and "IRIREF" in s.accepts:
+        hint = f"its IRI follows its name: FROM STREAM {named[1]} <http://example.org/stream>"
+        return Said(hint, f"the stream {named[1]} has no IRI", named.span(1))
     return None
 
 
 def _within(s: Slip) -> Said | None:
     if "UNIT" in s.accepts:
-        if s.kind == "word" and (close := get_close_matches(s.word, UNITS, 1, 0.6)):
-            return Said(f"did you mean {close[0]}?")
         return Said("give a unit: MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or EVENTS")
     if s.last_word in ("WITHIN", "AFTER", "LASTING") and "DURATION" in s.accepts and s.unclosed():  # inside SEQ
         return Said(f"write {s.last_word} 10 MINUTES or {s.last_word} PT10M")
@@ -222,12 +237,10 @@ def _within(s: Slip) -> Said | None:
 def _selection(s: Slip) -> Said | None:
     """PARTITION BY, CONSUME BY, LIMIT."""
     if s.last_word == "BY" and s.accepts == {"VAR"}:
-        bare = s.found.upper() not in KEYWORDS and s.kind == "word"
+        bare = s.found.upper() not in SPASEQ and s.kind == "word"
         return Said(f"did you mean ?{s.found}?" if bare else "write PARTITION BY ?a, with variables of the GPMs")
     if s.found == "," and re.search(r"\bPARTITION\s+BY(\s+[?$]\w+)+\s*$", s.before, re.IGNORECASE):
         return Said("variables are separated by spaces")
-    if s.accepts == {"POLICY"}:
-        return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
     if s.word == "LIMIT" and "_WHERE" in s.accepts:
         return Said("LIMIT follows the last }")
     return None
@@ -248,18 +261,12 @@ def _prologue(s: Slip) -> Said | None:
     return None
 
 
-def _misspelt(s: Slip) -> Said | None:
-    return misspelt(s, KEYWORDS)
-
-
 def _after_end(s: Slip) -> Said | None:
     if "$END" not in s.accepts:
         return None
     if s.word in ("GROUP", "HAVING", "ORDER", "LIMIT", "SAMPLE"):
         return Said("after the last } come GROUP BY, HAVING, ORDER BY, LIMIT or SAMPLE, REPORT, in this order")
-    if s.found == "}":
-        return Said("one } too many")
-    return None
+    return too_many(s)
 
 
 def _open_bracket(s: Slip) -> Said | None:
@@ -280,6 +287,7 @@ RULES: tuple[Rule, ...] = (
     _bounds,
     _seq,
     _gpm_body,
+    consuming,
     _selection,
     _where,
     _missing_close,
@@ -288,9 +296,10 @@ RULES: tuple[Rule, ...] = (
     _behind_bound,
     _define,
     _streams,
+    unit,
     _within,
     _prologue,
-    _misspelt,
+    misspelt,
     sparql.literal,
     sparql.condition,
     sparql.expression,

@@ -16,48 +16,12 @@ from oxiseq.grammar.slips.slip import (
     broken_iri,
     misspelt,
     not_closed,
+    too_many,
     unclosed_string,
 )
 
 _QUERIES = ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE")
 _UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH")
-_KEYWORDS = [
-    *_QUERIES,
-    *_UPDATES,
-    "PREFIX",
-    "BASE",
-    "FROM",
-    "NAMED",
-    "WHERE",
-    "FILTER",
-    "OPTIONAL",
-    "UNION",
-    "MINUS",
-    "GRAPH",
-    "SERVICE",
-    "BIND",
-    "VALUES",
-    "EXISTS",
-    "GROUP",
-    "BY",
-    "HAVING",
-    "ORDER",
-    "LIMIT",
-    "OFFSET",
-    "DISTINCT",
-    "REDUCED",
-    "DATA",
-    "USING",
-    "INTO",
-    "TO",
-    "DEFAULT",
-    "ALL",
-    "SILENT",
-    "AS",
-    "ASC",
-    "DESC",
-    "UNDEF",
-]
 _AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 
 
@@ -113,7 +77,7 @@ def _order(s: Slip) -> Said | None:
 def _updates(s: Slip) -> Said | None:
     if s.last_word in ("INSERT", "DELETE") and s.found != "{" and {"_DATA", "LBRACE"} <= s.accepts:
         forms = f"{s.last_word} DATA {{ ... }} or {s.last_word} {{ ... }} WHERE {{ ... }}"
-        return misspelt(s, _KEYWORDS) or Said(f"write {forms}")
+        return misspelt(s) or Said(f"write {forms}")
     if s.kind == "end" and "_WHERE" in s.accepts and re.search(r"(?i)\b(INSERT|DELETE)\s*\{", s.before):
         return Said("INSERT and DELETE of patterns need WHERE { ... }; for data write INSERT DATA or DELETE DATA")
     if "SEMICOLON" in s.accepts and s.word in _UPDATES:
@@ -124,17 +88,11 @@ def _updates(s: Slip) -> Said | None:
 
 
 def _end(s: Slip) -> Said | None:
-    if s.found == "}" and "$END" in s.accepts:
-        return Said("one } too many")
     if s.found == ";" and "_LIMIT" in s.accepts:
         return Said("a query has no ; at its end")
     if s.kind == "end" and "_ASK" in s.accepts:
         return Said("a query looks like SELECT * WHERE { ?s ?p ?o }")
     return None
-
-
-def _misspelt(s: Slip) -> Said | None:
-    return misspelt(s, _KEYWORDS)
 
 
 STORE_RULES: tuple[Rule, ...] = (
@@ -148,11 +106,12 @@ STORE_RULES: tuple[Rule, ...] = (
     _missing_close,
     _updates,
     _order,
-    _misspelt,
+    misspelt,
     sparql.literal,
     sparql.condition,
     sparql.expression,
     sparql.columns,
     sparql.triple,
     _end,
+    too_many,
 )

@@ -184,6 +184,16 @@ class Queries:
         rows = self._reader.rows(f"SELECT {_COLUMNS} FROM query WHERE state <> ? ORDER BY id", (DELETED,))
         return [_record(row) for row in rows]
 
+    def count(self) -> int:
+        """How many there are."""
+        ((found,),) = self._reader.rows("SELECT count(*) FROM query WHERE state <> ?", (DELETED,))
+        return int(found)
+
+    def find(self, name: str) -> QueryRecord | None:
+        """The query of this name; None where there is none."""
+        row = self._reader.row(f"SELECT {_COLUMNS} FROM query WHERE name = ? AND state <> ?", (name, DELETED))
+        return None if row is None else _record(row)
+
     def get(self, name: str) -> QueryRecord:
         """The query of this name. Raises UnknownError."""
         with self._reader.snapshot() as connection:

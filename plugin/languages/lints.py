@@ -78,11 +78,13 @@ def lints_of(query: QueryText, kb: KnowledgeBase | None, rules: Iterable[str] = 
 
 def unmapped(query: AnyQuery, mappings: Mapping[str, StreamMapping | None]) -> Iterator[Finding]:
     """A lint for each property that the mapping of a stream does not make, if it makes one of a like name."""
-    reads = reads_of(language_for(query).own(query))
-    for iri, mapping in mappings.items():
-        made = None if mapping is None else mapping.properties
-        for name in sorted(reads.properties.get(iri, frozenset()) - made) if made is not None else ():
-            by_local = {local_name(each): each for each in made or ()}
+    known = {iri: made for iri, each in mappings.items() if each is not None and (made := each.properties) is not None}
+    if not known:  # of most streams
+        return
+    reads = reads_of(language_for(query).own(query)).properties
+    for iri, made in known.items():
+        for name in sorted(reads.get(iri, frozenset()) - made):
+            by_local = {local_name(each): each for each in made}
             if (close := closest(local_name(name), by_local)) is not None:
                 message = f"rows of <{iri}> have no property <{name}> by the mapping of the stream"
                 yield lint_finding("unmapped", message, query.span, f"did you mean <{by_local[close]}>?")

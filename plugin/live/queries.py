@@ -192,10 +192,10 @@ class Queries:
         """Into the journal, with names held; the earlier one finds nothing any more. Raises ConflictError, BoundError,
         QueryError, FullError."""
         name = draft.name
-        known = {record.name for record in self._journal.queries.all()}
-        if name in known and not replace:
+        known = self._journal.queries.find(name) is not None
+        if known and not replace:
             raise ConflictError(f"there is a query {name!r} already")
-        if name not in known and len(known) >= self._settings.queries:
+        if not known and self._journal.queries.count() >= self._settings.queries:
             raise BoundError(f"there are {self._settings.queries} queries, the limit (--max-queries of `oxiseq serve`)")
         self._refuse_own_results(draft)
         for iri in dict.fromkeys((*draft.shape.reads, *filter(None, [draft.shape.feeds]))):
@@ -219,7 +219,7 @@ class Queries:
         """Between two turns: what has been registered under this name is at work, and nothing else."""
         self._worker.announced.pop(name, None)
         self._worker.drop(name)
-        record = self._recorded(name)
+        record = self._journal.queries.find(name)
         if record is not None:
             try:
                 self._restore(record)
@@ -227,16 +227,13 @@ class Queries:
                 LOG.warning("query %s tries again: %s", name, error, extra={"query": name})
                 self._worker.lose(name)
 
-    def _recorded(self, name: str) -> QueryRecord | None:
-        return next((each for each in self._journal.queries.all() if each.name == name), None)
-
     def _readable(self, rights: Rights) -> list[str]:
         """The streams that there are, as far as they may be read."""
         return [record.iri for record in self._streams.all() if rights.may("read", "stream", record.iri)]
 
     def _register_standing(self, name: str, text: str, options: Mapping[str, Any], replace: bool) -> QueryStatus:
         """A query over the store; one that reads streams makes room for it."""
-        if replace and (before := self._recorded(name)) is not None and before.language != STANDING:
+        if replace and (before := self._journal.queries.find(name)) is not None and before.language != STANDING:
             self._standing.check(text)
             self.delete(name)
         self._standing.register(name, text, options, replace=replace)
@@ -294,7 +291,7 @@ class Queries:
 
     def _go_on(self, name: str) -> None:
         """Between two turns: it sees what comes, and what has come meanwhile."""
-        record = self._recorded(name)
+        record = self._journal.queries.find(name)
         if record is None or record.state != "running":
             return
         if self._worker.stalled(name):
@@ -391,6 +388,8 @@ class Queries:
     def _refuse_own_results(self, query: LiveQuery) -> None:
         """Raises QueryError where its results reach it, also through queries that pause; those that have failed are
         looked at when they are resumed."""
+        if query.shape.feeds is None:
+            return
         failed = {record.name for record in self._journal.queries.all() if record.state == "failed"}
         refuse_own_results(
             StreamUse.of(query.name, query.shape),
@@ -403,7 +402,7 @@ class Queries:
 
     def _bring_back(self, name: str) -> None:
         """A query that was at work begins again from its checkpoint. Raises JournalError: to be tried again."""
-        record = self._recorded(name)
+        record = self._journal.queries.find(name)
         if record is not None and record.state == "running" and self._worker.find(name) is None:
             LOG.warning("query %s is restored from its checkpoint", name, extra={"query": name})
             self._restore(record, decided=self._journal.log.position())

@@ -328,3 +328,19 @@ def test_long_disjunction_is_fine() -> None:
 def test_what_is_kept_for_ever_is_told(seq: str, kept: bool) -> None:
     text = query(seq, *(f"{name} ON S {{ ?{name.lower()} :p ?p }}" for name in "ABCN" if name in seq))
     assert ("unbounded" in {f.code for f in findings(text.replace("WITHIN 1 HOUR", ""))}) is kept
+
+
+def test_a_missing_stream_is_told_once() -> None:
+    text = "SELECT * WITHIN 1 HOUR WHERE { SEQ(A; B) DEFINE GPM A ON S { ?a ?p ?x } DEFINE GPM B ON S { ?a ?q ?y } }"
+    (found,) = (f for f in findings(text) if f.severity == "error")
+    assert found.message == "the query declares no stream"
+    assert found.hint == "add FROM STREAM S <iri of the stream> before WHERE"
+
+
+def test_functions_are_known_wherever_they_are_called() -> None:
+    head = "SELECT ?s (COUNT(*) AS ?n) WITHIN 1 HOUR FROM STREAM S <urn:s> WHERE { SEQ(A) "
+    pattern = "DEFINE GPM A ON S { ?s <urn:p> ?o } }"
+    clauses = ("GROUP BY ?s (<urn:f>(?o) AS ?k)", "GROUP BY ?s HAVING (<urn:f>(COUNT(*)) > 1)")
+    texts = [f"{head}{pattern} {clause}" for clause in (*clauses, "GROUP BY ?s ORDER BY (<urn:f>(?n))")]
+    for text in (*texts, f"{head}FILTER(<urn:f>(?o) > 1) {pattern} GROUP BY ?s"):
+        assert "there is no function <urn:f>" in [f.message for f in findings(text)]

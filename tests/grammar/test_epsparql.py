@@ -58,6 +58,7 @@ WRONG = [
     ("SELECT * { GRAPH <urn:g> { { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } } }", "no times for SEQ"),
     ("SELECT * { GRAPH <urn:g> { ?x <urn:p> ?y FILTER(getDURATION() < 1) } }", "no times for getDURATION()"),
     ("SELECT * { SELECT ?x { ?x <urn:p> ?y }", "is not closed"),
+    ("SELECT * { ?x <urn:p> ?y FILTER(getDURATION() < PT10M) }", 'write "PT10M"^^xsd:duration'),
 ]
 
 

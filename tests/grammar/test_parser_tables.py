@@ -18,7 +18,7 @@ from test_over_sparql import UPDATES
 
 from oxiseq.grammar import lalr, tables
 from oxiseq.grammar.algebra import NOWHERE, Span
-from oxiseq.grammar.parsing.sparql import Node, kind, where
+from oxiseq.grammar.parsing.sparql import Node, where
 from oxiseq.grammar.sizes import MOST_DEPTH, SizeError
 from oxiseq.grammar.trees import Tree, TreeParser, UnreadableError, tree_parser
 
@@ -199,8 +199,8 @@ def of_lark(node: LarkTree[Token] | Token) -> object:
 
 def of_ours(node: Node) -> object:
     if isinstance(node, Tree):
-        return kind(node), [of_ours(each) for each in node.children], where(node)
-    return kind(node), str(node), (node.start_pos, node.end_pos, node.line, node.column)
+        return node.kind, [of_ours(each) for each in node.children], where(node)
+    return node.kind, str(node), (node.start_pos, node.end_pos, node.line, node.column)
 
 
 def test_trees_are_larks() -> None:

@@ -32,6 +32,14 @@ def test_a_name_is_taken_once_unless_it_is_replaced(journal: Journal, clock: Clo
     assert journal.queries.register("r", "fresh", replace=True).text == "fresh"
 
 
+def test_one_is_found_and_all_are_counted_but_the_deleted(journal: Journal) -> None:
+    made = journal.queries.register("q", "text")
+    journal.queries.register("r", "text")
+    assert (journal.queries.find("q"), journal.queries.find("s"), journal.queries.count()) == (made, None, 2)
+    journal.queries.delete("q")
+    assert (journal.queries.find("q"), journal.queries.count()) == (None, 1)
+
+
 def test_pausing_changes_the_state_only(journal: Journal, clock: Clock) -> None:
     made = journal.queries.register("q", "text")
     clock.now += 5

@@ -219,7 +219,7 @@ class Groups:
             else:
                 parts.append(self._relations.extend(self.group(inner, there), window, name))
         if not parts:
-            return self._relations.values([*visible_variables(Group((WindowPattern(name, inner),)))], ())
+            return self._relations.values([*visible_variables(WindowPattern(name, inner))], ())
         return self._relations.union(self.contexts.aligned(parts))
 
     def _each_graph(self, name: Variable, inner: Group, scope: Scope) -> Relation:

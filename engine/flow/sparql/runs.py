@@ -58,7 +58,7 @@ class _Known:
             if isinstance(own, TriplePattern | PathPattern)
             else []
         )
-        return frozenset([*visible_variables(Group((own,))), *ends])
+        return frozenset([*visible_variables(own), *ends])
 
 
 @dataclass(slots=True)

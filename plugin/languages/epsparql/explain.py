@@ -33,7 +33,6 @@ from oxiseq.engine.sharing.equal import why_unequal
 from oxiseq.grammar.algebra import Construct, Expression, TimeOp
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.render_clauses import amount
-from oxiseq.grammar.render_forms import render_template
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.terms import RDF_TYPE
 from oxiseq.languages.explanation import WITH_EQUALS
@@ -79,7 +78,7 @@ def _sharing(plan: IntervalPlan) -> str:
 def _made(rule: EpQuery) -> list[str]:
     """The triples of a rule's template."""
     assert isinstance(rule.form, Construct)
-    return list(render_template(rule.form, SparqlWriter(dict(rule.prefixes))))
+    return list(SparqlWriter(dict(rule.prefixes)).template(rule.form))
 
 
 def _instants(plan: IntervalPlan) -> str:

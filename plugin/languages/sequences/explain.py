@@ -18,7 +18,7 @@ from oxiseq.engine.matches.plan import AnySequencePlan, forgotten_by
 from oxiseq.engine.plan.joined import JoinedPlan, Lowered
 from oxiseq.engine.plan.keyed_tuples import tuple_correlation
 from oxiseq.grammar.render_ceql import render_formula
-from oxiseq.grammar.render_clauses import render_limit
+from oxiseq.grammar.render_clauses import render_clause
 from oxiseq.languages.explanation import WITH_EQUALS
 from oxiseq.languages.sequences.explanation import SequenceExplanation
 from oxiseq.languages.sequences.live_keys import LiveKeysExplainer
@@ -66,7 +66,7 @@ def _clauses(by: Explainer) -> Iterator[str]:
     elif plan.ranking is not None or query.sample is not None:
         yield f"{' '.join(by.ranked())}: {by.ranking()}"
     elif query.limit is not None:
-        yield f"{render_limit(query.limit)}: {by.limit()}"
+        yield f"{render_clause(query.limit)}: {by.limit()}"
 
 
 def _lowered(plan: JoinedPlan, kb: KnowledgeBase | None) -> SequenceExplanation:

@@ -18,7 +18,7 @@ from oxiseq.grammar.render_ceql import (
     render_told,
     render_window,
 )
-from oxiseq.grammar.render_clauses import render_limit, render_sample
+from oxiseq.grammar.render_clauses import render_clause
 from oxiseq.languages.explanation import WITH_EQUALS
 from oxiseq.languages.sequences.facts import (
     BEFORE_ENUMERATION,
@@ -76,9 +76,9 @@ class SetsExplainer:
         if query.order is not None:
             yield render_order(query.order)
         if query.sample is not None:
-            yield render_sample(query.sample)
+            yield render_clause(query.sample)
         if query.limit is not None:
-            yield render_limit(query.limit)
+            yield render_clause(query.limit)
 
     def ranking(self) -> str:
         """How those are found."""

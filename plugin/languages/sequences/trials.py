@@ -12,7 +12,7 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.algebra import Limit, Query, Strategy
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample
+from oxiseq.grammar.render_clauses import render_clause
 from oxiseq.languages.reasons.report import Near, Reason
 
 F = TypeVar("F")
@@ -49,11 +49,11 @@ def without_clauses(query: Q, most: int) -> Iterator[tuple[str, str, Q]]:
     if query.selection is not None and query.selection.strategy is not Strategy.STRICT:
         yield "strategy", f"SELECT {query.selection.strategy.value}", _every(capped)
     if query.consumption is not None:
-        yield "consumption", render_consumption(query.consumption), replace(capped, consumption=None)
+        yield "consumption", render_clause(query.consumption), replace(capped, consumption=None)
     if query.limit is not None:
-        yield "limit", render_limit(query.limit), replace(query, limit=Limit(most))
+        yield "limit", render_clause(query.limit), replace(query, limit=Limit(most))
     if query.sample is not None:
-        yield "sample", render_sample(query.sample), replace(capped, sample=None)
+        yield "sample", render_clause(query.sample), replace(capped, sample=None)
 
 
 def _every(query: Any) -> Any:

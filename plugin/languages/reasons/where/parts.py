@@ -118,12 +118,12 @@ def _connected(elements: Sequence[PatternElement], bound: frozenset[Variable]) -
             waiting.append(element)
             continue
         while waiting:
-            nearest = next((e for e in waiting if bound & {*visible_variables(Group((e,)))}), waiting[0])
+            nearest = next((e for e in waiting if bound & {*visible_variables(e)}), waiting[0])
             waiting.remove(nearest)
-            bound |= frozenset(visible_variables(Group((nearest,))))
+            bound |= frozenset(visible_variables(nearest))
             yield nearest
         if element is not None:
-            bound |= frozenset(visible_variables(Group((element,))))
+            bound |= frozenset(visible_variables(element))
             yield element
 
 

@@ -46,13 +46,13 @@ def relaxations(part: Part, prefixes: Mapping[str, str]) -> Iterator[Relaxation]
         yield from _joins(part, added)
         yield from _constants(part, added, writer)
     if part.before and not isinstance(added, MatchPattern):
-        shared = tuple(v.value for v in visible_variables(Group((added,))) if v in part.before)
+        shared = tuple(v.value for v in visible_variables(added) if v in part.before)
         kind = "knowledge base" if isinstance(part.holder, GraphPattern) else "pattern"
         yield Relaxation(kind, part.text, part.build(()), shared)
 
 
 def _joins(part: Part, pattern: TriplePattern) -> Iterator[Relaxation]:
-    for variable in dict.fromkeys(v for v in visible_variables(Group((pattern,))) if v in part.before):
+    for variable in dict.fromkeys(v for v in visible_variables(pattern) if v in part.before):
         other = Variable(f"{variable.value}{OTHER}")
         loose = _with(pattern, {place: other for place in _PLACES if getattr(pattern, place) == variable})
         pair = variable.value, other.value

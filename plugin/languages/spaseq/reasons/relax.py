@@ -24,8 +24,8 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.places import atoms, elements, negation, steps_of, without_bounds
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render import render_sequence, render_window
-from oxiseq.grammar.render_clauses import time_span
+from oxiseq.grammar.render import render_sequence
+from oxiseq.grammar.render_clauses import render_clause, time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import conjuncts, expression_variables, prev_variables, split_gpm, visible_variables
 from oxiseq.languages.spaseq.reasons.stages import Beginning, Items, with_items
@@ -59,7 +59,7 @@ def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
     write = SparqlWriter(dict(query.prefixes))
     here = with_items(query, items)
     if query.window is not None and at.gap:
-        yield Relaxation("window", render_window(query.window), replace(here, window=None), names=last)
+        yield Relaxation("window", render_clause(query.window), replace(here, window=None), names=last)
     yield from _bounds(query, items, at.gap, last)
     yield from _orders(query, items, at.gap, last)
     yield from _negations(query, items, at.gap, last)
