@@ -202,7 +202,7 @@ class Shape:
         return f" {self.dice.pick(kinds)} PT0.00000{self.dice.pick([1, 2, 2, 3, 3, 4, 5, 6])}S"
 
     def name(self, positive: bool = True) -> str:
-        name = "ABCDEFGHIJ"[len(self.places)]
+        name = "ABCDEFGHIJKLM"[len(self.places)]
         self.places[name] = Place(name, positive, self.looped and positive, self.left)
         if positive:
             self.left = (*self.left, name)
