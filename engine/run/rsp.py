@@ -365,7 +365,7 @@ class RspRun(KbRun):
         assert self._kept is not None and isinstance(self._answers, SteadyAnswers)
         rows, held = self._answers.rows, self._kept.held
         most = max(rows, _DEAD) * held // rows if rows else 0
-        return portions(batches, most) if most and max(map(len, batches)) > 2 * most else (batches,)
+        return portions(batches, most) if most and max(map(len, batches)) > most else (batches,)
 
     def _answer(self, waiting: list[_Instants]) -> tuple[NDArray[np.int64], FullRows]:
         """The last of the instants that wait: what is emitted, and at which times. Where operators go beyond a bound,
