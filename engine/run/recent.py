@@ -92,7 +92,8 @@ class Recent:
             self._take_in()
 
     def _take_in(self) -> None:
-        """What has come last, many pushes at once, as far as it is in a window: as batches of their own."""
+        """What has come last, many pushes at once. What came before, as far as it is in a window still, is to stay:
+        it is shortened."""
         if not self._new:
             return
         added = self._together(self._new)
@@ -101,10 +102,11 @@ class Recent:
         if self._counted:
             self._instants = [n + _count(batch) for n, batch in zip(self._instants, added, strict=True)]
         if self._last != _NONE:
-            inside = [_kept(batch, read) for batch, read in zip(self._cut(added), self._read, strict=True)]
-            self._old.append((inside, self._instants))
+            self._old.append((self._cut(added), self._instants))
         while len(self._old) > 1 and self._is_out(*self._old[0]):
             del self._old[0]
+        for batches, ends in self._old[-2:-1]:
+            self._old[-2] = [_kept(batch, read) for batch, read in zip(batches, self._read, strict=True)], ends
 
     @property
     def bytes(self) -> int:
