@@ -19,7 +19,7 @@ from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kb_in_time import KbInTime
-from oxiseq.engine.rsp.full_rows import FullRows
+from oxiseq.engine.rsp.full_rows import NO_ROWS, FullRows
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -28,7 +28,6 @@ from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import RangeWindow
 
 _NO_IDS: Final = np.zeros(0, np.uint32)
-_NO_ROWS: Final = FullRows(np.zeros((0, 0), np.uint32), np.zeros((0, 0), np.int64))
 
 
 def is_steady(plan: RspPlan) -> bool:
@@ -68,7 +67,7 @@ class SteadyAnswers(Stateful):
         if self._standing.too_many or self.too_many:
             self.too_many = {int(times[number]): given for number, given in self._standing.too_many.items()}
         if not len(at):
-            return at, _NO_ROWS
+            return at, NO_ROWS
         of_kb = self._blanks.ids if len(at) > 1 else _NO_IDS  # one row has its order
         at, rows = full_rows(self._plan, at, values, of_kb, self._terms)
         return times[at], rows

@@ -220,7 +220,7 @@ class Recent:
 def _kept(batch: EventBatch, read: NDArray[np.uint32] | None) -> EventBatch:
     """Events with the triples that are read; the arrays that they have come in, many times as long, may go."""
     short = batch if read is None else batch.only(read)
-    return EventBatch(*[column.copy() for column in (short.time, short.offset, *short.ids)])
+    return EventBatch(short.time.copy(), short.offset.copy(), *[ids.copy() for ids in short.ids])
 
 
 def times_of(batches: Sequence[EventBatch]) -> NDArray[np.int64]:

@@ -31,7 +31,7 @@ from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.columns import Columns
 from oxiseq.engine.rsp.event_mappings import EventMappings
-from oxiseq.engine.rsp.full_rows import FullRows
+from oxiseq.engine.rsp.full_rows import NO_ROWS, FullRows
 from oxiseq.engine.rsp.general import GeneralAnswers, repeated
 from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.plan import RspPlan
@@ -53,7 +53,6 @@ START, END = 0, 1
 """Letters of the two times that a row of an event mapping has."""
 _NO_LETTERS: Final = np.zeros(0, np.int32)
 _NO_TIMES: Final = np.zeros(0, np.int64)
-_NO_ROWS: Final = FullRows(np.zeros((0, 0), np.uint32), np.zeros((0, 0), np.int64))
 
 
 class Share(Protocol):
@@ -383,13 +382,13 @@ class RspRun(KbRun):
                 self._lose(*knew)
                 if count > 1:
                     waiting += [_cut(part, count // 2, count), _cut(part, 0, count // 2)]
-                    return _NO_TIMES, _NO_ROWS
+                    return _NO_TIMES, NO_ROWS
         elif (count := len(_times(part))) > 1:
             waiting.append(_cut(part, 1, count))
             part = _cut(part, 0, 1)
         self._pass_by(part)
         time = int(_times(part)[0])
-        return self._bounded(_NO_TIMES, _NO_ROWS, {time: (MADE, error)}, time, final)
+        return self._bounded(_NO_TIMES, NO_ROWS, {time: (MADE, error)}, time, final)
 
     def _tell(self, instants: _Instants) -> tuple[NDArray[np.int64], FullRows]:
         """Answer some instants. Raises LimitError, KbError; windows are where they were before then."""
