@@ -118,6 +118,11 @@ class KbInTime:
         """For the KB version of the instant being processed."""
         return self.present.version if self._held is None else self._held
 
+    @property
+    def is_read(self) -> bool:
+        """Whether anything is made of it."""
+        return bool(self._parts)
+
     def solutions(self, query_text: str) -> Iterable[Solution]:
         """Of the present KB. Raises KbError."""
         return self.present.solutions(query_text)

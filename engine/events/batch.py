@@ -16,9 +16,6 @@ from numpy.typing import NDArray
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.records import dataclass
 
-_FEW: Final = 32
-"""Predicates that triples are compared with one by one: an eighth of the time that NumPy's isin takes for six."""
-
 
 @dataclass(slots=True, eq=False)  # frozen would make it three times as slow
 class EventBatch:
@@ -122,17 +119,14 @@ class EventBatch:
 
     def only(self, predicates: NDArray[np.uint32]) -> EventBatch:
         """The same events with those triples that have one of these predicates."""
-        if len(predicates) <= _FEW:
-            kept = np.zeros(len(self.predicate), np.bool_)
-            for each in predicates:
-                kept |= self.predicate == each
-        else:
-            kept = np.isin(self.predicate, predicates)
-        if kept.all():
+        among = np.zeros(int(predicates.max(initial=0)) + 2, np.bool_)  # a twentieth of what NumPy's isin takes
+        among[predicates] = True
+        kept = among.take(self.predicate, mode="clip")
+        (rows,) = kept.nonzero()
+        if len(rows) == len(kept):
             return self
-        before = offsets(kept.astype(np.int64))
-        columns = (column[kept] for column in (self.subject, self.predicate, self.object))
-        return EventBatch(self.time, before[self.offset], *columns)
+        columns = (column.take(rows) for column in (self.subject, self.predicate, self.object))
+        return EventBatch(self.time, offsets(kept).take(self.offset), *columns)
 
     def take(self, index: NDArray[np.integer]) -> EventBatch:
         """The events of these numbers (i64[k], any order, repetitions allowed), copied."""
@@ -145,7 +139,7 @@ class EventBatch:
         return EventBatch(self.time[index], offset, *columns)
 
 
-def offsets(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
+def offsets(sizes: NDArray[np.integer] | NDArray[np.bool_]) -> NDArray[np.int64]:
     """Sizes of n groups → i64[n + 1], where each group starts."""
     result = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=result[1:])

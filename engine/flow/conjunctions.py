@@ -50,9 +50,8 @@ def _joined(sheet: p.Sheet, form: p.Patterns, only: p.Only, needed: dict[p.Patte
         late = {f: None for f in late if f not in mine}
         sources.append(p.Patterns((_named(pattern, names),), tuple(placed(f, names) for f in mine), (place,)))
         columns.append(tuple(map(form.keys.index, keys)))
-    of_each = only if len(sources) == 1 else ""
     for source in sources:
-        if needed.setdefault(source, of_each) != of_each:
+        if needed.setdefault(source, only) != only:
             needed[source] = ""
     places = tuple(map(sheet.add, sources))
     several = tuple(f for f in late if p.is_pure(f) and len(_reads(f)) > 1)

@@ -67,6 +67,7 @@ class Buffer(Addressed[Flowing]):
         self.width = width
         self.raw: tuple[int, ...] = ()
         """Which columns hold numbers, not ids."""
+        self._none = Delta.none(width)
         self.most = MOST_ROWS
         """Rows past which it does not grow: a query over the store may have fewer."""
         self.bound = MOST_ROWS
@@ -96,6 +97,8 @@ class Buffer(Addressed[Flowing]):
     def delta(self) -> Delta:
         """Its rows, as views that the next step overwrites."""
         count, arrays = self._counter[0], self._arrays
+        if not count:
+            return self._none
         return Delta(arrays.at[:count], arrays.weight[:count], arrays.rows[:count])
 
     def clear(self) -> None:

@@ -36,9 +36,9 @@ class Merged:
 def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64s) -> Merged:
     """Complete events by source, each in order of time. counts: i64[sources], the instants of each source so far; they
     continue here."""
-    busy = [number for number, batch in enumerate(batches) if len(batch)]
     if len(windows) == 1 and len(batches[0]):
         return _of_one_source(windows[0], batches[0], counts)
+    busy = [number for number, batch in enumerate(batches) if len(batch)]
     if len(busy) == 1 and batches[busy[0]].time[0] == batches[busy[0]].time[-1]:
         return _one_instant(windows, batches[busy[0]], busy[0], counts)
     times = [batch.time for batch in batches]
@@ -65,9 +65,10 @@ def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64
 
 def _of_one_source(window: Window, batch: EventBatch, counts: I64s) -> Merged:
     """The same for one window: its events as they are."""
-    first = np.concatenate([_BEGIN, np.flatnonzero(batch.time[1:] != batch.time[:-1]) + 1, [len(batch)]])
-    alone = len(first) > len(batch)  # each is an instant of its own
     clock = batch.time
+    differs = clock[1:] != clock[:-1]
+    alone = differs.all()  # each is an instant of its own
+    first = np.arange(len(batch) + 1) if alone else np.concatenate([_BEGIN, differs.nonzero()[0] + 1, [len(batch)]])
     now = time = clock if alone else clock[first[:-1]]
     if window.counted:
         now = np.arange(counts[0] + 1, counts[0] + len(first))

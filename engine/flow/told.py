@@ -59,6 +59,8 @@ class Told(HasRows):
         self.too_many = {}
         if self._report is Report.RSTREAM:
             return self._all(delta, first, instants)
+        if not len(delta.at):
+            return self._nothing
         if self._compared < self._width:
             delta = self._net(delta)
         sign = 1 if self._report is Report.ISTREAM else -1

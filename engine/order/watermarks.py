@@ -163,7 +163,7 @@ class Watermarks(Stateful, ABC, Generic[S]):
     @property
     def newest(self) -> int:
         """The largest time seen on any stream."""
-        return max(mark.largest for mark in self._streams)
+        return max([mark.largest for mark in self._streams])
 
     @property
     def unfinished(self) -> int | None:

@@ -3,6 +3,8 @@ mappings if they carry any, are."""
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,3 +25,6 @@ class FullRows:
     def take(self, index: NDArray[np.int64]) -> FullRows:
         """Some of them."""
         return FullRows(self.values[index], self.span[index])
+
+
+NO_ROWS: Final = FullRows(np.zeros((0, 0), np.uint32), np.zeros((0, 0), np.int64))

@@ -19,7 +19,7 @@ from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kb_in_time import KbInTime
-from oxiseq.engine.rsp.full_rows import FullRows
+from oxiseq.engine.rsp.full_rows import NO_ROWS, FullRows
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -48,6 +48,8 @@ class SteadyAnswers(Stateful):
         self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks, known: Knowledge | None = None
     ) -> None:
         self._plan, self._terms, self._blanks = plan, terms, blanks
+        self._streams = [content.stream for content in plan.contents]
+        """By window."""
         windows = [window_of(content.window.operators[0]) for content in plan.contents]
         self._standing = Standing(plan.flow, plan.report, windows, kb, blanks, terms, known)
         self.too_many: Mapping[int, int] = {}
@@ -61,9 +63,11 @@ class SteadyAnswers(Stateful):
     def advance(self, batches: Sequence[EventBatch]) -> tuple[I64, FullRows]:
         """Complete events by stream in order of time, of which there are some; when something is emitted, and what.
         Raises KbError, LimitError."""
-        times, at, values = self._standing.push([batches[content.stream] for content in self._plan.contents])
-        too_many = self._standing.too_many
-        self.too_many = {int(times[number]): given for number, given in too_many.items()} if too_many else too_many
+        times, at, values = self._standing.push([batches[stream] for stream in self._streams])
+        if self._standing.too_many or self.too_many:
+            self.too_many = {int(times[number]): given for number, given in self._standing.too_many.items()}
+        if not len(at):
+            return at, NO_ROWS
         of_kb = self._blanks.ids if len(at) > 1 else _NO_IDS  # one row has its order
         at, rows = full_rows(self._plan, at, values, of_kb, self._terms)
         return times[at], rows
@@ -77,18 +81,18 @@ class SteadyAnswers(Stateful):
     def instants(self) -> list[int]:
         """By stream how many it has had, if windows count them."""
         found = [0] * len(self._plan.streams)
-        for content, count in zip(self._plan.contents, self._standing.leaves.instants, strict=True):
-            found[content.stream] = max(found[content.stream], count)
+        for stream, count in zip(self._streams, self._standing.leaves.instants, strict=True):
+            found[stream] = max(found[stream], count)
         return found
 
     def start(self, instants: Sequence[int]) -> None:
         """Streams have had so many, and windows hold nothing."""
-        self._standing.leaves.start([instants[content.stream] for content in self._plan.contents])
+        self._standing.leaves.start([instants[stream] for stream in self._streams])
 
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
         """The same, but emits nothing, and the KB has not changed. Raises LimitError."""
         if any(map(len, batches)):
-            self._standing.pass_over([batches[content.stream] for content in self._plan.contents])
+            self._standing.pass_over([batches[stream] for stream in self._streams])
 
     # --- its memory ----------------------------------------------------------------------------------
 

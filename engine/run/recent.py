@@ -50,8 +50,8 @@ class Recent:
         """By stream the instants whose events may be missing."""
         self._old: list[tuple[Sequence[EventBatch], Sequence[int]]] = []
         """Whole instants by stream, and how many each stream has had by then."""
-        self._new: list[tuple[Sequence[EventBatch], Sequence[int]]] = []
-        """The same, as they have come."""
+        self._new: list[Sequence[EventBatch]] = []
+        """Whole instants behind those, as they have come; nothing below tells of them until they are taken in."""
         self._many = 0
         """Events in `_new`."""
         self._last = _NONE
@@ -59,15 +59,18 @@ class Recent:
 
     def copy(self, read: Sequence[NDArray[np.uint32] | None] | None = None) -> Recent:
         """Goes on by itself, with `read` as at the beginning."""
+        self._take_in()
         other = copy(self)
         other._read = self._read if read is None else read
-        other._old, other._new, other._instants = list(self._old), list(self._new), list(self._instants)
+        other._old, other._new, other._instants = list(self._old), [], list(self._instants)
         return other
 
     @property
     def complete(self) -> bool:
         """Whether it has all that is in a window."""
         since = self._since
+        if since is not None:
+            self._take_in()
         if since is not None and self._last != _NONE:
             known = (self._low(w, s) >= (self._unknown[s] if w.counted else since - 1) for w, s in self._windows)
             self._since = None if all(known) else since
@@ -82,32 +85,28 @@ class Recent:
 
     def add(self, batches: Sequence[EventBatch]) -> None:
         """Further instants, whole ones."""
-        events, last = 0, self._last
+        self._new.append(batches)
         for batch in batches:
-            if count := len(batch.time):
-                events += count
-                last = max(last, batch.time.item(-1))
-        if not events:
-            return
-        if self._counted:
-            self._instants = [n + _count(batch) for n, batch in zip(self._instants, batches, strict=True)]
-        self._new.append((batches, self._instants))
-        self._last = last
-        self._many += events
-        if len(self._new) >= _FEW or self._many >= _CHUNK:
-            inside = self._cut(self._together(self._inside()))
-            short = [_kept(batch, read) for batch, read in zip(inside, self._read, strict=True)]
-            self._old.append((short, self._instants))
-            self._new, self._many = [], 0
-            while len(self._old) > 1 and self._is_out(*self._old[0]):
-                del self._old[0]
+            self._many += len(batch.time)
+        if self._many >= _CHUNK or len(self._new) >= _FEW:
+            self._take_in()
 
-    def _inside(self) -> list[Sequence[EventBatch]]:
-        """Of what has come last that which windows hold something of, and the last instants."""
-        first = 0
-        while first < len(self._new) - 1 and self._is_out(*self._new[first]):
-            first += 1
-        return [batches for batches, _ in self._new[first:]]
+    def _take_in(self) -> None:
+        """What has come last, many pushes at once. What came before, as far as it is in a window still, is to stay:
+        it is shortened."""
+        if not self._new:
+            return
+        added = self._together(self._new)
+        self._new, self._many = [], 0
+        self._last = max([self._last, *(batch.time.item(-1) for batch in added if len(batch.time))])
+        if self._counted:
+            self._instants = [n + _count(batch) for n, batch in zip(self._instants, added, strict=True)]
+        if self._last != _NONE:
+            self._old.append((self._cut(added), self._instants))
+        while len(self._old) > 1 and self._is_out(*self._old[0]):
+            del self._old[0]
+        for batches, ends in self._old[-2:-1]:
+            self._old[-2] = [_kept(batch, read) for batch, read in zip(batches, self._read, strict=True)], ends
 
     @property
     def bytes(self) -> int:
@@ -117,7 +116,7 @@ class Recent:
     @property
     def _every(self) -> list[Sequence[EventBatch]]:
         """Whole instants, by stream."""
-        return [batches for batches, _ in (*self._old, *self._new)]
+        return [*(batches for batches, _ in self._old), *self._new]
 
     def _is_out(self, batches: Sequence[EventBatch], ends: Sequence[int]) -> bool:
         """Whether no window holds anything of instants."""
@@ -135,6 +134,7 @@ class Recent:
     @property
     def whole(self) -> _Batches:
         """The contents of windows, and the last instant, by stream."""
+        self._take_in()
         every = self._together(self._every)
         return every if self._last == _NONE else self._cut(every)
 
@@ -157,7 +157,8 @@ class Recent:
     @property
     def before(self) -> list[int]:
         """By stream how many instants it had had before `whole`, if windows count them."""
-        return [n - _count(batch) for n, batch in zip(self._instants, self.whole, strict=True)]
+        whole = self.whole
+        return [n - _count(batch) for n, batch in zip(self._instants, whole, strict=True)]
 
     def parts(self, most: int = _CHUNK) -> Iterator[_Batches]:
         """The same, so many instants at a time."""
@@ -168,9 +169,10 @@ class Recent:
 
     def same(self, other: Recent) -> bool:
         """Whether both hold the same events."""
+        mine, others = self.whole, other.whole
         if self._last != other._last or self._phases != other._phases:
             return False
-        return all(one.same(another) for one, another in zip(self.whole, other.whole, strict=True))
+        return all(map(EventBatch.same, mine, others))
 
     @property
     def _phases(self) -> list[int]:
@@ -183,12 +185,13 @@ class Recent:
     @property
     def held(self) -> int:
         """About how many of its events are in a window."""
-        new = self._cut(self._together(self._inside())) if self._new else []
-        return sum([len(batch) for batches, _ in self._old for batch in batches]) + sum(map(len, new))
+        self._take_in()
+        return len(self)
 
     @property
     def last(self) -> int | None:
         """The last instant; None: there was none."""
+        self._take_in()
         return None if self._last == _NONE else self._last
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
@@ -217,7 +220,7 @@ class Recent:
 def _kept(batch: EventBatch, read: NDArray[np.uint32] | None) -> EventBatch:
     """Events with the triples that are read; the arrays that they have come in, many times as long, may go."""
     short = batch if read is None else batch.only(read)
-    return batch.take(np.arange(len(batch))) if short is batch else short
+    return EventBatch(short.time.copy(), short.offset.copy(), *[ids.copy() for ids in short.ids])
 
 
 def times_of(batches: Sequence[EventBatch]) -> NDArray[np.int64]:

@@ -12,8 +12,8 @@ but a `Share` in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.columns import Columns
 from oxiseq.engine.rsp.event_mappings import EventMappings
-from oxiseq.engine.rsp.full_rows import FullRows
+from oxiseq.engine.rsp.full_rows import NO_ROWS, FullRows
 from oxiseq.engine.rsp.general import GeneralAnswers, repeated
 from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.plan import RspPlan
@@ -53,7 +53,6 @@ START, END = 0, 1
 """Letters of the two times that a row of an event mapping has."""
 _NO_LETTERS: Final = np.zeros(0, np.int32)
 _NO_TIMES: Final = np.zeros(0, np.int64)
-_NO_ROWS: Final = FullRows(np.zeros((0, 0), np.uint32), np.zeros((0, 0), np.int64))
 
 
 class Share(Protocol):
@@ -86,18 +85,6 @@ _Instants: TypeAlias = Stretches | Sequence[EventBatch]
 _PACES: Final = ((1, 1 << 12), (1 << 8, 1 << 4), (1 << 16, 1))
 """Ways in which the content of windows is taken in again, if the one before makes too many rows at once: in so many
 steps, or so many instants at a time."""
-
-
-class _Emitted(NamedTuple):
-    """What is emitted, at which times; which instants are left out (µs), and by which bound: how many there were.
-    `until`: the last of the instants, where windows are not steady; `final`: the state that those leave cannot be made
-    again."""
-
-    at: NDArray[np.int64]
-    rows: FullRows
-    left_out: LeftOut
-    final: bool = False
-    until: int | None = None
 
 
 class RspRun(KbRun):
@@ -243,9 +230,9 @@ class RspRun(KbRun):
             self._make(self.knowledge)
 
     def _made_again(self) -> LimitError | None:
-        """Has operators that have seen nothing take in what windows hold, if they are lost; why that is impossible."""
+        """Has operators that have seen nothing take in what windows hold; why that is impossible."""
         failed: LimitError | None = None
-        for steps, instants in _PACES if self._lost else ():
+        for steps, instants in _PACES:
             try:
                 if self._kept is None:
                     self._of_events.pass_over(steps)
@@ -297,9 +284,11 @@ class RspRun(KbRun):
 
     def advance(self) -> list[MatchBatch]:
         self._on_its_own()
-        left = self.left() if self._emitted else []
-        found = left + super().advance()
-        if omitted := self._streak.take():
+        found = super().advance()
+        if self._emitted:
+            found = self.left() + found
+        if self._streak.omitted:
+            omitted = self._streak.take()
             self.omitted, self._emitted = self.omitted.more(omitted), found
             self.matches -= sum(map(len, found))  # they are counted when they are returned
             raise raised(omitted)
@@ -325,33 +314,19 @@ class RspRun(KbRun):
         self._see(batches)
         found: list[MatchBatch] = []
         told = 0
-        for emitted in () if self._streak.over else self._answer(batches, passed):
-            at, rows = self._bounded(emitted)
-            told += len(rows)
-            if len(rows) and told <= MOST_ROWS:
-                found.append(self.batch(at, rows))
-            if self._streak.over:
-                break
+        for instants in self._due(batches, passed):
+            waiting = [instants]
+            while waiting and not self._streak.over:
+                at, rows = self._answer(waiting)
+                if count := len(at):
+                    told += count
+                    if told <= MOST_ROWS:
+                        found.append(self.batch(at, rows))
         if isinstance(self.recent, Recent):
             self.recent.add(batches)
         if told > MOST_ROWS:  # of all instants together: none of them is to blame
             raise LimitError(told, MOST_ROWS, "rows that are emitted for one batch; push smaller batches")
         return found
-
-    def _bounded(self, emitted: _Emitted) -> tuple[NDArray[np.int64], FullRows]:
-        """What is emitted, and at which times: nothing behind an instant that stops the query. Notes the instants
-        that are left out, and those that are answered."""
-        (at, rows, left_out, final, until), streak = emitted, self._streak
-        if until is not None and (unmatched := self._unmatched(until)):
-            kept = np.flatnonzero(~np.isin(at, [*unmatched]))
-            at, rows, left_out = at[kept], rows.take(kept), {**left_out, **unmatched}
-        if not left_out and not streak.running:
-            return at, rows
-        last = streak.note(at.tolist(), left_out, final=final)
-        if last is None:
-            return at, rows
-        kept = np.flatnonzero(at < last)
-        return at[kept], rows.take(kept)
 
     def _unmatched(self, until: int) -> LeftOut:
         """Instants up to a time with an event that has too many mappings."""
@@ -367,67 +342,55 @@ class RspRun(KbRun):
                 last = batch.time.item(-1)
                 self._newest = last if self._newest is None else max(self._newest, last)
 
-    def _answer(self, batches: Sequence[EventBatch], passed: int) -> Iterator[_Emitted]:
-        """What is emitted at all instants that are due."""
+    def _due(self, batches: Sequence[EventBatch], passed: int) -> Iterable[_Instants]:
+        """All instants to answer, some at a time."""
         some = any(map(len, batches))
         if self._kept is not None:
-            for portion in self._portions(batches) if some else ():
-                yield from self._emitted_at(portion)
-        elif some or passed != BEFORE_ALL:
-            self._of_events.add(batches)
-            held = self._of_events.held
-            due = held.due(batches, passed, ended=passed == AFTER_ALL)
-            held.schedule.go_on(due)
-            most = 1 if self._in_turn else MOST_INSTANTS
-            for low in range(0, len(due), most):
-                yield from self._emitted_at(due.slice(low, low + most))
+            return self._portions(batches) if some else ()
+        if self._streak.over or not (some or passed != BEFORE_ALL):
+            return ()
+        self._of_events.add(batches)
+        held = self._of_events.held
+        due = held.due(batches, passed, ended=passed == AFTER_ALL)
+        held.schedule.go_on(due)
+        most = 1 if self._in_turn else MOST_INSTANTS
+        return (due.slice(low, low + most) for low in range(0, len(due), most))
 
-    def _portions(self, batches: Sequence[EventBatch]) -> Iterator[Sequence[EventBatch]]:
+    def _portions(self, batches: Sequence[EventBatch]) -> Iterable[Sequence[EventBatch]]:
         """Whole instants in as many portions as leave no more rows of patterns behind than windows hold, or `_DEAD`:
         those that have gone stay until the next portion, and what does not fit the cache takes twice as long."""
         if sum([batch.triples for batch in batches]) <= _DEAD:
-            yield batches
-            return
+            return (batches,)
         assert self._kept is not None and isinstance(self._answers, SteadyAnswers)
         rows, held = self._answers.rows, self._kept.held
         most = max(rows, _DEAD) * held // rows if rows else 0
-        if most and max(map(len, batches)) > 2 * most:
-            yield from portions(batches, most)
-        else:
-            yield batches
+        return portions(batches, most) if most and max(map(len, batches)) > most else (batches,)
 
-    def _emitted_at(self, instants: _Instants) -> Iterator[_Emitted]:
-        """What is emitted at some instants. Where operators go beyond a bound, at one half after the other; an instant
-        that is beyond it by itself is left out."""
-        waiting = [instants]
-        while waiting:
-            part = waiting.pop()
-            error, known = self._made_again(), self.knowledge
-            if error is None:
-                knew = known.version, known.told
-                try:
-                    emitted = self._tell(part)
-                except LimitError as raised_error:
-                    error, final = raised_error, not self._rebuilds
-                    if not final:
-                        self._lose(*knew)
-                else:
-                    yield emitted
-                    continue
-                count = len(_times(part))
-                if count > 1 and not final:
-                    waiting += [_cut(part, count // 2, count), _cut(part, 0, count // 2)]
-                    continue
-            else:
-                final, count = False, len(_times(part))
+    def _answer(self, waiting: list[_Instants]) -> tuple[NDArray[np.int64], FullRows]:
+        """The last of the instants that wait: what is emitted, and at which times. Where operators go beyond a bound,
+        nothing is, and one half waits before the other; an instant that is beyond it by itself is left out."""
+        part, final = waiting.pop(), False
+        error = self._made_again() if self._lost else None
+        if error is None:
+            knew = self.knowledge.version, self.knowledge.told
+            try:
+                return self._tell(part)
+            except LimitError as raised_error:
+                error, final = raised_error, not self._rebuilds
+            count = len(_times(part))
+            if not final:
+                self._lose(*knew)
                 if count > 1:
-                    waiting.append(_cut(part, 1, count))
-                    part = _cut(part, 0, 1)
-            self._pass_by(part)
-            time = int(_times(part)[0])
-            yield _Emitted(_NO_TIMES, _NO_ROWS, {time: (MADE, error)}, final, time)
+                    waiting += [_cut(part, count // 2, count), _cut(part, 0, count // 2)]
+                    return _NO_TIMES, NO_ROWS
+        elif (count := len(_times(part))) > 1:
+            waiting.append(_cut(part, 1, count))
+            part = _cut(part, 0, 1)
+        self._pass_by(part)
+        time = int(_times(part)[0])
+        return self._bounded(_NO_TIMES, NO_ROWS, {time: (MADE, error)}, time, final)
 
-    def _tell(self, instants: _Instants) -> _Emitted:
+    def _tell(self, instants: _Instants) -> tuple[NDArray[np.int64], FullRows]:
         """Answer some instants. Raises LimitError, KbError; windows are where they were before then."""
         answers, until = self._answers, None
         if isinstance(answers, SteadyAnswers):
@@ -449,7 +412,25 @@ class RspRun(KbRun):
                 raise
             answers.forget()
             until = int(instants.until[-1])
-        return _Emitted(at, rows, {time: (ROWS, given) for time, given in answers.too_many.items()}, until=until)
+        left_out = {time: (ROWS, given) for time, given in answers.too_many.items()} if answers.too_many else {}
+        return self._bounded(at, rows, left_out, until)
+
+    def _bounded(
+        self, at: NDArray[np.int64], rows: FullRows, left_out: LeftOut, until: int | None, final: bool = False
+    ) -> tuple[NDArray[np.int64], FullRows]:
+        """What is emitted, and at which times: nothing behind an instant that stops the query. Notes the instants
+        that are left out (µs, and by which bound), and those that are answered. `until`: the last of the instants,
+        where windows are not steady; `final`: the state that those leave cannot be made again."""
+        if until is not None and (unmatched := self._unmatched(until)):
+            kept = np.flatnonzero(~np.isin(at, [*unmatched]))
+            at, rows, left_out = at[kept], rows.take(kept), {**left_out, **unmatched}
+        if not left_out and not self._streak.running:
+            return at, rows
+        last = self._streak.note(at.tolist(), left_out, final=final)
+        if last is None:
+            return at, rows
+        kept = np.flatnonzero(at < last)
+        return at[kept], rows.take(kept)
 
     def _pass_by(self, instants: _Instants) -> None:
         """Have windows move through instants, for operators that are lost."""

@@ -88,13 +88,15 @@ class KbRun(AloneRun):
         the KB loses nothing: the next call returns what this one did not."""
         found, self._left = [*self._left], ()
         for passed in self._kb.stretches(self._arrivals.passed):
-            if self._asks(passed) and not self._asked(found):
+            if self._kb.is_read and self._asks(passed) and not self._asked(found):
                 break
             found += self._through(passed)
         return self.counted(found)
 
     def counted(self, found: list[MatchBatch]) -> list[MatchBatch]:
         """What has been found, as one batch, for whoever is given it."""
+        if not found:
+            return found
         whole = self.put_together(found)
         self.matches += sum(map(len, whole))
         return whole

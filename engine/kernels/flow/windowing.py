@@ -26,7 +26,7 @@ from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, fu
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.arrangement import BEFORE_ALL, DEAD, NEVER, ROW, WEIGHT
-from oxiseq.engine.kernels.flow.arranging import end_entry, fetch_row, lacks_room, new_entry, row_of_set, sweep
+from oxiseq.engine.kernels.flow.arranging import drop, end_entry, fetch_row, lacks_room, new_entry, row_of_set, sweep
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.matching.match import object_place
 from oxiseq.engine.kernels.matching.records import PREDICATE_OBJECT, SUBJECT_OBJECT, SUBJECT_PREDICATE
@@ -476,10 +476,13 @@ def _evict_of(T: Ptr[Views], S: Ptr[Windowing], view: int, low: int) -> bool:
         following = i64(links[e, place])
         if shape.wanted & GOES and not _write(S, view, shape, halves, e, ROW, -1):
             return False
-        if v.scalars(A)[DEAD] < 0:
-            _touched(S)[scalars[TOUCHED]] = view
-            scalars[TOUCHED] += 1
-        end_entry(A, e, tick)
+        if scalars[INSTANT] == 0 and shape.wanted & GOES == 0:  # what comes with the batch finds it no more
+            drop(A, e)
+        else:
+            if v.scalars(A)[DEAD] < 0:
+                _touched(S)[scalars[TOUCHED]] = view
+                scalars[TOUCHED] += 1
+            end_entry(A, e, tick)
         ends.first = following
         if following >= 0:
             links[following, place + 1] = -1
