@@ -19,6 +19,7 @@ CORPUS = ("test_corpus.py", "test_rsp_corpus.py", "ceql/test_ceql_end_to_end.py"
 SEQUENCES = (
     "test_corpus.py",
     "test_differential.py",
+    "engine/test_age_segments.py",
     "engine/test_automaton.py",
     "engine/test_capacities.py",
     "engine/test_families.py",
@@ -90,6 +91,8 @@ NEAR = {
         "live/test_event_graphs.py",
         "live/test_held_turn.py",
         "live/test_kb_changes.py",
+        "live/test_ldes.py",
+        "live/test_max_ahead.py",
         "live/test_mending.py",
         "live/test_rebuilding.py",
         "live/test_sink_files.py",
