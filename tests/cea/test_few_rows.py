@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from loaded import load
 from profiles import in_the_gate
 from strategies import Dice
 
@@ -16,7 +17,6 @@ from oxiseq.engine.events.tuples import TupleRows, read_rows
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 
 FORMULAS = (
     "A AS x; B AS y; A AS z FILTER x[k = 'p'] AND z[v > 4]",

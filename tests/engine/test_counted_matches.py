@@ -12,6 +12,7 @@ from pyoxigraph import Literal
 
 sys.path.insert(0, str(Path(__file__).parent))
 from engine_runs import STREAM, Reading, query, random_readings, readings_batch
+from loaded import load
 from pyoxigraph import Store
 
 import oxiseq
@@ -20,7 +21,6 @@ from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 
 KIND = "<http://e/x{0}> <http://e/kind> <http://e/{1}> ."
 LOOP = """PREFIX : <http://e/>

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from loaded import load
 from profiles import crossed
 from pyoxigraph import Store
 
@@ -27,7 +28,6 @@ from oxiseq.engine.patterns.matcher import DEFAULT_LIMITS, StreamMatcher
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms import dictionary
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.languages.registry import language_for
 from oxiseq.live.options import options_of
 
