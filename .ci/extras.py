@@ -1,5 +1,5 @@
-"""Print what the extras of the package ask for, a line each: `python3 .ci/extras.py`; with names, what the tests ask for
-of these."""
+"""Print what the extras of the package ask for, a line each: `python3 .ci/extras.py`; with names, what the tests ask
+for of these."""
 
 from __future__ import annotations
 
