@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from hypothesis import strategies as st
+from loaded import load
 
-from oxiseq.grammar.checks import load
 from oxiseq.grammar.errors import QueryError
 
 T = TypeVar("T")

@@ -17,6 +17,7 @@ from chain_strategies import Chain, chains
 from corpus_cases import Case, load_at_cases
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import thorough
 from pyoxigraph import RdfFormat, Store
 from reference.choose import is_choice
@@ -32,7 +33,6 @@ from test_summaries_differential import _rounded, summarised
 
 import oxiseq
 from oxiseq.grammar.algebra import Construct, OnClose, Query, Select
-from oxiseq.grammar.checks import load
 
 Told: TypeAlias = tuple[int, int, int | None, tuple[tuple[str, str], ...], tuple[tuple[str, Any], ...]]
 """(at, end, start, columns, events per GPM name), blank nodes numbered within the row. Groups have no start."""

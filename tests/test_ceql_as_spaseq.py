@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from pyoxigraph import RdfFormat, parse
 from reference.ceql import evaluate_ceql
 from reference.evaluate import evaluate
 from reference.tuples import tuple_events
 from strategies import Dice
-
-from oxiseq.grammar import load
 
 VOCAB = "http://e/v#"
 

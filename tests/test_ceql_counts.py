@@ -7,12 +7,13 @@ from collections import Counter
 import pytest
 from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, as_tuples, ceql_situations
 from hypothesis import given
+from loaded import load
 from pyoxigraph import RdfFormat, parse
 from reference.ceql import evaluate_ceql
 from reference.ceql_count import count_ends
 from reference.tuples import TupleEvent, tuple_events
 
-from oxiseq.grammar import load, render
+from oxiseq.grammar import render
 from oxiseq.grammar.parser import parse as parse_query
 
 COUNTABLE = CeqlOptions(strategies=False, consumption=False, limits=False, falling_clocks=False)

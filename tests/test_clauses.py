@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import given
+from loaded import load
 from pyoxigraph import RdfFormat, Store
 from pyoxigraph import parse as parse_rdf
 from reference.evaluate import ReferenceResult, evaluate
 from strategies import Situation, situations
 
-from oxiseq.grammar import load, parse, render
+from oxiseq.grammar import parse, render
 from oxiseq.grammar.algebra import Query, Select
 from oxiseq.grammar.levels import summarises
 from oxiseq.grammar.places import overview

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from corpus_cases import Case, CeqlCase, load_at_cases, load_cases, load_ceql_cases
+from loaded import load
 from pyoxigraph import RdfFormat, Store, parse
 from reference.ceql import evaluate_ceql
 from reference.evaluate import ReferenceResult, evaluate
@@ -16,7 +17,6 @@ from test_differential import end_of
 import oxiseq
 from oxiseq.grammar import render
 from oxiseq.grammar.algebra import MatchFunction, Query
-from oxiseq.grammar.checks import load
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.parser import parse as parse_query
 

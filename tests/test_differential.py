@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import Phase, given
+from loaded import load
 from profiles import thorough
 from pyoxigraph import BlankNode, RdfFormat, Store, Triple, parse
 from reduction import reduce
@@ -22,7 +23,6 @@ from strategies import Situation, situations
 import oxiseq
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Construct, Query, Select
-from oxiseq.grammar.checks import load
 from oxiseq.grammar.errors import QueryError
 
 Answer: TypeAlias = tuple[int, tuple[tuple[str, str], ...], tuple[tuple[str, Any], ...]]

@@ -16,10 +16,10 @@ from test_differential import difference, disorder, fail_small
 
 sys.path.insert(0, str(Path(__file__).parent / "snapshot"))
 sys.path.insert(0, str(Path(__file__).parent / "buckets"))
+from loaded import load
 from saved_runs import assert_same, both
 from test_buckets import compare
 
-from oxiseq.grammar.checks import load
 from oxiseq.grammar.errors import QueryError
 
 _S = "http://e/s"

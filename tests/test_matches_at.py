@@ -10,6 +10,7 @@ import pytest
 from ceql_strategies import CeqlOptions, CeqlSituation, ceql_situations
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import drawn
 from strategies import Situation, situations
 from test_differential import WITHOUT_SHRINKING, fail_small
@@ -19,7 +20,7 @@ from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.matches import paging
 from oxiseq.engine.terms import dictionary
-from oxiseq.grammar import load, render
+from oxiseq.grammar import render
 from oxiseq.grammar.render_ceql import render_ceql
 from oxiseq.languages.ceql.language import Ceql
 from oxiseq.languages.spaseq.reasons.paging import every_match

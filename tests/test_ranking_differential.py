@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import thorough
 from pyoxigraph import Literal, NamedNode, RdfFormat, Store, Variable
 from reference.evaluate import ReferenceResult, evaluate
@@ -26,7 +27,7 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load, render
+from oxiseq.grammar import render
 from oxiseq.grammar.algebra import (
     Aggregate,
     Call,

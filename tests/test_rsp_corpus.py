@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from loaded import load
 from pyoxigraph import RdfFormat, Store, Triple, parse
 from reference.rsp import Answer, _items, evaluate_rsp, window_items
 from rsp_cases import RspCase, Told, load_rsp_cases
 
 import oxiseq
-from oxiseq.grammar import load
 from oxiseq.grammar import parse as parse_query
 from oxiseq.grammar.render import render
 from oxiseq.grammar.rsp_algebra import Report, RspQuery

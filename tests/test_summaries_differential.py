@@ -12,12 +12,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import thorough
 from pyoxigraph import Literal, NamedNode, Variable
 from strategies import Situation, situations
 from test_differential import WITHOUT_SHRINKING, by_pushes, by_reference, by_run, fail_small
 
-from oxiseq.grammar import load, render
+from oxiseq.grammar import render
 from oxiseq.grammar.algebra import (
     Aggregate,
     Call,

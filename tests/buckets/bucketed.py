@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from loaded import load
+
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.order.watermarks import BEFORE_ALL
-from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import pack_events
 from oxiseq.languages.registry import language_named

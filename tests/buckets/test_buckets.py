@@ -8,13 +8,13 @@ from collections import Counter
 from bucketed import Buckets, Event, alone, blankless
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import drawn
 from strategies import Situation, situations
 
 from oxiseq.engine.plan.correlation import Correlation, correlation
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.spark.order import Order
 from oxiseq.spark.work import Work
 

@@ -11,12 +11,12 @@ import pytest
 from bucketed import Buckets, Event, alone
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import drawn
 
 from oxiseq.engine.plan.correlation import Correlation, correlation
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.spark.balance import even_keys, spark_hash
 from oxiseq.spark.order import Order
 from oxiseq.spark.work import Work

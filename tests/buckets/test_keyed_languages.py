@@ -15,10 +15,11 @@ from bucketed import Buckets, Event, alone, blankless
 from ceql_strategies import VOCAB, CeqlOptions, ceql_situations, with_order, with_totals
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import drawn
 
 from oxiseq.engine.plan.correlation import Correlation
-from oxiseq.grammar import QueryError, load
+from oxiseq.grammar import QueryError
 from oxiseq.spark.order import Order
 from oxiseq.spark.work import Work
 

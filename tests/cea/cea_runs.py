@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from loaded import load
 from pyoxigraph import Literal, Variable
 from reference.ceql import ComplexEvent
 from reference.tuples import TupleEvent
@@ -15,7 +16,6 @@ from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, as_words, compile_ceql
 from oxiseq.engine.cea.run import CeaRun, FoundEvents
-from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Term
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 from oxiseq.grammar.scope import expression_variables

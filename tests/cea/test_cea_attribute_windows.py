@@ -9,12 +9,12 @@ from cea_runs import Driven, answers, as_answers
 from ceql_strategies import CeqlOptions, CeqlSituation, as_tuples, ceql_situations
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from loaded import load
 from pyoxigraph import Literal, NamedNode
 from reference.ceql import evaluate_ceql
 from reference.tuples import TupleEvent
 
 from oxiseq.engine.cea.memory import Capacities
-from oxiseq.grammar import load
 
 VOCAB = "http://e/"
 INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 
 from oxiseq.engine.cea.composed import ComposedRun
 from oxiseq.engine.cea.memory import Capacities
@@ -22,7 +23,6 @@ from oxiseq.engine.terms import order
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import SameTerms, SavedTerms
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar import load
 from oxiseq.languages.sequences.explain import explain
 
 E = "http://e/"

@@ -7,11 +7,11 @@ from collections import Counter
 from cea_runs import Answer, Driven, answers, as_answers, holdings
 from ceql_strategies import CeqlOptions, CeqlSituation, as_tuples, ceql_situations
 from hypothesis import given
+from loaded import load
 from reference.ceql import ComplexEvent, evaluate_ceql
 from reference.choose import is_choice
 
 from oxiseq.engine.cea.memory import Capacities
-from oxiseq.grammar import load
 
 
 def check(situation: CeqlSituation, capacities: Capacities | None, batch: int) -> None:

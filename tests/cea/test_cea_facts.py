@@ -7,6 +7,7 @@ import pytest
 from cea_runs import Driven, answers, holdings
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from reference.ceql_facts import VOCAB, tuples
 
 from oxiseq.engine.cea.events import MarkedEvents
@@ -18,7 +19,6 @@ from oxiseq.engine.cea.windows import attribute_clocks, room_for_few
 from oxiseq.engine.errors import LimitError, QueryError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.memory.pointers import Pointers
-from oxiseq.grammar import load
 from oxiseq.grammar.parser import parse
 
 

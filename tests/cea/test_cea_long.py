@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from cea_runs import Driven, answers
+from loaded import load
 from pyoxigraph import Literal, NamedNode
 from reference.ceql_count import count_ends
 from reference.tuples import TupleEvent
@@ -15,7 +16,6 @@ from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.cea.run import CeaRun, FoundEvents
-from oxiseq.grammar import load
 
 VOCAB = "http://e/"
 INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")

@@ -13,6 +13,7 @@ import pytest
 from ceql_strategies import CeqlOptions, CeqlSituation, as_tuples, ceql_situations, with_order
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import NIGHTLY
 from reference.ceql import ComplexEvent, evaluate_ceql
 from reference.ceql_ranking import Told, objection
@@ -26,7 +27,6 @@ from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.matches import frozen
 from oxiseq.engine.output.complex_events import ComplexEvents
-from oxiseq.grammar import load
 from oxiseq.languages.sequences.explain import explain
 
 RANKABLE = CeqlOptions(limits=False, falling_clocks=False, most=10)

@@ -9,6 +9,7 @@ import pytest
 from ceql_strategies import CeqlOptions, CeqlSituation, as_tuples, ceql_situations, with_totals
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from reference.ceql_totals import TotalsRow, is_settled, totals_of
 from tuple_runs import batches_of
 
@@ -21,7 +22,6 @@ from oxiseq.engine.output import end_totals
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.languages.sequences.explain import explain
 
 COUNTABLE = CeqlOptions(limits=False, falling_clocks=False, most=10)

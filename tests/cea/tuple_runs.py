@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ceql_strategies import CeqlSituation
+from loaded import load
 
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
@@ -16,7 +17,6 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "ceql"))
 from ceql_tables import as_table

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ceql_strategies import VOCAB, CeqlEvent, CeqlSituation, as_tuples
+from loaded import load
 from reference.ceql import ComplexEvent, evaluate_ceql
 from reference.choose import is_choice
 
 import oxiseq
-from oxiseq.grammar import load
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 
 

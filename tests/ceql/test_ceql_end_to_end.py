@@ -12,9 +12,9 @@ from ceql_strategies import CeqlSituation, ceql_situations
 from ceql_tables import as_table, batches_of
 from corpus_cases import CeqlCase, load_ceql_cases
 from hypothesis import given
+from loaded import load
 
 import oxiseq
-from oxiseq.grammar import load
 
 CASES = load_ceql_cases()
 FORMS: dict[str, Callable[[Sequence[tuple[int, str]]], Any]] = {"RDF": list, "table": batches_of}

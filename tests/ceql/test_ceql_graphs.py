@@ -13,6 +13,7 @@ from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, ceql_events
 from ceql_tables import as_table
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from pyoxigraph import Literal, NamedNode, Quad, Variable
 from strategies import Dice
 
@@ -23,7 +24,6 @@ from oxiseq.engine.plan.joined import compile_joined
 from oxiseq.engine.run.joined import JoinedRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.ceql_graphs import condition_of, first_graph
 from oxiseq.grammar.errors import QueryError

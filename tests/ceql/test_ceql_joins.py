@@ -14,6 +14,7 @@ from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, ceql_events
 from ceql_tables import as_table
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from strategies import Dice
 
 import oxiseq
@@ -25,7 +26,6 @@ from oxiseq.engine.plan.joined import compile_joined
 from oxiseq.engine.run.joined import JoinedRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.grammar.ceql_algebra import first_join
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.render import render

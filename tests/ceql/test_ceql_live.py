@@ -9,10 +9,10 @@ import pytest
 from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, as_tuples, ceql_situations
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from reference.ceql import evaluate_ceql
 
 import oxiseq
-from oxiseq.grammar import load
 from oxiseq.sources.ignored import IgnoredWarning
 
 PAIR = f"VOCAB <{VOCAB}> SELECT * FROM S WHERE A AS x; B AS y WITHIN 10 SECONDS"

@@ -15,6 +15,7 @@ from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, ceql_situations
 from ceql_tables import as_table
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
+from loaded import load
 
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
@@ -22,7 +23,6 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.tuples import Naming, read_rows
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "snapshot"))
 from saved_runs import crowded

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ceql_strategies import PREDICATES, TYPES, VOCAB, CeqlOptions, as_tuples, ceql_events
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from pyoxigraph import Literal, NamedNode, Variable
 from reference.tuples import TupleEvent
 from reference.values import Number, holds, normal, value_of
@@ -23,7 +24,6 @@ from oxiseq.engine.cea.term_marks import TermMarker
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.tuples import TupleRows, read_rows
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.ceql_algebra import Filtered, Holds
 

@@ -35,6 +35,7 @@ from among_others import (
 from engine_runs import E, query
 from hypothesis import Phase, given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import drawn
 from store_worlds import Given, World
 from strategies import SMALL, Dice, graph, knowledge, n_triples_term, situation
@@ -43,7 +44,6 @@ from test_shared_runs import KEYED, WINDOWS, alike, of_endings, of_thresholds, o
 from test_summaries_differential import summarised
 
 from oxiseq.engine.sharing.dispatching import Outcome
-from oxiseq.grammar.checks import load
 from oxiseq.grammar.errors import QueryError
 
 WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]  # `reduced` does it, and better

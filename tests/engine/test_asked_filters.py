@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from engine_runs import Driven, query, random_readings
+from loaded import load
 from reference.facts import matches, query_text, streams_of
 
 import oxiseq
 from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.grammar import load
 
 
 class Fact(NamedTuple):

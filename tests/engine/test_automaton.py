@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from engine_runs import query
+from loaded import load
 from pyoxigraph import Variable
 
 from oxiseq.engine.errors import LimitError
@@ -11,7 +12,6 @@ from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.sequence.positions import START, Automaton, Guard, Position, build_automaton
 from oxiseq.engine.sequence.states import Value, ValueKind
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.checks import load
 
 
 def plan(text: str) -> QueryPlan:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loaded import load
 from pyoxigraph import RdfFormat, Store, parse
 from reference.evaluate import evaluate
 
@@ -22,7 +23,6 @@ from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms import order
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 
 E = "http://e/"
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -8,11 +8,11 @@ from typing import TypeAlias
 import pytest
 from engine_cases import CASES
 from engine_runs import STREAM, Driven, E, Reading, random_readings
+from loaded import load
 from pyoxigraph import Literal, NamedNode, Store, Triple
 from reference.evaluate import evaluate
 
 from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.grammar.checks import load
 
 Found: TypeAlias = Counter[tuple[int, tuple[tuple[str, int], ...]]]
 """End time and (GPM, time) of the events, in order of time."""

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from engine_runs import Driven, Reading, query
+from loaded import load
 from pyoxigraph import Literal, NamedNode, Variable
 from strategies import Dice
 
@@ -17,7 +18,6 @@ from oxiseq.engine.expressions.exact import ExpressionError
 from oxiseq.engine.output.parts import MatchRows, PartColumns
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.grammar.scope import match_parts
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

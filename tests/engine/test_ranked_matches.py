@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from engine_runs import STREAM, Driven, Reading, Row, query, random_readings, readings_batch
+from loaded import load
 from pyoxigraph import Store
 
 from oxiseq.engine.bounds import InstantBounds
@@ -28,7 +29,6 @@ from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms import dictionary
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.languages.sequences.explain import explain
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from loaded import load
 from pyoxigraph import RdfFormat
 from pyoxigraph import Store as RdfStore
 
@@ -12,7 +13,6 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 
 E = "http://e/"
 KB = "".join(

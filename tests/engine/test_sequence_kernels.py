@@ -15,6 +15,7 @@ import pytest
 from engine_runs import query
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from numba import njit
 
 from oxiseq.engine.kernels.compiling.as_python import either, runnable
@@ -30,7 +31,6 @@ from oxiseq.engine.kernels.sequence.hashing import drop, put
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.sequence.memory import Capacities, allocate
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.checks import load
 
 
 def memory(groups: int) -> k.Memory:

@@ -10,13 +10,14 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
+from loaded import load
 from pyoxigraph import RdfFormat, Store
 from reference.facts import matches, query_text, streams_of
 
 import oxiseq
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import check, load, parse
+from oxiseq.grammar import check, parse
 
 SAME = "EXISTS { ?o :kind :x ; :k ?ka }"
 """The event holds an x with A's number."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from pyoxigraph import Store
 
 from oxiseq.engine.events.encode import encode_events
@@ -20,7 +21,6 @@ from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms import order
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar import load
 
 E = "http://e/"
 XSD = "http://www.w3.org/2001/XMLSchema#"

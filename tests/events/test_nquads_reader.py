@@ -64,6 +64,11 @@ def test_the_suite_as_one_file_in_a_graph() -> None:
     check(b"\n".join(suite_lines()))
 
 
+def test_a_label_is_one_node_of_its_event() -> None:
+    lines = ["_:a <urn:p> _:b <urn:{}> .", "_:b <urn:p> _:a <urn:{}> .", f"<urn:{{}}> {AT} {ONE} ."]
+    check("\n".join(line.format(event) for event in "ef" for line in lines).encode())
+
+
 # --- lines changed by chance ------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from oxiseq.engine.terms.normal import XSD, normalise
 from oxiseq.engine.terms.texts import parse_term
 from oxiseq.engine.terms.value import term_value
 
+pytestmark = pytest.mark.xdist_group("kernels of plain terms")  # compiled in one worker
 SCRATCH = np.zeros(1 << 12, np.uint8)
 
 

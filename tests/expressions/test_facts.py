@@ -15,6 +15,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression, Filter, Prev
 from oxiseq.grammar.parser import parse
 
+pytestmark = pytest.mark.xdist_group("kernels of the machine")  # compiled in one worker
 FACTS = {
     "true": """
         9007199254740993 = 9007199254740992e0

@@ -20,6 +20,7 @@ from oxiseq.engine.kernels.expressions.arithmetic import UNDECIDED_KIND
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression, Term
 
+pytestmark = pytest.mark.xdist_group("kernels of the machine")  # compiled in one worker
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NUMBERS = {
     "integer": "0 1 -1 2 3 7 10 16777217 9007199254740992 9007199254740993 4611686018427387904"

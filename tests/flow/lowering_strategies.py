@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from hypothesis import assume
 from hypothesis import strategies as st
+from loaded import load
 from pyoxigraph import NamedNode, RdfFormat, Store, Triple, parse
 
-from oxiseq.grammar import QueryError, load
+from oxiseq.grammar import QueryError
 from oxiseq.grammar.rsp_algebra import RspQuery
 
 STREAMS = ("http://e/S", "http://e/T")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from loaded import load
 from pyoxigraph import Store
 
 from oxiseq.engine.events.encode import encode_events
@@ -14,7 +15,6 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 
 EVENTS = 2_600
 LONGEST = 40

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from flow_reference import World, answer
+from loaded import load
 from pyoxigraph import RdfFormat, Store, Triple, parse
 
 from oxiseq.engine.flow.sparql import Around, compile_where
-from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspQuery
 
 E = "http://e/"

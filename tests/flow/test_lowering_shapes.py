@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from flow_reference import World, answer
+from loaded import load
 from pyoxigraph import Literal, NamedNode, Quad, Store, Triple, Variable
 
 from oxiseq.engine.errors import OxiseqError, QueryError
@@ -24,7 +25,6 @@ from oxiseq.engine.flow.plan import (
     column,
 )
 from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where
-from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Call, EventName, MatchPattern
 from oxiseq.grammar.rsp_algebra import RspQuery
 

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import pytest
 from flow_reference import World, answer
+from loaded import load
 from pyoxigraph import BlankNode, Triple, Variable
 from reference.values import normal_triple
 from w3c_suites import Evaluation, Table, absent, canonical, evaluations, expected, same_rows, suite, triples
 from w3c_windows import SUITES, asked_of, knowledge, named
 
 from oxiseq.engine.flow.sparql import Around, Lowered, compile_where
-from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspQuery
 
 STREAM: Final = "urn:s"

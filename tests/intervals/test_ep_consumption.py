@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ep_runs import Engine, changing_bag, engine_bag, read, reference_bag
+from profiles import crossed
 from pyoxigraph import NamedNode, Quad, Store, Triple
 
 import oxiseq
@@ -101,8 +102,7 @@ LEFT = [
 ]
 
 
-@pytest.mark.parametrize("where", LEFT)
-@pytest.mark.parametrize("consume", ["CHRONOLOGICAL", "RECENT"])
+@pytest.mark.parametrize(("where", "consume"), crossed(LEFT, ["CHRONOLOGICAL", "RECENT"]))
 def test_rows_are_left_alone_by_every_operator(where: str, consume: str) -> None:
     """Several rows have one partner, which goes with the first of them that is told."""
     triples = "s r w; s u w; s p a; s q b; s p c; s p d; s q b; s r x; s q e; s t f; s q g; s t h; s t i; s q j; s t k"

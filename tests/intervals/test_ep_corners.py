@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from ep_runs import engine_bag, reference_bag
+from loaded import load
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 
 import oxiseq
 from oxiseq.engine.errors import QueryError
-from oxiseq.grammar import load
 
 P = "PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from ep_runs import Bag, reference_bag
+from loaded import load
 from pyoxigraph import RdfFormat, Triple
 from pyoxigraph import parse as parse_rdf
 
 import oxiseq
-from oxiseq.grammar import load, parse, render
+from oxiseq.grammar import parse, render
 
 FOLDER = Path(__file__).parents[1] / "corpus" / "epsparql"
 CASES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(FOLDER.glob("*.toml"))}

@@ -12,12 +12,13 @@ from ep_runs import Bag, Engine, changing_bag, read, reference_bag
 from ep_strategies import chains, facts, queries, streams
 from hypothesis import assume, event, given, note
 from hypothesis import strategies as st
+from loaded import load
 from profiles import thorough
 from pyoxigraph import DefaultGraph, NamedNode, Quad, Store, Triple
 
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load, render
+from oxiseq.grammar import render
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.rsp_algebra import Consume
 

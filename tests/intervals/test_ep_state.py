@@ -11,6 +11,7 @@ from ep_strategies import queries, streams
 from failing_kb import FailingKb
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import in_the_gate
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 
@@ -23,7 +24,6 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.grammar.ep_algebra import EpQuery
 
 P = "PREFIX : <http://e/> "
@@ -49,10 +49,11 @@ BOUNDED = {
     "EXISTS, bounded": "?s :p ?a FILTER EXISTS { ?s :q ?c FILTER(getDURATION() < 50 && ?c != ?a) }",
     "a path": "?s :q+ ?c . ?s :p ?a FILTER(getDURATION() < 50)",
     "a sub-SELECT": "{ SELECT ?s { ?s :p ?a . ?s :q ?c } } FILTER(getDURATION() < 50)",
+    "a drawn value": "?s :p ?a BIND(UUID() AS ?u) FILTER(getDURATION() < 50)",
 }
 
 
-KINDS = {"SEQ", "UNION", "OPTIONALSEQ", "EQUALSOPTIONAL", "MINUS", "EXISTS, bounded", "a path"}
+KINDS = {"SEQ", "UNION", "OPTIONALSEQ", "EQUALSOPTIONAL", "MINUS", "EXISTS, bounded", "a path", "a drawn value"}
 
 
 @pytest.mark.parametrize("name", in_the_gate(KINDS, BOUNDED))

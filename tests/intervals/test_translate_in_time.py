@@ -11,13 +11,14 @@ import pytest
 from ep_strategies import PREDICATES, chains, facts_of, streams
 from hypothesis import assume, event, given, note
 from hypothesis import strategies as st
+from loaded import load
 from profiles import drawn
 from pyoxigraph import NamedNode, Triple, Variable
 from reference.epsparql import evaluate_ep, stamped
 from reference.rsp import evaluate_rsp
 
 import oxiseq
-from oxiseq.grammar import QueryError, load, render
+from oxiseq.grammar import QueryError, render
 from oxiseq.grammar.algebra import Projection, Select, Stream
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.rsp_algebra import Consume, RspQuery

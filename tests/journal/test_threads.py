@@ -10,7 +10,7 @@ import pytest
 from journal_events import STREAM, blob, read
 
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal import ConflictError, Journal, JournalError
+from oxiseq.journal import Appends, ConflictError, Journal, JournalError
 
 
 def at_once(count: int, work: Callable[[int], None]) -> None:
@@ -73,6 +73,26 @@ def test_appenders_share_transactions(path: Path) -> None:
         at_once(16, append)
         assert len(read(journal)) == 320
         assert journal.commits - before < 320
+
+
+def test_writes_that_come_alone_again_do_not_trouble_the_thread(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Behind a group it waits for others, each time half as long."""
+    grouped, done = threading.Event(), threading.Semaphore(0)
+
+    def submit(notify: Callable[[], object]) -> None:
+        journal.log.submit(Appends.of(STREAM, blob([1])), lambda: (notify(), done.release()))
+
+    submit(lambda: grouped.wait(30))
+    submit(lambda: None)
+    grouped.set()
+    assert done.acquire(timeout=30) and done.acquire(timeout=30)
+    for _ in range(8):
+        submit(lambda: None)
+        assert done.acquire(timeout=30)
+    assert len(read(journal)) == 10
+    assert not caplog.records
 
 
 def test_the_same_id_from_many_threads_is_stored_once(journal: Journal) -> None:

@@ -306,6 +306,22 @@ def test_what_is_behind_a_message_that_cannot_be_taken_yet_does_not_overtake_it(
         assert (asked[2:], events(doors)) == (["busy"], 1)
 
 
+def test_what_has_been_stored_behind_a_message_that_has_to_come_again_comes_again_with_it(tmp_path: Path) -> None:
+    with hot(tmp_path) as doors:
+        doors.service.streams.create(S)
+        routes = LiveRoutes(doors.service, Evaluations(Limits()))
+
+        def end(request: Request, *pushed: Any) -> Response:
+            answer = routes.end_push(request, *pushed)
+            return Response(503) if request.header("idempotency-key") == "unsure" else answer
+
+        settings = BridgeSettings(url="mqtt://h", into=S, topic="a")
+        inside = Inside(doors.service.journal, Door(routes.begin_push, end), settings)
+        messages = [Message(event(number), key) for number, key in enumerate(["first", "unsure", "behind"])]
+        assert inside.push(messages) == [Outcome(1)]
+        assert events(doors) == 3
+
+
 def test_mqtt_messages_that_nobody_confirms_wait_at_the_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import paho.mqtt.publish as publish  # noqa: PLC0415  the test alone needs it
 

@@ -54,6 +54,7 @@ def logged(server: ServeProcess) -> tuple[list[str], Counter[tuple[str, str]]]:
     return names, events
 
 
+@pytest.mark.full
 def test_kills_while_events_come(server: ServeProcess) -> None:
     keep = b'{"retention": {"count": 400}}'
     assert server.ask("PUT", stream_path(POWER), keep, {"Content-Type": "application/json"})[0] == 200

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from corpus_cases import FOLDER
 from hypothesis import given
+from loaded import load
 from profiles import drawn
 from pyoxigraph import NamedNode
 
-from oxiseq.grammar import LANGUAGES, load, parse, render
+from oxiseq.grammar import LANGUAGES, parse, render
 from oxiseq.grammar.checks import check
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import AnyQuery

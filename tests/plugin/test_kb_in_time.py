@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import drawn
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 
@@ -22,7 +23,6 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.languages.registry import language_for
 from oxiseq.options import Options
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Collection
 from typing import TypeAlias
 
+from loaded import load
 from pyoxigraph import Literal, Store
 from reference.rsp import Answer
 from rsp_strategies import Setting, kb_store, triples
@@ -16,7 +17,6 @@ from oxiseq.engine.rsp.plan import RspOptions, RspPlan, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.languages.rsp.shape import rsp_shape
 from oxiseq.matches.match import Match

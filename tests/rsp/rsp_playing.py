@@ -11,6 +11,7 @@ from unittest.mock import patch
 from failing_kb import FailingKb
 from flow.by_graph import by_graph
 from flow.lowering_strategies import GRAPHS
+from loaded import load
 from pyoxigraph import Literal, NamedNode, Store
 from reference.rsp import Row, evaluate_rsp
 from rsp_stories import Answers, Change, Event, Fails, Moves, Sorting, Story
@@ -23,7 +24,6 @@ from oxiseq.engine.rsp.plan import RspOptions, RspPlan, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
 from oxiseq.languages.rsp.shape import rsp_shape
 

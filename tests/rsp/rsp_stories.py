@@ -14,8 +14,9 @@ from typing import TypeAlias
 from flow.lowering_strategies import Drawing, E, facts, form
 from hypothesis import assume
 from hypothesis import strategies as st
+from loaded import load
 
-from oxiseq.grammar import QueryError, load
+from oxiseq.grammar import QueryError
 
 STREAMS = (f"{E}S", f"{E}T")
 PREFIX = f"PREFIX : <{E}>\n"

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from hypothesis import assume
 from hypothesis import strategies as st
+from loaded import load
 from pyoxigraph import RdfFormat, Store, Triple, parse
 
-from oxiseq.grammar import QueryError, load
+from oxiseq.grammar import QueryError
 
 E = "http://e/"
 STREAMS = ("http://e/S", "http://e/T")

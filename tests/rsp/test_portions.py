@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from pyoxigraph import Store
 
 from oxiseq.engine.events.batch import EventBatch
@@ -17,7 +18,6 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.run import rsp
 from oxiseq.engine.run.recent import portions
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.languages.registry import language_for
 from oxiseq.options import Options
 

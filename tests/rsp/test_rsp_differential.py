@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import thorough
 from pyoxigraph import Variable
 from reference.rsp import evaluate_rsp
@@ -17,7 +18,6 @@ from rsp_strategies import Setting, continuous, event_queries, kb_store, selecti
 import oxiseq
 from oxiseq.engine.run import rsp
 from oxiseq.engine.run.recent import portions
-from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Consume, Report, RspQuery
 
 

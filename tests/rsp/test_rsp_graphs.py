@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from loaded import load
 from pyoxigraph import NamedNode, Quad, Store
 from rsp_lives import Life
 from rsp_strategies import Setting
@@ -13,7 +14,7 @@ import oxiseq
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.grammar import load, parse, render
+from oxiseq.grammar import parse, render
 from oxiseq.grammar.rsp_algebra import RspQuery
 
 E = "http://e/"

@@ -7,6 +7,7 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import thorough
 from reference.rsp import evaluate_rsp
 from rsp_conjunctions import Changing, conjunctions
@@ -16,7 +17,6 @@ from test_rsp_differential import names
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
-from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
 
 

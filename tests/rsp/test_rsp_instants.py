@@ -14,6 +14,7 @@ import pytest
 from failing_kb import FailingKb
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import drawn
 from pyoxigraph import NamedNode, Quad, RdfFormat, Store, Triple, parse
 
@@ -29,7 +30,6 @@ from oxiseq.engine.rsp.schedule import Rhythm, Schedule, Stretches
 from oxiseq.engine.run import rsp as rsp_module
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import IntervalWindow, LandmarkWindow, RangeWindow, Report
 
 S = "urn:S"

@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import pytest
 from failing_kb import FailingKb
+from loaded import load
 from pyoxigraph import RdfFormat, Store
 from rsp_strategies import triples
 
@@ -24,7 +25,6 @@ from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspQuery
 
 S = "http://e/S"

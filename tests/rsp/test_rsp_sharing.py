@@ -14,6 +14,7 @@ import pytest
 from failing_kb import FailingKb
 from hypothesis import example, given
 from hypothesis import strategies as st
+from loaded import load
 from moved_runs import moved
 from profiles import drawn
 from pyoxigraph import QuerySolutions, RdfFormat, Store, parse
@@ -28,7 +29,6 @@ from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.grammar.render_rsp import render_rsp as render
 from oxiseq.grammar.rsp_algebra import Report
 

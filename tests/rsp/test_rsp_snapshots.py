@@ -7,6 +7,7 @@ import random
 import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import drawn
 from rsp_lives import Life, pushed_one_by_one
 from rsp_strategies import Setting, continuous, event_queries, kb_store
@@ -16,7 +17,6 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.rsp.plan import compile_rsp
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 
 WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from loaded import load
 from pyoxigraph import NamedNode, RdfFormat, Store, Triple, parse
 
 import oxiseq
@@ -16,7 +17,6 @@ from oxiseq.engine.run import rsp as rsp_module
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.terms import blanks
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
 
 S = "urn:S"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from loaded import load
 from pyoxigraph import BlankNode, NamedNode, Quad, QueryBoolean, QuerySolutions, Store, Triple
 from w3c_suites import (
     Evaluation,
@@ -31,7 +32,6 @@ from w3c_suites import (
 from w3c_windows import SUITES, asked_of, knowledge, named
 
 import oxiseq
-from oxiseq.grammar import load
 
 CSV = "CSV does not tell terms; its query is that of the test of TSV"
 LEFT_OUT = {"csv01": CSV, "csv02": CSV, "csv03": CSV}

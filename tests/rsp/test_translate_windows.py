@@ -7,13 +7,14 @@ from collections import Counter
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from loaded import load
 from profiles import drawn
 from reference.rsp import evaluate_rsp
 from rsp_lives import Row, row_of, without_label
 from rsp_strategies import Setting, continuous, kb_store, triples
 
 import oxiseq
-from oxiseq.grammar import LANGUAGES, QueryError, load, parse
+from oxiseq.grammar import LANGUAGES, QueryError, parse
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.grammar.translating import DIRECTIONS
 

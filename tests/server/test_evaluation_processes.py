@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from asking import DATA, ask, limited, problem, update
+from profiles import crossed
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.api.store import Store
@@ -78,8 +79,7 @@ def seen(response: Response) -> tuple[object, ...]:
     return response.status, response.header("content-type"), sorted(response.content().splitlines())
 
 
-@pytest.mark.parametrize("accept", ACCEPTED)
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(("query", "accept"), crossed(QUERIES, ACCEPTED, ways=3))
 def test_a_process_answers_as_the_store_does(both: tuple[SparqlEndpoint, ...], query: str, accept: str | None) -> None:
     theirs, ours = (seen(ask(to, query, accept=accept)) for to in both)
     assert theirs == ours

@@ -10,6 +10,7 @@ import pytest
 from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, ceql_situations, with_order, with_totals
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from loaded import load
 from saved_runs import crowded
 
 from oxiseq.engine.cea.memory import Capacities
@@ -21,7 +22,6 @@ from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot import saving
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "ceql"))
 from ceql_tables import as_table

@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine"))
 from engine_runs import Driven, Reading, query
+from loaded import load
 
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import OxiseqError, SnapshotError
@@ -20,7 +21,6 @@ from oxiseq.engine.snapshot import container
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 
 TEXT = query("A; B", "WITHIN PT0.00001S SLIDING", A="KEYED", B="KEYED FILTER(?bv > ?av)")
 

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "engine"))
 import numpy as np
 from engine_cases import CASES
 from engine_runs import STREAM, Driven, E, query, random_readings
+from loaded import load
 from pyoxigraph import Literal
 from saved_runs import Life
 
@@ -24,7 +25,6 @@ from oxiseq.engine.snapshot.container import unpack
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
-from oxiseq.grammar import load
 
 PROGRAM = Path(__file__).with_name("other_process.py")
 

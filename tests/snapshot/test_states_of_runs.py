@@ -11,13 +11,13 @@ from pyoxigraph import Store
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fingerprints import texts
+from loaded import load
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, Stateful
-from oxiseq.grammar import load
 from oxiseq.languages.registry import language_for
 from oxiseq.options import Options
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_planted_v_is_found(spark: SparkSession) -> None:
     from slow_starts import started  # noqa: PLC0415  pyspark may not be there
