@@ -364,11 +364,13 @@ class CommonLetters:
         return self._first + max((len(letter.names) for letter in self.all), default=0)
 
     def row_columns(self, width: int) -> NDArray[np.int32]:
-        """i32[letter, width]: rows are as the match kernel writes them, or as they are made."""
+        """i32[letter, width]: rows are as the match kernel writes them, or as they are made. A letter may have more
+        columns, for queries of a ladder, which compare none of them."""
         columns = np.full((len(self.all), max(width, 1)), lr.UNBOUND, np.int32)
         columns[:, : self._first] = lr.THE_PARTITION
         for number, letter in enumerate(self.all):
-            columns[number, self._first : self._first + len(letter.names)] = np.arange(len(letter.names))
+            mine = columns[number, self._first : self._first + len(letter.names)]
+            mine[:] = np.arange(len(mine))
         return columns
 
     def stored_columns(self) -> NDArray[np.int32]:
