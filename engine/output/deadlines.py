@@ -45,10 +45,11 @@ class NumberedInstants(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Deadlines:
     """Of one query. `window`: its WITHIN; `wait`: how long (µs) after its end a match waits at most, None: until the
-    window ends."""
+    window ends; `bound`: how long by the bounds that there are."""
 
     window: Window | None
     wait: int | None
+    bound: int = 0
 
     def last_clocks(self, starts: I64, start: int) -> I64:
         """The last clock of the windows in which matches are that begin at the clocks `starts`. `start`: the first
@@ -64,6 +65,11 @@ class Deadlines:
         """When the bounds of all trailing negations have passed, for matches that end at these times (µs); UNKNOWN: one
         has none."""
         return np.full(len(ends), UNKNOWN, np.int64) if self.wait is None else ends + self.wait
+
+    def at_end(self, ends: I64, reached: int) -> I64:
+        """When matches that end at these times are decided, of which only later instants could tell, by streams that
+        have ended, where one had come to `reached` (µs)."""
+        return np.maximum(ends + self.bound, reached)
 
     def of(self, ends: I64, starts: I64, partitions: I64, start: int, instants: NumberedInstants) -> I64:
         """When (µs) matches are decided that end at the times `ends` and begin at the clocks `starts`, UNKNOWN where

@@ -200,9 +200,11 @@ class DeferredMatches(Stateful):
         """
         self._look(start, instants)
         self._first = None
-        every = [
-            (ended if ended is not None and end.due == UNKNOWN else end.due, key) for key, end in self._ends.items()
-        ]
+        every = [(end.due, key) for key, end in self._ends.items()]
+        if ended is not None:
+            ends = np.array([time for _, (time, _) in every], np.int64)
+            last = self._deadlines.at_end(ends, ended).tolist()
+            every = [(at if due == UNKNOWN else due, key) for at, (due, key) in zip(last, every, strict=True)]
         if self._together:
             latest: dict[int, int] = {}
             for due, (time, _) in every:

@@ -564,7 +564,7 @@ class Finder(Stateful):
         at = self._deadlines.of(last.time, starts, partitions, self.window_start, seen or _NO_INSTANTS)
         at = np.where(self._waits(found), at, last.time)
         if ended is not None:
-            at[at == UNKNOWN] = ended
+            at = np.where(at == UNKNOWN, self._deadlines.at_end(last.time, ended), at)
         return replace(found, at=at).take(np.lexsort((last.time, at)))
 
     def released(
@@ -797,7 +797,8 @@ _NO_INSTANTS = NumberedInstants(np.zeros(0, np.int64), np.zeros(0, np.int64))
 def _deadlines(plan: QueryPlan) -> Deadlines | None:
     """When its matches are decided; None: each with its last event."""
     graph = plan.runner.sequence.graph
-    return Deadlines(plan.window, graph.longest_wait) if any(edge.waits for edge in graph.edges) else None
+    waits = any(edge.waits for edge in graph.edges)
+    return Deadlines(plan.window, graph.longest_wait, graph.longest_bound) if waits else None
 
 
 def _deferred(plan: QueryPlan, deadlines: Deadlines) -> DeferredMatches | None:

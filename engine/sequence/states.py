@@ -236,6 +236,11 @@ class StateGraph:
         limits = [edge.longest for edge in self.edges if edge.waits and edge.then is None]
         return None if None in limits else max((x for x in limits if x is not None), default=None)
 
+    @property
+    def longest_bound(self) -> int:
+        """The longest bound (µs) of those that trailing negations have; 0: none has one."""
+        return max((edge.longest or 0 for edge in self.edges if edge.waits), default=0)
+
 
 @dataclass(frozen=True, slots=True)
 class LetterScope:
