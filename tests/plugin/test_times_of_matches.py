@@ -39,6 +39,15 @@ def test_a_match_has_three_times() -> None:
     assert header.split()[:2] == ["at", "end"] and line.split()[:2] == ["1970-01-01T00:00:06Z", "1970-01-01T00:00:01Z"]
 
 
+@pytest.mark.parametrize("limit", ["", " ORDER BY ?a LIMIT 1"])
+def test_a_bound_counts_at_the_end_of_the_streams_beside_a_negation_without_one(limit: str) -> None:
+    """The window of EVENTS is not full: only a later instant could tell of B, but time tells of N."""
+    where = WHERE.replace("N!%s", "B!; N! WITHIN 4 SECONDS").replace("} }", "} DEFINE GPM B ON S { ?b :kind :b } }")
+    text = P + "SELECT ?a WITHIN 3 EVENTS SLIDING" + FROM + where + limit
+    (match,) = oxiseq.run(text, streams={"S": [seen(3, "a")]})
+    assert (match.end_us, match.at_us) == (3 * SECOND, 7 * SECOND)
+
+
 def test_a_row_of_a_group_is_decided_with_its_matches() -> None:
     text = P + "SELECT (COUNT(*) AS ?n) (DETECTTIME() AS ?known)" + FROM + WHERE % " WITHIN 5 SECONDS"
     every = text + " REPORT EVERY 4 SECONDS"
