@@ -154,10 +154,12 @@ class QueryRun(Run):
         """Have the memory that the first row needs."""
         self.finder.reserve()
 
-    def collect(self) -> None:
-        """Frees dead memory, so that `records` counts what lives."""
+    def collect(self, at: int | None = None) -> None:
+        """Frees dead memory, so that `records` counts what lives: at a time (µs) that has come, or by all that has
+        passed."""
         self._forget()
-        now = (self.instants if self.finder.by_number else self.clock.passed) - 1
+        passed = self.clock.passed - 1 if at is None else at
+        now = self.instants - 1 if self.finder.by_number else passed
         (self.finder.away or self.finder).collect(now, self.instants)
 
     def _forget(self) -> None:

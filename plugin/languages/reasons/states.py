@@ -31,7 +31,7 @@ def states_of(run: QueryRun, history: History, bounds: Bounds, points: int) -> t
         matches += sum(map(len, part))
         if bounds.matches is not None and matches > bounds.matches:
             raise LimitError(matches, bounds.matches, "matches of a query whose past states are shown")
-        run.collect()  # what the window has closed waits no more
+        run.collect(run.clock.completed)  # what the window has closed waits no more
         if len(instants):
             found.append(Point(int(instants[min(number * apart, len(instants)) - 1]), run.waiting, matches))
     return tuple(found)
