@@ -6,14 +6,13 @@ own rows. A query that is examined, saved or does something by itself has its pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Variable
 
 from oxiseq.engine.automaton.ladders import Ladder, Rung
 from oxiseq.engine.automaton.letters import CommonLetters, MemberLetters, Sought, compares
@@ -23,347 +22,46 @@ from oxiseq.engine.automaton.memory import (
     TableSpan,
     begun_with,
     deadlines_by_query,
-    finals_begun_with,
     part_of,
     with_part,
-    with_tables,
 )
 from oxiseq.engine.automaton.parted import CommonPartitions
-from oxiseq.engine.bounds import CHOICES, MATCHES, InstantBound
-from oxiseq.engine.errors import LimitError
+from oxiseq.engine.automaton.queries import AnswerShape, JoinedQuery, ShapeFound
+from oxiseq.engine.automaton.run import CommonRun
 from oxiseq.engine.kernels.matches.records import (
-    ALLOWED,
-    EMITTED,
-    FINALS,
-    NO_LIMIT,
-    NODE_BASE,
-    NODE_TOP,
     OMITTED,
     PLACE_BITS,
-    PROGRESS,
-    STACK,
-    UNCOUNTED,
 )
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.extraction import count_records, drop_queries
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES
-from oxiseq.engine.matches.found import Found, without_last
-from oxiseq.engine.matches.frozen import FrozenMatches
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
+from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
-from oxiseq.engine.matches.runner import UNCOUNTED_MOST
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.omissions import InstantError, LeftOut, Streak
-from oxiseq.engine.order.clock import Clock, Instants
+from oxiseq.engine.omissions import LeftOut, Streak
+from oxiseq.engine.order.clock import Instants
 from oxiseq.engine.order.watermarks import AFTER_ALL
 from oxiseq.engine.output.deadlines import NumberedInstants
-from oxiseq.engine.output.deferred import Decided
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import enriched_gpms
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.thresholds import alike, beginning
 from oxiseq.engine.run.counted_part import CountedPart
-from oxiseq.engine.run.finder import Finder, Findings, rows_in_use
+from oxiseq.engine.run.finder import Finder, rows_in_use
 from oxiseq.engine.run.letters import RowWriter
 from oxiseq.engine.sequence.counts import Counts
-from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.engine.sequence.rows import RowBuffer
-from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import Edge, StateGraph, Value
-from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables, TableBuilder
+from oxiseq.engine.sequence.tables import SequenceTables, TableBuilder
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.grammar.records import dataclass
 
 _PLACES: Final = (1 << PLACE_BITS) - 1
 _PER_RECORD: Final = 3
 """A node may name a row of its own, and a group may have buckets of its own."""
 _FEW_GONE: Final = 16
 """Queries that have left before it is worth while to make all tables again."""
-
-
-@dataclass(slots=True, eq=False)
-class AnswerShape:
-    """Queries whose matches are written by one writer at once. `places`: of their stored variables in common rows;
-    `written`: what is equal in their writers, None for those that write by themselves; `arranges`: matches of an
-    instant come in the order that their rows fix; `enriched`: what matches are joined with, the KB's
-    answers of these names here, by GPM, as variables of the queries."""
-
-    places: NDArray[np.int32]
-    written: Hashable | None
-    arranges: bool
-    enriched: tuple[tuple[str, tuple[str, ...], tuple[Variable, ...]], ...]
-
-
-@dataclass(slots=True, eq=False)
-class JoinedQuery:
-    """A query, or several that are equal, in an automaton. `span`: its part of the tables."""
-
-    automaton: SharedAutomaton
-    finder: Finder
-    span: TableSpan
-    letters: MemberLetters
-    shape: AnswerShape
-    streak: Streak
-    rung: Rung | None = None
-    """Where it stands on a ladder, whose span it has."""
-    exact: int | None = None
-    """How many records it has, if somebody has asked since the last step."""
-    kept: int | None = None
-    """Up to which instant it has been told that the KB of before holds."""
-    place: int = 0
-    """Among all, in the order of shapes."""
-
-    @property
-    def places(self) -> NDArray[np.int32]:
-        """i32[own letter, stored variable]: its columns in common rows."""
-        return self.shape.places
-
-    # --- common rows as the query alone has them (`KnownRows`), for its choice ----------------------
-
-    @property
-    def times(self) -> tuple[NDArray[np.int64], int]:
-        return self.automaton.rows.times
-
-    def take(self, ids: NDArray[np.int64]) -> RowBlock:
-        return self.automaton.own_rows(self, ids)
-
-    def clocks(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self.automaton.rows.clocks(ids)
-
-    def answers(self, epoch: int) -> dict[str, KbAnswer]:
-        return self.automaton.answers_of(self.shape, epoch)
-
-    # --- where its state is (`CommonState`) ---------------------------------------------------------
-
-    def come_home(self) -> None:
-        """Has its part in a run of its own from now on."""
-        self.automaton.release(self)
-
-    def copied(self) -> Finder:
-        """Another finder in the same state."""
-        return self.automaton.copy_of(self)
-
-    @property
-    def records(self) -> int:
-        """How many records are its; some may be dead by now, unless `collect` has been called since the last step."""
-        return self.automaton.records_of(self)
-
-    @property
-    def bytes(self) -> int:
-        """Its share of all memory."""
-        return self.automaton.bytes // max(len(self.automaton.members), 1)
-
-    @property
-    def waits(self) -> bool:
-        """Whether the clock alone may complete a match of it."""
-        deferred = self.finder.deferred
-        return bool(self.automaton.due[0][self.span.query]) or (deferred is not None and deferred.waits)
-
-    @property
-    def deadline(self) -> int | None:
-        """When time alone may complete a match of it (µs), if it can."""
-        held = None if self.finder.deferred is None else self.finder.deferred.deadline
-        deadline = min(self.automaton.due[1].item(self.span.query), NEVER_CLOSES if held is None else held)
-        return None if deadline == NEVER_CLOSES else deadline
-
-    def collect(self, clock: int, instants: int) -> None:
-        """Frees what is dead, of all."""
-        self.automaton.collect(clock + self.span.clocks, instants + self.span.shift)
-        alone = self.copied()
-        alone.collect()
-        self.exact = alone.records
-        self.automaton.note_exact(self)
-
-    def keep(self, clock: Clock) -> bool:
-        """The KB is about to change; whether something is kept for it that was not."""
-        if not self.letters.parts:
-            return False
-        kb = self.automaton.matching.kb
-        kb.keep(clock.unfinished)
-        before, self.kept = self.kept, kb.kept_until
-        return self.kept is not None and self.kept != before
-
-
-class ShapeFound(NamedTuple):
-    """What queries of one shape have found in some instants: of member i the matches `bounds[i] : bounds[i + 1]`, which
-    name these rows. `omitted`: the instants that are left out; `seen`: those that there were, if windows count them."""
-
-    shape: AnswerShape
-    members: list[JoinedQuery]
-    bounds: list[int]
-    found: Found
-    rows: RowStore
-    omitted: dict[JoinedQuery, list[InstantError]]
-    seen: NumberedInstants | None
-    until: int
-    """The smallest clock that may still come."""
-    counted: CountedPart | None = None
-    """Of the only member, where matches are counted."""
-    ends: Sequence[Decided] = ()
-    """Those that are decided, of a query that waits for all of an end."""
-
-    def decided(self, number: int) -> NDArray[np.int64]:
-        """When the matches of a member are decided (µs)."""
-        found = self._of(number)
-        return self.rows.block.time[found.rows[found.ends[1:] - 1] >> PLACE_BITS] if found.at is None else found.at
-
-    def findings(self, number: int) -> Findings:
-        """What a member has found, by its number."""
-        member = self.members[number]
-        omitted, choice = self.omitted.get(member, ()), member.finder.choice
-        until, start = self.until - member.span.clocks, member.finder.window_start
-        if member.finder.deferred is not None and member.finder.plan.summary is not None:
-            until = min(until, member.finder.horizon)
-        found, folded = self._of(number), choice.take_folded()
-        if folded is not None:
-            return Findings(None, None, folded, until, start, omitted)
-        counts = choice.take_counts()
-        return Findings(found, self.counted, (), until, start, omitted, counts, decided=self.ends)
-
-    def _of(self, number: int) -> Found:
-        member, seen = self.members[number], self.seen
-        if seen is not None:
-            seen = seen._replace(number=seen.number - member.span.clocks)
-        return member.finder.stamped(self.found.take(np.arange(*self.bounds[number : number + 2])), self.rows, seen)
-
-
-class CommonRun(SequenceRun):
-    """The run of an automaton. `left_out`: by query the instants (µs) at which it has more matches than may be listed;
-    `failed`: by number of a query the error of a decision that Python could not make; `by_query`: the queries of each
-    number, of which several stand on a ladder; `rows`: those that nodes name."""
-
-    def __init__(
-        self, compiled: SequenceTables, terms: TermDictionary, by_query: Mapping[int, Sequence[JoinedQuery]]
-    ) -> None:
-        super().__init__(compiled, terms, Capacities())
-        self.left_out: dict[JoinedQuery, dict[int, tuple[InstantBound, int | LimitError]]] = {}
-        self.failed: dict[int, Exception] = {}
-        self.by_query, self.rows = by_query, RowStore(1)
-        self.filters_of: list[int] = []
-        """By filter the query that it is of."""
-        self._instant = 0
-        """At which some are to choose (µs)."""
-
-    def become(self, compiled: SequenceTables) -> None:
-        """Queries have been added to its tables, or have gone from them."""
-        self.clean()
-        self._memory = with_tables(self._memory, compiled, self._capacities, self._terms)
-        self._compiled, self._no_rows = compiled, RowBuffer.empty(compiled)
-
-    @property
-    def memory(self) -> k.Memory:
-        """Of all queries."""
-        return self._memory
-
-    @memory.setter
-    def memory(self, memory: k.Memory) -> None:
-        self._memory = memory
-
-    def _begin_counting(self, memory: k.Memory) -> None:
-        most = UNCOUNTED_MOST + 64 * len(self._compiled.tables.windows)
-        memory.scalars[UNCOUNTED] = min(self.bounds.matches, most)
-
-    def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
-        """Each query for itself: one with too many matches at the instant has none there."""
-        scalars = self._memory.scalars
-        limits, kept, whole = self._compiled.tables.windows["limit"], list[NDArray[np.int64]](), True
-        for query, finals in self._finals_of_each():
-            within = limits[query] <= self.bounds.matches
-            given = 0 if within else min(limits.item(query), self._count(finals))
-            if given > self.bounds.matches:
-                finals, whole = self._within(finals, given, self.by_query[query], instant), False
-            kept.append(finals)
-        scalars[ALLOWED] = NO_LIMIT
-        if whole:
-            return
-        self._drain()
-        self._parts = without_last(self._parts, scalars.item(EMITTED))
-        self._put(kept)
-        scalars[[PROGRESS, EMITTED, STACK]] = 0
-        self._memory.quotas[:] = limits
-        if not scalars[FINALS] and not waited:  # else the kernel has not come to the instant yet
-            self._pass_by()
-
-    def _finals_of_each(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """The finals of each number, in their order."""
-        finals = self._memory.finals[: self._memory.scalars[FINALS]].copy()
-        finals = finals[np.argsort(finals[:, 2], kind="stable")]
-        queries, first = np.unique(finals[:, 2], return_index=True)
-        return zip(queries.tolist(), np.split(finals, first[1:]), strict=True)
-
-    def _put(self, kept: list[NDArray[np.int64]]) -> None:
-        """These are the finals."""
-        memory = self._memory
-        whole = np.concatenate([memory.finals[:0], *kept])
-        if len(whole) > len(memory.finals):
-            memory = memory._replace(finals=np.zeros((2 * len(whole), memory.finals.shape[1]), np.int64))
-        memory.finals[: len(whole)] = whole
-        memory.scalars[FINALS] = len(whole)
-        self._memory = memory
-
-    def _within(
-        self, finals: NDArray[np.int64], given: int, members: Sequence[JoinedQuery], instant: int
-    ) -> NDArray[np.int64]:
-        """The finals of a number, below which too many matches are, without those of queries that have too many."""
-        rung = members[0].rung
-        if rung is None:
-            self.left_out.setdefault(members[0], {})[instant] = MATCHES, given
-            return finals[:0]
-        memory = self._memory
-        scalars = memory.scalars.copy()
-        scalars[FINALS] = len(finals)
-        frozen = FrozenMatches(memory._replace(scalars=scalars, finals=finals))
-        nodes = np.flatnonzero(frozen.begins)
-        ids = frozen.pos[nodes] >> PLACE_BITS
-        rows, kept = self.rows.take(ids), np.zeros(self.rows.held, np.uint8)
-        for member in members:
-            begins = rung.ladder.begins(member, rows)
-            frozen.leave_out(nodes[~begins])
-            given = NO_LIMIT if frozen.exceeds(NO_LIMIT) else frozen.count
-            if given > self.bounds.matches:
-                self.left_out.setdefault(member, {})[instant] = MATCHES, given
-            else:
-                kept[ids[begins] - self.rows.base] = 1
-        self._memory, finals = finals_begun_with(memory, finals, kept, self.rows.base)
-        return finals
-
-    def _choose(self, chosen: Callable[[], k.Memory], instant: int) -> None:
-        self._instant = instant
-        super()._choose(chosen, instant)
-
-    def _chosen(self, store: RowStore) -> k.Memory:
-        """Of each query the matches that it keeps."""
-        kept = list[NDArray[np.int64]]()
-        for query, finals in self._finals_of_each():
-            member = self.by_query[query][0]
-            if not member.finder.plan.clauses.chooses:
-                kept.append(finals)
-                continue
-            self._put([finals])
-            try:
-                self._memory = member.finder.choice.pick(self._memory, member)
-            except LimitError as error:
-                self.left_out.setdefault(member, {})[self._instant] = CHOICES, error
-            except Exception as error:  # it is one query's: the others go on
-                self.failed.setdefault(query, error)
-            else:
-                finals = self._memory.finals[: self._memory.scalars[FINALS]].copy()
-                finals[:, 2] = query
-                kept.append(finals)
-        self._put(kept)
-        scalars = self._memory.scalars
-        if not scalars[FINALS]:
-            scalars[NODE_TOP] = scalars[NODE_BASE]
-        return self._memory
-
-    def _answer(self, asked: CompiledFilter | CompiledFold, vector: NDArray[np.int64]) -> int:
-        try:
-            return super()._answer(asked, vector)
-        except Exception as error:  # it is one query's: the others go on
-            self.failed.setdefault(self.filters_of[self._compiled.filters.index(asked)], error)
-            return 0
 
 
 class SharedAutomaton:

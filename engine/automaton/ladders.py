@@ -24,7 +24,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
-    from oxiseq.engine.automaton.automaton import JoinedQuery
+    from oxiseq.engine.automaton.queries import JoinedQuery
 
 I64 = NDArray[np.int64]
 

@@ -18,7 +18,8 @@ from functools import partial
 from itertools import chain, repeat
 from typing import Final, ParamSpec
 
-from oxiseq.engine.automaton.automaton import ShapeFound, SharedAutomaton
+from oxiseq.engine.automaton.automaton import SharedAutomaton
+from oxiseq.engine.automaton.queries import ShapeFound
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.order.clock import Clock, Instants
 from oxiseq.engine.order.watermarks import BEFORE_ALL

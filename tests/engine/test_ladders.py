@@ -12,7 +12,7 @@ from engine_runs import STREAM, Reading, query, readings_batch
 from loaded import load
 from test_families import SLIDING, TERMS, Queries, plan
 
-from oxiseq.engine.automaton.automaton import JoinedQuery
+from oxiseq.engine.automaton.queries import JoinedQuery
 from oxiseq.engine.bounds import BOUNDS
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.plan.thresholds import beginning
