@@ -87,7 +87,7 @@ class SharedAutomaton:
         """By what the queries of a ladder have in common; None: one has come so far, which is on none."""
         self._shapes: dict[Hashable, AnswerShape] = {}
         self._in_order: list[JoinedQuery] = []
-        """AnswerShape by shape."""
+        """Shape by shape."""
         self._ranks = np.zeros(0, np.int64)
         """By number of a query its place among these, -1 of a ladder."""
         self._letter_keys, self._own_numbers = np.zeros(0, np.int64), np.zeros(0, np.int32)
