@@ -21,7 +21,8 @@ _CLOSING: Final = frozenset(")]}")
 
 def may_be_large(text: str) -> bool:
     """Whether a text has to be counted: no token is shorter than one character, no definition than six."""
-    return len(text) > len("DEFINE") * MOST_GPMS or sum(map(text.count, _OPENING)) > MOST_DEPTH
+    longest = min(MOST_TOKENS, len("DEFINE") * MOST_GPMS)
+    return len(text) > longest or sum(map(text.count, _OPENING)) > MOST_DEPTH
 
 
 class SizeError(Exception):
