@@ -100,8 +100,7 @@ class MatchRunner(Stateful, Generic[M]):
         self._parts = without_last(self._parts, scalars.item(k.EMITTED))
         self._note(MATCHES, given, instant)
         if waited:  # the kernel has not come to the instant yet
-            scalars[k.PROGRESS] = scalars[k.FINALS]
-            scalars[[k.EMITTED, k.STACK]] = 0
+            scalars[[k.FINALS, k.PROGRESS, k.EMITTED, k.STACK]] = 0
         else:
             self._pass_by()
 

@@ -17,7 +17,7 @@ from oxiseq.engine.bounds import CHOICES
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.matches import records as matches
-from oxiseq.engine.kernels.memory.pointers import call
+from oxiseq.engine.kernels.memory.pointers import Array, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.advance import advance, measure
 from oxiseq.engine.kernels.sequence.entries import chain_entries
@@ -130,14 +130,15 @@ class SequenceRun(MatchRunner[k.Memory]):
         memory = self._memory
         tables = self._compiled.tables
         timed = memory.scalars[k.CLOSINGS] and not tables.sizes[k.NUMBERED]
-        due = [int(memory.closings["close"][0])] if timed else []
+        due = [_first_close(memory, memory.closings[: memory.scalars[k.CLOSINGS]])] if timed else []
         if memory.scalars[k.LAPSES] and any(edge.waits and edge.lasting for edge in self._compiled.graph.edges):
-            due.append(int(memory.lapses["close"][0]))
+            due.append(_first_close(memory, memory.lapses[: memory.scalars[k.LAPSES]]))
         for edge in tables.aged[int(tables.sizes[k.MOVING]) : int(tables.sizes[k.AGEING])].tolist():
             oldest = int(memory.ages["oldest"][edge])
             if oldest >= 0:
                 due.append(int(memory.aged["time"][oldest] + tables.edges["limit"][edge]))
-        return min(due, default=None)
+        first = min(due, default=k.NEVER_CLOSES)
+        return None if first == k.NEVER_CLOSES else first
 
     def feed(
         self,
@@ -384,6 +385,16 @@ class SequenceRun(MatchRunner[k.Memory]):
             return asked.fold.step(kept, {v: int(vector[place]) for v, place in asked.places}, self._terms)
         ids: dict[Variable, int] = {v: int(vector[place]) for v, place in asked.places}
         return _TRUE if holds_with(asked.check.condition, ids, self._terms, self.ask) else _FALSE
+
+
+def _first_close(memory: k.Memory, heap: Array) -> int:
+    """The first time in a heap of closings whose group is still there; NEVER_CLOSES: there is none."""
+    for entries in (heap[:1], heap):  # mostly that of the first one is
+        groups = memory.groups[entries["group"]]
+        there = (groups["edge"] >= 0) & (groups["serial"] == entries["serial"])
+        if there.any():
+            return int(entries["close"][there].min())
+    return k.NEVER_CLOSES
 
 
 _NOTHING_YET = np.zeros(k.SCALARS, np.int64)

@@ -290,6 +290,8 @@ class Player:
                 run = world.run(place)
                 run.collect()
                 alive.append(run.records)
+            if twin.run(0).omitted.over:  # it has been stopped: alone it does not go on, among others nobody is told
+                continue
             if alive[0] != alive[1]:
                 raise _DiffersError(name, f"{alive[0]} live records instead of {alive[1]}")
             if alive[0] > step.most:
