@@ -276,8 +276,11 @@ class StreamMatcher:
     def rows_of(self, numbers: Sequence[int]) -> dict[int, Rows]:
         """By request or leaf the rows that some of the kernel's GPMs have on the last batch, of those that `find` has
         named."""
+        found: dict[int, Rows] = {}
+        if not numbers:
+            return found
         assert self._kernel is not None, "a batch has been looked at"
-        kernel, found = self._kernel, dict[int, Rows]()
+        kernel = self._kernel
         memory, addresses, row0 = kernel.memory, kernel.addresses, kernel.memory.row0
         doubtful = int(kernel.state[k.DOUBTFUL])
         for number in numbers:

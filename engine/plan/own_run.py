@@ -38,8 +38,8 @@ def why_own_run(plan: QueryPlan) -> str | None:
     """Why a query has a run of its own; None: its edges may be among those of others."""
     runner, window, clauses = plan.runner, plan.window, plan.clauses
     events = window is not None and window.events
-    if runner.deferred and events:
-        return "its matches wait until all of their end are decided, by the numbers of instants"
+    if events and any(edge.waits for edge in runner.sequence.graph.edges):
+        return "its windows count instants, and decide its matches when they close"
     if runner.composing is not None or clauses.notes:
         return "its groups are made of composed windows, or of weights"
     if runner.sequence.counted and events:

@@ -63,7 +63,7 @@ class JointMatching:
                 return None
             if stream.matcher.beyond:
                 return None
-            rows = stream.matcher.rows_of(hits) if hits else {}
+            rows = stream.matcher.rows_of(hits)
             for pattern in hits:
                 finder = self._finders[stream.finder[pattern]]
                 mine = found.get(finder)
