@@ -12,11 +12,11 @@ of SPAseq, are sets of rules `SEQ(A; B)` of which events concern some: `types`: 
 pattern in all; `known`: so it is, and A asks the knowledge base, which knows half of all things; `absent`: as `types`,
 but B does not come within the window; `partitions`: as `types`, with PARTITION BY ?c; `thresholds`: A has a threshold
 of its own; `chosen`: A and B have predicates of their own, each event has one of them; `starts`: each event begins all,
-few complete; `lengths`: only the lengths of windows differ; `counts`: as `types`, but matches are counted. CPU time of single pushes (median; of sets of rules the
-mean, since few events concern a query) and of batches of 1,000 (mean of all events, catching up included), and the
-matches of an event. Every cell is a process of its own, so that memory is its own, too: what registering takes, and all
-of the process in the end. `times`: a push and an event of a batch beside those of the first number of queries. Single
-pushes and batches end early after `--seconds` of CPU time each.
+few complete; `lengths`: only the lengths of windows differ; `counts`: as `types`, but matches are counted. CPU time of
+single pushes (median; of sets of rules the mean, since few events concern a query) and of batches of 1,000 (mean of all
+events, catching up included), and the matches of an event. Every cell is a process of its own, so that memory is its
+own, too: what registering takes, and all of the process in the end. `times`: a push and an event of a batch beside
+those of the first number of queries. Single pushes and batches end early after `--seconds` of CPU time each.
 """
 
 from __future__ import annotations
