@@ -187,7 +187,7 @@ class Teller(Stateful):
     @property
     def tells_of_time(self) -> bool:
         """Whether it may ever need instants without matches."""
-        return self._ranks is not None or self._summaries is not None
+        return self._ranks is not None or self.watchful
 
     @property
     def watchful(self) -> bool:

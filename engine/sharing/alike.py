@@ -176,6 +176,7 @@ def narrow(runs: Sequence[QueryRun]) -> None:
             run.share(alone, run.teller)
         return
     if longest is not None and finder.plan.window is not None and 2 * longest.size <= finder.plan.window.size:
+        runs[0].come_home()
         finder.forget_due()
         shorter = finder.copy(longest)
         for run in runs:

@@ -429,6 +429,13 @@ def test_so_it_does_where_edges_stand_once_for_many(seed: int, tight: bool) -> N
 @drawn(25, phases=WITHOUT_SHRINKING)
 @given(st.integers(0, 2**62))
 @pytest.mark.slow
+def test_so_it_does_where_matches_are_counted(seed: int) -> None:
+    fail_small(Drawing(seed, tight=False, ways=counted).situation())
+
+
+@drawn(25, phases=WITHOUT_SHRINKING)
+@given(st.integers(0, 2**62))
+@pytest.mark.slow
 def test_so_it_does_where_instants_are_those_of_partitions(seed: int) -> None:
     fail_small(Drawing(seed, tight=False, ways=parted).situation())
 
@@ -484,6 +491,18 @@ def test_a_query_that_explodes_harms_no_other(place: int) -> None:
     player = Player(Situation((*register, *runs, readings("z", 400)), matches=500))
     assert player.play() is None
     assert player.seen.errors == 3 and player.seen.matches > 100
+
+
+def test_one_that_is_counted_with_a_longer_window_goes_and_leaves_the_others_theirs() -> None:
+    """They are counted together, and among those of an automaton."""
+    counts = "SELECT ?k (COUNT(DISTINCT ?av) AS ?n)"
+    texts = [query("A: B+", f"WITHIN PT0.0000{size}S SLIDING", counts, A=KEYED, B=KEYED) for size in (10, 30)]
+    texts.append(query("A, B", "WITHIN PT0.00001S SLIDING", counts, A=KEYED, B=KEYED))
+    grouped = [f"{text} GROUP BY (ENDTIME()) ?k" for text in texts]
+    register = tuple(Register(f"q{number}", text) for number, text in enumerate(grouped))
+    player = Player(Situation((*register, readings("ab", 0), Remove("q1"), readings("bb", 5), readings("z", 9))))
+    assert player.play() is None
+    assert player.seen.matches > 3
 
 
 def test_a_failure_is_made_small() -> None:
