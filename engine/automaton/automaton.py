@@ -48,7 +48,7 @@ from oxiseq.engine.output.deadlines import NumberedInstants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import enriched_gpms
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.plan.thresholds import alike, beginning
+from oxiseq.engine.plan.thresholds import alike
 from oxiseq.engine.run.counted_part import CountedPart
 from oxiseq.engine.run.finder import Finder, rows_in_use
 from oxiseq.engine.run.letters import RowWriter
@@ -156,8 +156,8 @@ class SharedAutomaton:
     def _rung_of(self, finder: Finder) -> Rung | None:
         """The place of a query on a ladder, if another one that may be there is or has been here, and it has no runs
         yet."""
-        threshold = beginning(finder.plan)
-        if threshold is None or not finder.idle or not compares(finder.plan, threshold):
+        threshold = finder.threshold
+        if threshold is None or not finder.is_idle() or not compares(finder.plan, threshold):
             return None
         key = alike(finder.plan, threshold)
         if key not in self._ladders:

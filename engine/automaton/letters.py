@@ -236,13 +236,8 @@ class CommonLetters:
         return places
 
     def _add_members(self, plan: QueryPlan) -> None:
-        for stream, request, columns in plan.runner.members:
-            requests = plan.runner.requests[stream]
-            assert requests is not None
-            at = next(n for n, kernel in enumerate(requests.kernel) if kernel.request == request)
-            kernel, native, sought = requests.kernel[at], requests.native[at], self.sought[stream]
-            known = tuple(native.columns[column] for column in columns)
-            name = requests.requests[request].name
+        for stream, name, kernel, native, known in plan.runner.members_in_kernel():
+            sought = self.sought[stream]
             member = PlainLetter(stream, len(sought), name, kernel, native, [], known)
             member.columns += dict.fromkeys(known)
             member.names += [kernel.columns[native.columns.index(column)] for column in member.columns]
@@ -406,13 +401,14 @@ def _of_kernel(letter: LetterPlan, plan: QueryPlan, *, partitioned: bool) -> _Of
         return None
     requests = plan.runner.requests[gpm.stream]
     assert requests is not None
-    for kernel, native in zip(requests.kernel, requests.native, strict=True):
-        if kernel.request == gpm.order:
-            columns = dict(zip(kernel.columns, native.columns, strict=True)) if partitioned else {}
-            known = tuple(columns.get(variable, -1) for variable in plan.by) if partitioned else ()
-            parted = not partitioned or is_plain(gpm, plan.by)
-            return _OfKernel((*_key(gpm.stream, kernel, native), known, parted), gpm, kernel, native, known, parted)
-    return None
+    found = requests.in_kernel(gpm.order)
+    if found is None:
+        return None
+    kernel, native = found
+    columns = dict(zip(kernel.columns, native.columns, strict=True)) if partitioned else {}
+    known = tuple(columns.get(variable, -1) for variable in plan.by) if partitioned else ()
+    parted = not partitioned or is_plain(gpm, plan.by)
+    return _OfKernel((*_key(gpm.stream, kernel, native), known, parted), gpm, kernel, native, known, parted)
 
 
 def _key(stream: int, kernel: KernelGpm, native: NativeGpm) -> _Key:

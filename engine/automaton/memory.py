@@ -22,7 +22,7 @@ from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.matches.memory import match_sizes, with_room_for_nodes
 from oxiseq.engine.output.deferred import renumbered
 from oxiseq.engine.sequence.counts import with_limbs
-from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries
+from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries, standing_entries
 from oxiseq.engine.sequence.saved import restore_memory
 from oxiseq.engine.sequence.states import ValueKind
 from oxiseq.engine.sequence.tables import SequenceTables
@@ -107,11 +107,9 @@ def deadlines_by_query(S: k.Memory, compiled: SequenceTables) -> tuple[NDArray[n
     due = np.full(len(tables.windows), k.NEVER_CLOSES, np.int64)
     closes = waiting & (tables.sizes[k.NUMBERED] == 0)
     for heap, count, ends in ((S.closings, k.CLOSINGS, closes), (S.lapses, k.LAPSES, lapses)):
-        entries = heap[: S.scalars[count]]
-        edge = groups["edge"][entries["group"]]
-        alive = (edge >= 0) & (groups["serial"][entries["group"]] == entries["serial"])
-        alive &= ends[tables.edges["query"][edge]]
-        np.minimum.at(due, tables.edges["query"][edge[alive]], entries["close"][alive])
+        entries = standing_entries(S, heap[: S.scalars[count]])
+        query = tables.edges["query"][groups["edge"][entries["group"]]]
+        np.minimum.at(due, query[ends[query]], entries["close"][ends[query]])
     deciding = tables.aged[tables.sizes[k.MOVING] : tables.sizes[k.AGEING]]
     deciding = deciding[S.ages["oldest"][deciding] >= 0]
     times = S.aged["time"][S.ages["oldest"][deciding]] + tables.edges["limit"][deciding]

@@ -74,6 +74,11 @@ class StreamPlan:
         """How many triple patterns the kernel looks for; equal ones of several GPMs are one."""
         return len({step.slot for gpm in self.native for step in gpm.instance.patterns})
 
+    def in_kernel(self, request: int) -> tuple[KernelGpm, NativeGpm] | None:
+        """What the kernel matches for a request; None: it is answered otherwise."""
+        pairs = zip(self.kernel, self.native, strict=True)
+        return next((pair for pair in pairs if pair[0].request == request), None)
+
     @property
     def all_native(self) -> bool:
         """Whether the kernel answers every request."""

@@ -22,14 +22,10 @@ class RunKind(NamedTuple):
     @classmethod
     def of(cls, plan: QueryPlan) -> RunKind:
         """That of a query."""
-        members = list[Hashable]()
+        members: list[Hashable] = []
         if plan.clauses.partitioned and _are_plain(plan):
-            for stream, request, columns in plan.runner.members:
-                requests = plan.runner.requests[stream]
-                assert requests is not None
-                pairs = zip(requests.kernel, requests.native, strict=True)
-                native = next(native for kernel, native in pairs if kernel.request == request)
-                members.append((stream, native.instance, tuple(native.columns[column] for column in columns)))
+            found = plan.runner.members_in_kernel()
+            members = [(stream, native.instance, known) for stream, _, _, native, known in found]
         by_number = plan.window is not None and plan.window.events
         return cls(by_number, plan.runner.sequence.counted, plan.clauses.partitioned, tuple(members))
 

@@ -20,7 +20,8 @@ from oxiseq.engine.kernels.sequence.records import LISTS_REACHED, REACHES
 from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.plan import Clauses, SequencePlan, forgotten_by
 from oxiseq.engine.matching.enrich import KbPattern
-from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
+from oxiseq.engine.matching.tables import NativeGpm
+from oxiseq.engine.patterns.plan import GpmRequest, KernelGpm, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
 from oxiseq.engine.plan.counting import carried, each_because, listed_because
 from oxiseq.engine.plan.families import Family
@@ -134,6 +135,17 @@ class LiveKeys:
     otherwise: QueryPlan | None = None
     """The same query without composing: how queries find together that differ in windows or thresholds, and what
     earlier versions have saved."""
+
+    def members_in_kernel(self) -> Iterator[tuple[int, str, KernelGpm, NativeGpm, tuple[int, ...]]]:
+        """Of each of `members`, all of which the match kernel finds: the stream, its name, what the kernel matches, and
+        the kernel's columns of the values that decide the partition."""
+        for stream, request, columns in self.members:
+            requests = self.requests[stream]
+            found = None if requests is None else requests.in_kernel(request)
+            assert requests is not None and found is not None
+            kernel, native = found
+            known = tuple(native.columns[column] for column in columns)
+            yield stream, requests.requests[request].name, kernel, native, known
 
     @property
     def asked_again(self) -> tuple[Exists, ...]:

@@ -166,7 +166,9 @@ class Finder(Stateful):
         self.kind: Final = RunKind.of(plan)
         self.joins = why_own_run(plan) is None
         """Whether it may find its matches among those of others (engine/automaton)."""
-        self.arranges = self.joins and beginning(plan) is not None
+        self.threshold = beginning(plan) if self.joins else None
+        """That of its first event, where it begins matches."""
+        self.arranges = self.threshold is not None
         """Whether its matches come in an order that their rows fix: they may be among those of a ladder, whose runs lie
         in memory as others began them (automaton/ladders.py)."""
         self._alive: int | None = None
@@ -221,9 +223,8 @@ class Finder(Stateful):
         """Of instants with an event that has too many mappings: running are those with no other event matched in
         between; and of those at which time decides too many matches, or lets too many reports become due."""
 
-    @property
-    def idle(self) -> bool:
-        """Whether nothing that it has seen may become part of a match."""
+    def is_idle(self) -> bool:
+        """Whether nothing that it has seen may become part of a match; what is dead goes first."""
         assert isinstance(self.sequence, SequenceRun)
         self.sequence.clean()
         return not self.sequence.records

@@ -233,3 +233,10 @@ def free_entries(S: k.Memory, wait: Any) -> None:
         S.entries["edge"][at], S.entries["next"][at] = -1, S.scalars[k.ENTRY_FREE]
         S.scalars[k.ENTRY_FREE], at = at, following
     wait["first"] = wait["last"] = -1
+
+
+def standing_entries(S: k.Memory, heap: Array) -> Array:
+    """The entries of a heap of closings, or of lapses, whose group is still there."""
+    groups = S.groups[heap["group"]]
+    standing: Array = heap[(groups["edge"] >= 0) & (groups["serial"] == heap["serial"])]
+    return standing

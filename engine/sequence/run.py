@@ -36,6 +36,7 @@ from oxiseq.engine.sequence.memory import (
     keep_answers,
     make_nodes,
     partitions_in_use,
+    standing_entries,
 )
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.saved import restore_memory, save_memory
@@ -390,10 +391,8 @@ class SequenceRun(MatchRunner[k.Memory]):
 def _first_close(memory: k.Memory, heap: Array) -> int:
     """The first time in a heap of closings whose group is still there; NEVER_CLOSES: there is none."""
     for entries in (heap[:1], heap):  # mostly that of the first one is
-        groups = memory.groups[entries["group"]]
-        there = (groups["edge"] >= 0) & (groups["serial"] == entries["serial"])
-        if there.any():
-            return int(entries["close"][there].min())
+        if len(standing := standing_entries(memory, entries)):
+            return int(standing["close"].min())
     return k.NEVER_CLOSES
 
 
