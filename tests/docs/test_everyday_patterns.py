@@ -1,4 +1,4 @@
-"""Every pattern of docs/patterns.md reports its matches where its table says so."""
+"""Every pattern of docs/patterns.md reports its matches where its table says so, and so do the drawings of SPAseq."""
 
 from __future__ import annotations
 
@@ -63,3 +63,32 @@ def test_matches_are_where_the_table_says(name: str, tmp_path: Path) -> None:
     assert query.check() == ()
     said = [moment(row["time"]) for row in rows if row[""].startswith("**match**")]
     assert list(dict.fromkeys(match.at for match in found)) == said
+
+
+def drawn() -> tuple[dict[int, str], dict[str, list[tuple[int, ...]]]]:
+    """The events of the drawing by their second, and the matches of each sequence, as the seconds of their events."""
+    page = (PAGE.parent / "languages" / "spaseq.md").read_text(encoding="utf-8")
+    seconds, events, *lines = page.split("```text\nseconds")[1].split("\n```")[0].splitlines()
+    seconds = f"seconds{seconds}"
+    clock = {seconds.index(f" {text}") + 1: int(text) for text in seconds.split()[1:]}
+    found, label = dict[str, list[tuple[int, ...]]](), ""
+    for line in lines:
+        label = line[: min(clock)].strip() or label
+        found.setdefault(label, []).append(tuple(clock[at] for at, sign in enumerate(line) if sign == "●"))
+    return {second: events[at] for at, second in clock.items()}, found
+
+
+@pytest.mark.parametrize("sequence", drawn()[1])
+def test_drawings_are_what_the_operators_do(sequence: str) -> None:
+    events, said = drawn()
+    steps = {name: name.lower() for name in re.findall(r"\b[ABN]\b", sequence)}
+    defined = " ".join(f"DEFINE GPM {name} ON S {{ :x :is :{each} }}" for name, each in steps.items())
+    text = (
+        f"PREFIX : <{EX}>\nSELECT * WITHIN 1 HOUR SLIDING FROM STREAM S <{EX}s> WHERE {{ SEQ({sequence}) {defined} }}"
+    )
+    graphs = [(second * 1_000_000, f"<{EX}x> <{EX}is> <{EX}{name}> .") for second, name in events.items()]
+    found = [
+        tuple(sorted(time // 1_000_000 for each in match.events.values() for _, time in each))
+        for match in oxiseq.run(text, {"S": graphs})
+    ]
+    assert sorted(found) == sorted(said[sequence])
