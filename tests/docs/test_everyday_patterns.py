@@ -82,7 +82,7 @@ def drawn() -> tuple[dict[int, str], dict[str, list[tuple[int, ...]]]]:
 def test_drawings_are_what_the_operators_do(sequence: str) -> None:
     events, said = drawn()
     steps = {name: name.lower() for name in re.findall(r"\b[ABN]\b", sequence)}
-    defined = " ".join(f"DEFINE GPM {name} ON S {{ :x :is :{each} }}" for name, each in steps.items())
+    defined = " ".join(f"DEFINE GPM {name} ON S {{ ?x :is :{each} }}" for name, each in steps.items())
     text = (
         f"PREFIX : <{EX}>\nSELECT * WITHIN 1 HOUR SLIDING FROM STREAM S <{EX}s> WHERE {{ SEQ({sequence}) {defined} }}"
     )
