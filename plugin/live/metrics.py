@@ -62,6 +62,9 @@ class Metrics:
         self.sink_lost = self._counter("oxiseq_sink_lost_matches", "Matches given up, or deleted too early.", *_SINK)
         self.push_seconds = self._histogram("oxiseq_push_seconds", "From a batch's arrival to its acknowledgement.")
         self.processing_seconds = self._histogram("oxiseq_processing_seconds", "Time of one turn of the worker.")
+        self.lock_seconds = self._histogram(
+            "oxiseq_worker_lock_seconds", "Time for which the worker's lock was held at a stretch."
+        )
 
     def measure(self, measured: Callable[[], Iterable[Metric]]) -> None:
         """Gauges that are read by each scrape."""

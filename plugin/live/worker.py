@@ -37,11 +37,17 @@ from oxiseq.live.metrics import Metrics
 from oxiseq.live.reading import ReadEntries, read_entries, reason_of
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.silences import Silences
+from oxiseq.live.timed_lock import TimedLock
 from oxiseq.live.topics import Topics
 
 LOG = logging.getLogger("oxiseq.live")
 PAGE: Final = 1 << 18
-"""Bytes of the log that are taken in a turn."""
+"""Bytes of the log that are taken in a turn at most."""
+_SMALLEST_PAGE: Final = 1 << 15
+"""A turn has costs of its own, which fewer entries do not lower."""
+_STRETCH: Final = 0.02
+"""Seconds of the processor's time for which entries are taken in a turn, by what the last turns took: who waits for
+the lock gets it then."""
 GROUP: Final = 8192
 """Events that are passed on together."""
 GAP: Final = 0.006
@@ -91,7 +97,7 @@ class Worker:
         metrics: Metrics,
         store_lock: AbstractContextManager[object] | None = None,
     ) -> None:
-        self.lock = threading.RLock()
+        self.lock = TimedLock(metrics.lock_seconds.observe)
         self.names = threading.RLock()
         """Held, for moments, while queries and streams come and go in the journal and while something is stored under
         their names. Taken behind `lock`, and before no other."""
@@ -146,6 +152,8 @@ class Worker:
         self._wake = threading.Event()
         self._due = 0.0
         """When the next turn may begin (monotonic clock)."""
+        self._page = PAGE
+        """Bytes of the log to take in the next turn."""
         self._thread = journal.threads.add(
             Background(
                 "oxiseq-live", self._round, vital=True, wake=self._wake.set, failed=self._stopped, last=self._save_all
@@ -235,23 +243,31 @@ class Worker:
             if self.full:
                 self.flush()  # nothing more is found while it cannot be stored
             self._save_decisions()
-            entries = self._journal.log.follow(self.position, PAGE)
+            entries = self._journal.log.follow(self.position, min(self._page, PAGE))
             self._join(self.position)
             if not entries:
                 self._tell_upset()
                 self._write_results()
                 self._store_if_due()
                 return False
-            begun = time.perf_counter()
+            begun, used = time.perf_counter(), time.thread_time()
             self._at_hand = entries
             with self._store_lock:
                 read = self._read(entries)
                 for group in self._groups(entries):
                     self._work(group, read)
+                    if time.thread_time() - used > _STRETCH:
+                        entries = [entry for entry in entries if entry.position <= self.position]
+                        break
                 emission = self._engine.collected(self._away)
             self._at_hand = ()
             self._metrics.processed.inc(sum(entry.count for entry in entries))
             self._metrics.processing_seconds.observe(time.perf_counter() - begun)
+            took, done = time.thread_time() - used, sum(len(entry.data) for entry in entries)
+            if took > _STRETCH:
+                self._page = max(_SMALLEST_PAGE, int(done * _STRETCH / took))
+            elif 2 * done > self._page:
+                self._page = min(2 * self._page, PAGE)
             self._count(entries)
             self._lost += [query.name for query in emission.broken]
             self._emit(emission)

@@ -208,6 +208,7 @@ def test_restarts_find_what_a_run_with_the_same_decisions_finds(seed: int) -> No
     dice = random.Random(seed)
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr("oxiseq.live.worker.PAGE", dice.choice([1, 1 << 14, 1 << 18]))
+        patch.setattr("oxiseq.live.worker._STRETCH", dice.choice([0, 0.0005, 0.02]))
         folder, decisions, kills = Path(name), list[int](), 0
         service = started(folder, decisions)
         service.queries.register("rises", RISES, options=TIGHT)

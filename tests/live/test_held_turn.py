@@ -234,3 +234,31 @@ def _found(held: Held, name: str) -> list[str]:
 
 def _bytes(message: str | bytes) -> bytes:
     return message.encode() if isinstance(message, str) else message
+
+
+def test_the_lock_is_let_go_between_entries(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for it gets it after some hundredths of a second of work, not behind all that is in the log."""
+    worker, push, entries = held.service.worker, held.service._engine.push, [0]
+
+    def slow(*given: Any) -> Any:
+        entries[0] += 1
+        busy = time.thread_time() + 0.01
+        while time.thread_time() < busy:
+            pass
+        return push(*given)
+
+    monkeypatch.setattr("oxiseq.live.worker.GROUP", 1)
+    monkeypatch.setattr(held.service._engine, "push", slow)
+    with worker.lock:
+        for number in range(40):
+            held.push(f"s{number}", number)
+    before = stretches(held)
+    rest(held.service)
+    assert entries[0] == 40
+    assert stretches(held) - before >= 10  # all in one turn, if nobody looked at the time
+
+
+def stretches(held: Held) -> float:
+    """How often the worker's lock has been let go."""
+    lines = held.service.metrics.text().decode().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith("oxiseq_worker_lock_seconds_count"))
