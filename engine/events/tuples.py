@@ -3,8 +3,8 @@
 In the flow: files, Arrow tables, pandas frames → **batches of rows** → marks of events (engine/cea). No RDF and no
 term dictionary: CEQL's predicates are answered on the typed columns.
 
-The time is a timestamp (one without a zone is UTC), a date or an integer since 1970 UTC (units.py), and never null. The
-type is text: a name of the query's vocabulary or an IRI; a null is an event of no type.
+The time is a timestamp (one without a zone is UTC), a date, a text of these (ISO 8601) or an integer since 1970 UTC
+(units.py), and never null. The type is text: a name of the query's vocabulary or an IRI; a null is an event of no type.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.exported import Exported
 from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.events.tables import FORMAT_KEY
-from oxiseq.engine.events.time import OUTSIDE, outside
+from oxiseq.engine.events.time import OUTSIDE, outside, to_microseconds
 from oxiseq.engine.events.units import TimeUnit, all_as_microseconds, check_unit
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.events.arrow import MISSING, RISING, copy_times
@@ -47,7 +47,8 @@ else:
 BATCH_ROWS: Final = 1 << 16
 """Rows of a batch at most, so that memory does not grow with a table."""
 TableLike: TypeAlias = Any
-"""A pyarrow Table, RecordBatch or RecordBatchReader, a list of record batches, a pandas DataFrame."""
+"""A pyarrow Table, RecordBatch or RecordBatchReader, a list of record batches, a pandas DataFrame, or whatever else has
+`__arrow_c_stream__`, as tables of Polars and DuckDB."""
 _ARROW: Final = (".arrow", ".feather", ".ipc")
 _PARQUET: Final = (".parquet", ".pq")
 
@@ -57,7 +58,8 @@ class Naming:
     """Which columns hold the type and the time, and its unit."""
 
     type: str = "type"
-    time: str = "time"
+    time: str | None = None
+    """None: it is found, see `TIME_NAMES`."""
     unit: TimeUnit | None = None
     """Of integer times: None is microseconds, and what seems to be another unit is refused (units.py)."""
     typed: bool = True
@@ -65,6 +67,8 @@ class Naming:
 
 
 USUAL_NAMES: Final = Naming()
+TIME_NAMES: Final = ("time", "timestamp", "ts", "at")
+"""What a column with the time is called, the first of these that there is; else it is the only one that holds times."""
 _ZEROS: Final = re.compile(rb"[,\n\r\"][+-]?0[0-9]")
 """What may begin a number with zeros before it: `007` is a name."""
 _NO_TIMES: Final = np.zeros(0, np.int64)
@@ -131,7 +135,7 @@ class TupleRows:
 
 def is_table(source: object) -> bool:
     """Whether it is a table and not (graph, time) pairs."""
-    if _is_frame(source):
+    if _is_frame(source) or hasattr(source, "__arrow_c_stream__"):
         return True
     if sys.modules.get("pyarrow") is None:  # nobody can have made one
         return False
@@ -164,8 +168,10 @@ def read_rows(source: TableLike, naming: Naming = USUAL_NAMES) -> Iterator[Tuple
         source = [source]
     elif _is_frame(source):
         source = _from_pandas(source)
+    elif not isinstance(source, pa.Table | pa.RecordBatchReader) and hasattr(source, "__arrow_c_stream__"):
+        source = pa.table(source)
     if isinstance(source, pa.Table):
-        _check(source.schema, naming, name)
+        _clock_of(source.schema, naming, name)
         source = source.to_batches()
     return _cut(iter(source), naming, name)
 
@@ -191,7 +197,7 @@ def open_rows(path: str | Path, naming: Naming = USUAL_NAMES, report: ReadReport
         raise EventError(str(path), None, f"not a readable table: {error}") from error
 
 
-def _read_file(file: Path, time: str) -> Iterator[tuple[float, pa.RecordBatch]]:
+def _read_file(file: Path, time: str | None) -> Iterator[tuple[float, pa.RecordBatch]]:
     """Record batches, each with the part of the file that has been read then."""
     ending = file.suffix.lower()
     if ending in _ARROW:
@@ -212,13 +218,14 @@ def _read_file(file: Path, time: str) -> Iterator[tuple[float, pa.RecordBatch]]:
             yield (i + 1) / len(batches), batch
 
 
-def _read_csv(file: Path, time: str) -> pa.Table:
+def _read_csv(file: Path, time: str | None) -> pa.Table:
     """An empty field is a null, an empty text is in quotes; `NA` and the like are text, and so is a column with `007`,
     the one with the time excepted."""
     content = _content(file)
     table = _parsed(content, None)
     if _ZEROS.search(content) is None:
         return table
+    time = _time_of(table.schema) if time is None else time
     kinds = (pa.types.is_integer, pa.types.is_floating)
     numbers = [f.name for f in table.schema if f.name != time and any(kind(f.type) for kind in kinds)]
     texts = _parsed(content, numbers) if numbers else None
@@ -266,14 +273,31 @@ def _from_pandas(frame: Any) -> pa.Table:
         raise EventError("the table", None, f"a column of mixed types: {error}") from error
 
 
-def _check(schema: pa.Schema, naming: Naming, name: str) -> None:
+def _time_of(schema: pa.Schema) -> str | None:
+    """The column with the time, if it can be found."""
+    if known := [name for name in TIME_NAMES if name in schema.names]:
+        return known[0]
+    times = [field.name for field in schema if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type)]
+    return times[0] if len(times) == 1 else None
+
+
+def _checked_naming(schema: pa.Schema, naming: Naming, name: str) -> Naming:
+    """With the column of the time that there is. Raises EventError."""
+    if naming.time is None:
+        naming = replace(naming, time=_time_of(schema))
+    there = f"it has {', '.join(schema.names) or 'none'}"
+    if naming.time is None:
+        others = f"none called {', '.join(TIME_NAMES[1:])}, and not one of times alone"
+        reason = f"no column {TIME_NAMES[0]!r} for the time, {others}"
+        raise EventError(name, None, f"{reason}; {there}: name it with time_column (--time-column)")
     for what, column in (("type", naming.type), ("time", naming.time)):
         if what == "type" and not naming.typed and column not in schema.names:
             continue
         if schema.get_field_index(column) < 0:
             twice = schema.names.count(column) > 1
             reason = f"two columns are called {column!r}" if twice else f"no column {column!r} for the {what}"
-            raise EventError(name, None, f"{reason}; it has {', '.join(schema.names) or 'none'}")
+            raise EventError(name, None, f"{reason}; {there}")
+    return naming
 
 
 def _cut(batches: Iterable[pa.RecordBatch], naming: Naming, name: str) -> Iterator[TupleRows]:
@@ -293,7 +317,7 @@ def _read(batch: pa.RecordBatch, clock: _Clock, unit: TimeUnit | None, name: str
     if not count:
         return ()
     rows = TupleRows(_NO_TIMES, batch, clock.naming)
-    title = clock.naming.time
+    title = str(clock.naming.time)
     if clock.plain:
         times = np.empty(count, np.int64)
         order = call(copy_times, rows.exported, clock.place, times)
@@ -308,9 +332,11 @@ def _read(batch: pa.RecordBatch, clock: _Clock, unit: TimeUnit | None, name: str
 
 @dataclass(frozen=True, slots=True)
 class _Clock:
-    """Where tables of a schema have the time. `plain`: as 64-bit integers."""
+    """Where tables of a schema have the time. `asked`: the naming of which `naming` is made; `plain`: it is held as
+    64-bit integers."""
 
     schema: pa.Schema
+    asked: Naming
     naming: Naming
     place: int
     plain: bool
@@ -323,12 +349,11 @@ that read tables of several schemas at once only make it anew for each other."""
 
 def _clock_of(schema: pa.Schema, naming: Naming, name: str) -> _Clock:
     for known in _last:
-        if known.schema.equals(schema) and (known.naming is naming or known.naming == naming):
+        if known.schema.equals(schema) and (known.asked is naming or known.asked == naming):
             return known
-    place = schema.get_field_index(naming.time)
-    if place < 0 or (naming.typed and schema.get_field_index(naming.type) < 0):
-        _check(schema, naming, name)
-    clock = _Clock(schema, naming, place, pa.types.is_int64(schema.field(place).type))
+    found = _checked_naming(schema, naming, name)
+    place = schema.get_field_index(found.time)
+    clock = _Clock(schema, naming, found, place, pa.types.is_int64(schema.field(place).type))
     _last[:] = [clock]
     return clock
 
@@ -344,6 +369,8 @@ def _times(column: pa.Array, title: str, unit: TimeUnit | None, name: str) -> ND
     if column.null_count:
         raise EventError(name, None, f"an event without a time: a null in the column {title!r}")
     kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return _of_texts(column, title, name)
     if pa.types.is_timestamp(kind):
         column, unit = column.cast(pa.int64()), kind.unit
     elif pa.types.is_date(kind):
@@ -357,9 +384,25 @@ def _times(column: pa.Array, title: str, unit: TimeUnit | None, name: str) -> ND
         except pa.ArrowInvalid as error:
             raise EventError(name, None, f"the column {title!r}: {error}") from error
     else:
-        raise EventError(name, None, f"the column {title!r} holds {kind}; timestamps or integer microseconds expected")
+        expected = "timestamps, texts as 2025-03-02T10:00:00Z or integer microseconds expected"
+        raise EventError(name, None, f"the column {title!r} holds {kind}; {expected}")
     times = np.array(np.from_dlpack(column), np.int64)
     return _from_integers(times, int(times.min()), int(times.max()), title, unit, name)
+
+
+def _of_texts(column: pa.Array, title: str, name: str) -> NDArray[np.int64]:
+    """Texts in the forms of ISO 8601, all with a zone or all without. Raises EventError."""
+    texts = column.cast(pa.string())
+    for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
+        try:
+            return _checked(np.array(np.from_dlpack(texts.cast(kind).cast(pa.int64())), np.int64), title, name)
+        except pa.ArrowInvalid:
+            continue
+    try:  # some have a zone and some have none, or digits below a microsecond
+        return np.array([to_microseconds(text) for text in texts.to_pylist()], np.int64)
+    except EventError as error:
+        reason = f"{error.reason}; a time is written as 2025-03-02T10:00:00Z or 2025-03-02"
+        raise EventError(name, None, f"the column {title!r}: {reason}") from None
 
 
 def _from_integers(

@@ -14,13 +14,14 @@ from oxiseq.matches.shape import Shape
 from oxiseq.options import QUERY, RUN, SOURCES, Options, said
 from oxiseq.options.query_text import QueryText
 from oxiseq.sources.knowledge import Kb, knowledge_of, opened
+from oxiseq.sources.sources import Streams, check_events
 from oxiseq.warmup.importing import loading
 
 _ANY: Final = ("any stream",)
 """What an EP-SPARQL query that names no stream reads, when it is not known what there is."""
 
 
-def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mapping[str, Any]) -> Matches:
+def answered(query: QueryText, streams: Streams, kb: Kb, given: Mapping[str, Any]) -> Matches:
     """All matches; `given`: the caller's options. Warnings are about the caller of who calls this.
 
     Raises QueryError, EventError, KbError, OxiseqError.
@@ -29,7 +30,8 @@ def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mappin
         language: Language[Any] = language_named(query.language)
         algebra = query.algebra
         check_kb(language, kb)
-        options = said(query.language, given, (QUERY, SOURCES, RUN), checked_names(streams))
+        streams = named_streams(query, streams)
+        options = said(query.language, given, (QUERY, SOURCES, RUN), tuple(streams))
         if language.asks_kb:
             kb = opened(kb)
         driver = language.driver(algebra, kb, options)
@@ -41,11 +43,19 @@ def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mappin
     return driver.matches()
 
 
-def checked_names(streams: Mapping[str, Any]) -> tuple[str, ...]:
-    """Of the streams. Raises OxiseqError where they are no mapping."""
-    if not isinstance(streams, Mapping):
-        raise ArgumentTypeError("streams are a mapping: the IRI of a stream → its file or events")
-    return tuple(streams)
+def named_streams(query: QueryText, streams: Streams) -> Mapping[str, Any]:
+    """By name what is given of each stream; that of a query's only stream may be given alone.
+
+    Raises ArgumentTypeError, QueryError.
+    """
+    if isinstance(streams, Mapping):
+        return streams
+    check_events(streams)
+    iris = tuple(dict.fromkeys(shape_of(query)[1].values()))
+    if len(iris) != 1:
+        several = f"the query reads {len(iris)} streams" if iris else "the query names no stream"
+        raise ArgumentTypeError(f"{several}: give a mapping, the IRI of a stream → its file or events")
+    return {iris[0]: streams}
 
 
 def shape_of(query: QueryText, reads: Collection[str] = ()) -> tuple[Shape, Mapping[str, str]]:

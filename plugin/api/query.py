@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from oxiseq.api.answering import answered, checked_names, shape_of
+from oxiseq.api.answering import answered, named_streams, shape_of
 from oxiseq.engine.events.time import Time
 from oxiseq.engine.extras import needed
 from oxiseq.engine.matches.paging import PAGE
@@ -18,6 +18,7 @@ from oxiseq.options import HISTORY, QUERY, RUN, SOURCES, said
 from oxiseq.options.keywords import AnswerKeywords, RunKeywords, WhyKeywords, documented
 from oxiseq.options.query_text import QueryLike, QueryText, query_text
 from oxiseq.sources.knowledge import Kb
+from oxiseq.sources.sources import Streams
 
 if TYPE_CHECKING:
     from oxiseq.api import comparison
@@ -92,12 +93,12 @@ class Query(QueryText):
         return Query.of(translating.translated_text(self.algebra, language), language)
 
     @documented(QUERY, SOURCES, RUN)
-    def run(self, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[AnswerKeywords]) -> Matches:
+    def run(self, streams: Streams, kb: Kb = None, **options: Unpack[AnswerKeywords]) -> Matches:
         """Answer it over whole streams; see `oxiseq.run`."""
         return answered(self, streams, kb, options)
 
     @documented(QUERY, SOURCES, HISTORY)
-    def why(self, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[WhyKeywords]) -> Why:
+    def why(self, streams: Streams, kb: Kb = None, **options: Unpack[WhyKeywords]) -> Why:
         """Why it matches or does not, over whole streams as `run` takes them.
 
         It uses only events from `since` to before `until`, as if there were no others. For a query over windows it
@@ -108,13 +109,14 @@ class Query(QueryText):
         language = language_named(self.language)
         query = self.algebra
         check_kb(language, kb)
-        chosen = said(self.language, options, (QUERY, SOURCES, HISTORY), checked_names(streams))
+        streams = named_streams(self, streams)
+        chosen = said(self.language, options, (QUERY, SOURCES, HISTORY), tuple(streams))
         return language.why(query, streams, kb, chosen, report.WhyRequest(read.reading_of(chosen), chosen.limit))
 
     @documented(QUERY, SOURCES)
     def matches_at(
         self,
-        streams: Mapping[str, Any],
+        streams: Streams,
         time: Time,
         offset: int = 0,
         limit: int = PAGE,
@@ -139,14 +141,13 @@ class Query(QueryText):
         language = language_named(self.language)
         check_kb(language, kb)
         page = paging.page_asked(time, offset, limit)
-        chosen = said(self.language, options, (QUERY, SOURCES), checked_names(streams))
+        streams = named_streams(self, streams)
+        chosen = said(self.language, options, (QUERY, SOURCES), tuple(streams))
         reading = read.reading_of(chosen, language.reach(self.algebra, page.at, chosen))
         return language.matches_at(self.algebra, streams, kb, chosen, report.WhyRequest(reading), page)
 
     @documented(QUERY, SOURCES)
-    def compare(
-        self, other: QueryLike, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[RunKeywords]
-    ) -> Comparison:
+    def compare(self, other: QueryLike, streams: Streams, kb: Kb = None, **options: Unpack[RunKeywords]) -> Comparison:
         """The matches that `other`, for instance a draft, gains and loses against this query over the same whole
         streams (no iterators: they are read twice). A text is in this query's language, unless its file's ending names
         another.
@@ -157,7 +158,8 @@ class Query(QueryText):
         draft = query_text(other)
         if not isinstance(other, QueryText) and not draft.name:
             draft = query_text(other, self.language)
-        chosen = said(self.language, options, (QUERY, SOURCES), checked_names(streams))
+        streams = named_streams(self, streams)
+        chosen = said(self.language, options, (QUERY, SOURCES), tuple(streams))
         return comparison.difference(draft, self, streams, kb, chosen)
 
     def _repr_html_(self) -> str:
@@ -168,7 +170,7 @@ class Query(QueryText):
 @public
 def run(
     query: QueryLike,
-    streams: Mapping[str, Any],
+    streams: Streams,
     kb: Kb = None,
     language: str | None = None,
     **options: Unpack[AnswerKeywords],
@@ -176,14 +178,16 @@ def run(
     """Answer a query over whole streams; when they end they are closed (trailing negations are decided).
 
     `query`: a text, a path or a `Query`; `language`: where neither the file's ending nor the query says it.
-    `streams`: IRI (or the name that the query gives it) → file, or (graph, time) pairs, time in microseconds
-    or as datetime. A stream that the query does not read is left out, with a warning.
+    `streams`: IRI (or the name that the query gives it) → file, table, or (graph, time) pairs, time in microseconds
+    or as datetime; the events of a query's only stream may stand alone. A stream that the query does not read is left
+    out, with a warning.
 
     A finite input (a list, a table, a file) is sorted by time first, stably. An iterator is a stream: its events are
     read as they come, and a late one is in no match (LateWarning; `late=`).
 
-    With CEQL a stream may also be a table of tuple events: a CSV, Arrow or Parquet file, a pyarrow Table
-    or a pandas DataFrame, with a column for the time, one for the type and one per attribute.
+    A table is a CSV, Arrow or Parquet file, or one of pandas, Polars, DuckDB or pyarrow: a row is an event, with a
+    column for the time (`time`, `timestamp`, `ts`, `at`, or the only one of times), and one per attribute; with CEQL
+    one for the type, too. In a language over graphs the columns are predicates in the query's empty prefix.
     Queries over windows (RSP-QL, SPECTRA, RSEP-QL) answer rows at instants; those of event patterns have a `start` and
     an `end`. With EP-SPARQL an event may also be (start, end, graph), and a query that names no stream reads all that
     are given.

@@ -26,7 +26,7 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads", *MESSAGE
     metavar="NAME=FILE",
     multiple=True,
     help="Events of a stream, by the query's name for it or its IRI; FILE alone if the query has one stream. "
-    "N-Quads, TriG, RDF Messages (.gz too), Arrow or Parquet event tables; for CEQL also tables of tuples: CSV, Arrow, "
+    "N-Quads, TriG, RDF Messages (.gz too), Arrow or Parquet event tables; tables of rows: CSV, Arrow, "
     "Parquet.",
 )
 @log_option

@@ -15,6 +15,7 @@ from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.row_events import RowEvents
 from oxiseq.engine.events.time import to_text
+from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -60,6 +61,8 @@ class Driver:
         self.late: list[tuple[str, LateBatch]] = []
         """The late events: (stream IRI, events), in order of arrival."""
         self._first_late = ""
+        self.time_columns: dict[str, str] = {}
+        """The columns of tables that hold the time, by stream IRI."""
         self.run = run
         self._names = streams
         self._opener = opener
@@ -108,7 +111,7 @@ class Driver:
             warn_caller(note, UnmetWarning)
         for note in dict.fromkeys(note for report in self.reports for note in report.notes):
             warn_caller(note, UserWarning)
-        return Matches(block, self.run.events, self.late, faults, self.run.behind)
+        return Matches(block, self.run.events, self.late, faults, self.run.behind, time_columns=self.time_columns)
 
     def unmet(self, matches: int) -> list[str]:
         """What the query reads and no event had, and what it cannot compare; `matches`: how many it has found."""
@@ -135,6 +138,9 @@ class Driver:
                 if self._options.end == "closed":
                     self.run.punctuate(iri, AFTER_ALL)
             elif len(batch):
+                rows = batch.rows if isinstance(batch, RowEvents) else batch
+                if isinstance(rows, TupleRows):
+                    self.time_columns[iri] = str(rows.naming.time)
                 if self._watch is not None:
                     self._watch.see(iri, batch)
                 self._keep(iri, self.run.push(iri, batch), batch.time, reached[iri])

@@ -30,11 +30,11 @@ from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Driver, Opener
 from oxiseq.languages.reads import reads_of
 from oxiseq.languages.result_streams import StreamUse, refuse_own_results
+from oxiseq.languages.tables import graphs_opener
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
-from oxiseq.sources.time_order import given_batches
 from oxiseq.sources.unmet import Watch
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Language(ABC, Generic[Q]):
 
     def opener(self, query: Q, options: Options) -> Opener:
         """How streams of the query that are given whole are read."""
-        return given_batches
+        return graphs_opener(query, options)
 
     def graphs(self, query: Q) -> Iterable[tuple[NamedNode, Span]]:
         """Graphs of the knowledge base that it names, and where."""

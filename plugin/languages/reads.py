@@ -67,7 +67,7 @@ def reads_of(query: AnyQuery, rules: Listing[EpQuery] = ()) -> Reads:
         frozenset(t.predicate.value for t in triples if t.object in compared and isinstance(t.predicate, NamedNode)),
         any(_follows(each) for kind in (Sequence, Repeat, Following, TimedPattern) for each in parts(query, kind)),
         not isinstance(query, Query),
-        dict(query.prefixes).get("", "") if isinstance(query, Query) else "",
+        dict(query.prefixes).get("", "") if isinstance(query, Query | RspQuery | EpQuery) else "",
     )
 
 

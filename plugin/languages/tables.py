@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pyoxigraph import NamedNode, Variable
 
@@ -18,6 +18,7 @@ from oxiseq.engine.events.row_events import RowEncoder
 from oxiseq.engine.events.tuples import Naming, TupleRows, is_table, is_tuple_file, open_rows, read_rows
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import PathNegated, PathRepeat, TriplePattern
+from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Opener, Told
 from oxiseq.options import Options
@@ -26,14 +27,6 @@ from oxiseq.sources.time_order import given_batches, in_time_order, is_stream
 
 Encode = Callable[[TupleRows, TermDictionary], LateBatch]
 """Makes of rows what a language takes."""
-
-
-class HasPrefixes(Protocol):
-    """A query over graphs."""
-
-    @property
-    def prefixes(self) -> tuple[tuple[str, str], ...]:
-        """(prefix, namespace) pairs."""
 
 
 def naming_of(options: Options, *, typed: bool) -> Naming:
@@ -46,8 +39,8 @@ def rows_opener(options: Options) -> Opener:
     return _opener(naming_of(options, typed=True), lambda rows, terms: rows)
 
 
-def graphs_opener(query: HasPrefixes, options: Options) -> Opener:
-    """Tables as graphs; anything else as events of graphs, too."""
+def graphs_opener(query: AnyQuery, options: Options, otherwise: Opener = given_batches) -> Opener:
+    """Tables as graphs; anything else as events of graphs, too, which `otherwise` reads."""
     vocab, asked = names_in(query), asked_predicates(query)
 
     def encode(rows: TupleRows, terms: TermDictionary) -> LateBatch:
@@ -55,12 +48,12 @@ def graphs_opener(query: HasPrefixes, options: Options) -> Opener:
             raise OxiseqError("the query has no PREFIX : <...>, so the columns of a table are no predicates of it")
         return RowEncoder(terms, vocab, asked).encode(rows)
 
-    return _opener(naming_of(options, typed=False), encode)
+    return _opener(naming_of(options, typed=False), encode, otherwise)
 
 
-def names_in(query: HasPrefixes) -> str | None:
+def names_in(query: AnyQuery) -> str | None:
     """The namespace of columns and types: the empty prefix; None where the query declares none."""
-    return dict(query.prefixes).get("")
+    return dict[str, str](getattr(query, "prefixes", ())).get("")
 
 
 def asked_predicates(query: object) -> frozenset[str] | None:
@@ -72,7 +65,7 @@ def asked_predicates(query: object) -> frozenset[str] | None:
     return frozenset(each.value for each in parts(query, NamedNode))
 
 
-def _opener(naming: Naming, encode: Encode) -> Opener:
+def _opener(naming: Naming, encode: Encode, otherwise: Opener = given_batches) -> Opener:
     def of(
         events: Any, terms: TermDictionary, on_error: OnError, time_predicate: NamedNode, told: Told
     ) -> Iterator[LateBatch]:
@@ -87,6 +80,6 @@ def _opener(naming: Naming, encode: Encode) -> Opener:
             if not is_stream(events):
                 rows = in_time_order(rows, lambda: read_rows(events, naming), terms)
             return (encode(part, terms) for part in rows)
-        return given_batches(events, terms, on_error, time_predicate, told)
+        return otherwise(events, terms, on_error, time_predicate, told)
 
     return of

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO, TextIOBase
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, overload
 
 import numpy as np
@@ -70,6 +71,7 @@ class Matches(_Sequence):
         faults: Faults = NO_FAULTS,
         behind: int = 0,
         total: int | None = None,
+        time_columns: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """`oxiseq.run` and `ContinuousQuery` make them."""
         self._block = block
@@ -82,6 +84,8 @@ class Matches(_Sequence):
         self.total = len(block) if total is None else total
         """How many there are in all: more than these where they are some of the matches of one instant
         (`matches_at`)."""
+        self.time_columns = time_columns
+        """The column of each table that was read as the time, by the IRI of its stream."""
         block.shape.terms.hold(block.rows.values)
 
     # --- what they are ------------------------------------------------------------------------------

@@ -120,8 +120,13 @@ class Options:
     )
     time_predicate: str = _option(IRI, _GENERATED_AT, "The predicate that gives an event its time.", door=SOURCES)
     type_column: str = _option(TEXT, "type", "The column of a table that holds an event's type.", SOURCES, special=True)
-    time_column: str = _option(
-        TEXT, "time", "The column that holds an event's time, as timestamps or integers.", SOURCES, special=True
+    time_column: str | None = _option(
+        TEXT,
+        None,
+        "The column that holds an event's time: timestamps, ISO texts or integers. The default is time, timestamp, ts "
+        "or at, the first that there is, or the only column of times.",
+        SOURCES,
+        special=True,
     )
     time_unit: TimeUnit | None = _option(
         WordKind(("s", "ms", "us", "ns")),

@@ -40,7 +40,7 @@ class RunKeywords(QueryKeywords, total=False):
     on_error: OnError
     time_predicate: str | NamedNode
     type_column: str
-    time_column: str
+    time_column: str | None
     time_unit: TimeUnit | None
 
 

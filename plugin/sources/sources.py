@@ -49,6 +49,8 @@ Row: TypeAlias = Mapping[str, Any]
 """A row, for a stream that has a mapping."""
 Events: TypeAlias = str | Path | Pairs | Iterable[Row] | ArrowStream
 """A file of events, or (graph, time) pairs in order of arrival; with a mapping rows in any form."""
+Streams: TypeAlias = Mapping[str, Any] | Events
+"""By the IRI of a stream, or the query's name for it, its events; those of a query's only stream may stand alone."""
 Source: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
 """Gives batches that are coded in the dictionary."""
 _PAIRS: Final = 4096

@@ -23,6 +23,7 @@ from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.read import read_streams
 from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.tables import graphs_opener
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
@@ -52,7 +53,7 @@ class EpSparql(Language[EpQuery]):
         return {named.get(iri, iri): iri for iri in plan.streams}
 
     def opener(self, query: EpQuery, options: Options) -> Opener:
-        return open_spanned
+        return graphs_opener(query, options, open_spanned)
 
     def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return IntervalExplanation(explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED)))

@@ -20,4 +20,5 @@ def interval_shape(plan: IntervalPlan, terms: TermDictionary) -> Shape:
         dict(plan.query.prefixes),
         plan.template,
         stamp=start_triple,
+        vocab=dict(plan.query.prefixes).get("", ""),
     )

@@ -22,4 +22,5 @@ def rsp_shape(plan: RspPlan, terms: TermDictionary) -> Shape:
         letters=SPAN if plan.timed else (),
         spans=plan.timed,
         ended=plan.report is Report.DSTREAM,
+        vocab=dict(query.prefixes).get("", ""),
     )

@@ -18,10 +18,9 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.languages import Syntax, syntax_named
-from oxiseq.languages.driving import Opener
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.spaseq.shape import spaseq_shape
-from oxiseq.languages.tables import graphs_opener, names_in
+from oxiseq.languages.tables import names_in
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
@@ -63,9 +62,6 @@ class Spaseq(Language[Query]):
 
     def names(self, query: Query, plan: QueryPlan) -> Mapping[str, str]:
         return {s.name: s.iri.value for s in query.streams}
-
-    def opener(self, query: Query, options: Options) -> Opener:
-        return graphs_opener(query, options)
 
     def origin(self, run: Run) -> int | None:
         return windows.same_windows(run.plan.query.window, run.window_start) if isinstance(run, QueryRun) else None
