@@ -6,9 +6,9 @@ CEQL takes the rows as they are. The languages over graphs take each as a graph 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import NamedNode, Variable
 
@@ -16,6 +16,7 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.row_events import RowEncoder
 from oxiseq.engine.events.tuples import Naming, TupleRows, is_table, is_tuple_file, open_rows, read_rows
+from oxiseq.engine.extras import installed, needed
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import PathNegated, PathRepeat, TriplePattern
 from oxiseq.grammar.languages import AnyQuery
@@ -23,7 +24,14 @@ from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Opener, Told
 from oxiseq.options import Options
 from oxiseq.sources.late import LateBatch
+from oxiseq.sources.sources import batches_of
 from oxiseq.sources.time_order import given_batches, in_time_order, is_stream
+from oxiseq.sources.warned import warn_caller
+
+if TYPE_CHECKING:
+    from oxiseq.mappings import usual
+else:
+    usual = needed("oxiseq.mappings.usual")
 
 Encode = Callable[[TupleRows, TermDictionary], LateBatch]
 """Makes of rows what a language takes."""
@@ -41,14 +49,36 @@ def rows_opener(options: Options) -> Opener:
 
 def graphs_opener(query: AnyQuery, options: Options, otherwise: Opener = given_batches) -> Opener:
     """Tables as graphs; anything else as events of graphs, too, which `otherwise` reads."""
-    vocab, asked = names_in(query), asked_predicates(query)
+    naming, asked = naming_of(options, typed=False), asked_predicates(query)
+
+    def vocab() -> str:
+        if (found := names_in(query)) is None:
+            raise OxiseqError("the query has no PREFIX : <...>, so the columns of a table are no predicates of it")
+        return found
 
     def encode(rows: TupleRows, terms: TermDictionary) -> LateBatch:
-        if vocab is None:
-            raise OxiseqError("the query has no PREFIX : <...>, so the columns of a table are no predicates of it")
-        return RowEncoder(terms, vocab, asked).encode(rows)
+        return RowEncoder(terms, vocab(), asked).encode(rows)
 
-    return _opener(naming_of(options, typed=False), encode, otherwise)
+    tables = _opener(naming, encode, otherwise)
+
+    def of(
+        events: Any, terms: TermDictionary, on_error: OnError, time_predicate: NamedNode, told: Told
+    ) -> Iterator[LateBatch]:
+        if (columns := usual.plain_columns(events) if _may_be_plain(events) else None) is None:
+            return tables(events, terms, on_error, time_predicate, told)
+        if isinstance(events, str | Path):
+            warn_caller(f"{events} is read without pyarrow, slower: pip install 'oxiseq[arrow]'", UserWarning)
+        mapping = usual.usual_mapping(columns, naming, vocab(), asked)
+        batches = batches_of(events, terms, on_error, time_predicate, told, mapping)
+        return in_time_order(batches, lambda: batches_of(events, TermDictionary(), "skip", mapping=mapping), terms)
+
+    return of
+
+
+def _may_be_plain(events: object) -> bool:
+    """Whether it may be rows without a table: most streams are not, and do without the modules of mappings."""
+    rows = isinstance(events, list | tuple) and bool(events) and isinstance(events[0], Mapping)
+    return rows or (isinstance(events, str | Path) and not installed("pyarrow"))
 
 
 def names_in(query: AnyQuery) -> str | None:

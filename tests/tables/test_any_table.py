@@ -128,3 +128,34 @@ def test_rows_are_graphs_in_every_language_over_graphs() -> None:
     assert [(match["m"].value, match["t"].value) for match in both] == [("a", "91"), ("a", "92.5"), ("a", "95")]
     with pytest.raises(oxiseq.OxiseqError, match=r"no PREFIX : <\.\.\.>"):
         oxiseq.run(MEANS.replace("PREFIX :", "PREFIX e:").replace(" :", " e:"), table(), language="rspql")
+
+
+ROWS = [{"time": time, "machine": "a", "temp": temp} for time, temp in zip(TIMES, (91.0, 92.5, 95.0), strict=True)]
+
+
+def test_dicts_are_rows_without_a_mapping() -> None:
+    assert second_of(oxiseq.run(HOTTER, ROWS)) == ["92.5", "95"]
+    assert second_of(oxiseq.run(HOTTER, [{**row, "time": row["time"].isoformat()} for row in ROWS])) == ["92.5", "95"]
+    renamed = [{"when": row["time"], "machine": row["machine"], "temp": row["temp"]} for row in reversed(ROWS)]
+    assert second_of(oxiseq.run(HOTTER, renamed)) == ["92.5", "95"]
+    with pytest.raises(EventError, match="no column 'time' for the time; they have machine, temp"):
+        oxiseq.run(HOTTER, [{"machine": "a", "temp": 91}])
+
+
+KINDS = """time,machine,temp,count,name,day,type
+2025-03-02T10:00:00Z,a,91,1,007,2025-03-01,Reading
+2025-03-02T10:01:00Z,a,92.5,2,008,2025-03-02,Reading
+2025-03-02T10:02:00Z,,1e2,,x,2025-03-03,
+"""
+EVERYTHING = f"""PREFIX : <{EX}> SELECT ?p ?o WITHIN 1 HOUR FROM STREAM S <{EX}s>
+WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?e ?p ?o }} }}"""
+
+
+def test_csv_without_pyarrow_means_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "kinds.csv"
+    file.write_text(KINDS, encoding="utf-8")
+    usual = [sorted((str(match["p"]), str(match["o"])) for match in oxiseq.run(EVERYTHING, file))]
+    monkeypatch.setattr("oxiseq.languages.tables.installed", lambda name: False)
+    with pytest.warns(UserWarning, match="read without pyarrow"):
+        plain = [sorted((str(match["p"]), str(match["o"])) for match in oxiseq.run(EVERYTHING, file))]
+    assert plain == usual
