@@ -74,7 +74,7 @@ class ArgumentTypeError(OxiseqError, TypeError):
     >>> import oxiseq
     >>> oxiseq.run("SELECT", 3)
     Traceback (most recent call last):
-    oxiseq.ArgumentTypeError: run(): streams is Mapping[str, Any], not int: 3
+    oxiseq.ArgumentTypeError: events must be a file, (graph, time) pairs or rows, not 3
     """
 
     __module__ = "oxiseq"

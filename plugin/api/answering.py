@@ -26,11 +26,11 @@ def answered(query: QueryText, streams: Streams, kb: Kb, given: Mapping[str, Any
 
     Raises QueryError, EventError, KbError, OxiseqError.
     """
+    streams = named_streams(query, streams)
     with loading():  # of a language's first query: its grammar's tables, its modules
         language: Language[Any] = language_named(query.language)
         algebra = query.algebra
         check_kb(language, kb)
-        streams = named_streams(query, streams)
         options = said(query.language, given, (QUERY, SOURCES, RUN), tuple(streams))
         if language.asks_kb:
             kb = opened(kb)
@@ -49,6 +49,8 @@ def named_streams(query: QueryText, streams: Streams) -> Mapping[str, Any]:
     Raises ArgumentTypeError, QueryError.
     """
     if isinstance(streams, Mapping):
+        if unnamed := [name for name in streams if not isinstance(name, str)]:
+            raise ArgumentTypeError(f"streams are named by texts, not {unnamed[0]!r}"[:200])
         return streams
     check_events(streams)
     iris = tuple(dict.fromkeys(shape_of(query)[1].values()))

@@ -106,10 +106,10 @@ class Query(QueryText):
         variants of them: allow some ten times the query's own time, more for a long formula of CEQL.
         Raises QueryError, EventError, KbError, LimitError.
         """
+        streams = named_streams(self, streams)
         language = language_named(self.language)
         query = self.algebra
         check_kb(language, kb)
-        streams = named_streams(self, streams)
         chosen = said(self.language, options, (QUERY, SOURCES, HISTORY), tuple(streams))
         return language.why(query, streams, kb, chosen, report.WhyRequest(read.reading_of(chosen), chosen.limit))
 
@@ -138,10 +138,10 @@ class Query(QueryText):
         >>> page.total, len(page)
         (1099511627735, 2)
         """
+        streams = named_streams(self, streams)
         language = language_named(self.language)
         check_kb(language, kb)
         page = paging.page_asked(time, offset, limit)
-        streams = named_streams(self, streams)
         chosen = said(self.language, options, (QUERY, SOURCES), tuple(streams))
         reading = read.reading_of(chosen, language.reach(self.algebra, page.at, chosen))
         return language.matches_at(self.algebra, streams, kb, chosen, report.WhyRequest(reading), page)
@@ -155,10 +155,10 @@ class Query(QueryText):
         A stream that neither query reads is ignored, with a warning. Raises QueryError, EventError, KbError;
         OxiseqError where the answers have no variable in common.
         """
+        streams = named_streams(self, streams)
         draft = query_text(other)
         if not isinstance(other, QueryText) and not draft.name:
             draft = query_text(other, self.language)
-        streams = named_streams(self, streams)
         chosen = said(self.language, options, (QUERY, SOURCES), tuple(streams))
         return comparison.difference(draft, self, streams, kb, chosen)
 

@@ -118,7 +118,8 @@ class Watch:
             yield f"no event of {where} has the {what} {self._shown(name)}{meant}{others}"
 
     def _shown(self, name: str) -> str:
-        bare = name.removeprefix(self._reads.vocab) if self._reads.vocab else name
+        columns = not self._reads.beside or any(stream.tables for stream in self._seen.values())
+        bare = name.removeprefix(self._reads.vocab) if columns and self._reads.vocab else name
         return f"<{name}>" if bare == name else bare
 
 

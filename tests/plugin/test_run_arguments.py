@@ -52,8 +52,9 @@ def test_what_a_stream_raises_comes_through(language: str) -> None:
     run: Any = oxiseq.run
     with pytest.raises(RuntimeError, match="the sensor is gone"):
         run(QUERIES[language], {"urn:s": events()}, language=language)
-    with pytest.raises(oxiseq.OxiseqError, match=r"streams is Mapping\[str, Any\], not list"):
-        run(QUERIES[language], [(0, EVENT)], language=language)
+    assert len(run(QUERIES[language], [(0, EVENT)], language=language)) == 1  # the only stream needs no name
+    with pytest.raises(oxiseq.OxiseqError, match="events must be a file"):
+        run(QUERIES[language], 7, language=language)
 
 
 def test_which_rule_is_wrong_is_told() -> None:

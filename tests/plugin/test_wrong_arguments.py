@@ -179,7 +179,7 @@ def test_all_errors_are_in_one_tree() -> None:
     [
         ({"query": 3}, TypeError, "a query is a text, a path, a file or an oxiseq.Query, not 3"),
         ({"on_error": "go on"}, ValueError, "on_error='go on' is not known; known: stop, skip"),
-        ({"streams": {3: []}}, TypeError, "run(): streams is Mapping[str, Any], not dict: {3: []}"),
+        ({"streams": {3: []}}, TypeError, "streams are named by texts, not 3"),
         ({"language": True}, TypeError, "run(): language is str | None, not bool: True"),
     ],
 )
