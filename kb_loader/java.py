@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,10 +37,9 @@ def find_java() -> Java:
     """The Java that Spark will take: JAVA_HOME's if that is set, otherwise PATH's. Raises SparkMissing."""
     program = _program()
     try:
-        answer = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        version = _version(program)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SparkMissing(f"{program}: cannot be run: {error}. {_ADVICE}") from error
-    version = _version(answer.stderr + answer.stdout)
     if version is None:
         raise SparkMissing(f"{program}: does not say a version. {_ADVICE}")
     if version < OLDEST:
@@ -71,7 +71,9 @@ def _program() -> Path:
     return Path(found)
 
 
-def _version(told: str) -> int | None:
-    """17 of `openjdk version "17.0.15"`, 8 of `java version "1.8.0_352"`."""
-    found = re.search(r'version "(?:1\.)?(\d+)', told)
+@cache
+def _version(program: Path) -> int | None:
+    """17 of a Java that says `openjdk version "17.0.15"`, 8 of `java version "1.8.0_352"`; it is started once."""
+    told = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
     return int(found[1]) if found else None

@@ -195,7 +195,12 @@ def difference(situation: Situation) -> str | None:
 def live_difference(situation: Situation) -> str | None:
     """A store, in every pause and at the end: what the watermark has passed has been reported, and nothing else."""
     query = load(situation.text)
+    wanted = {
+        number: by_reference(query, prefix(situation, number), situation.kb, situation.lateness, True)
+        for number in (*situation.pauses, len(situation.order))
+    }
     answers: list[list[Told]] = []
+    ended = by_reference(query, situation.streams, situation.kb, situation.lateness)
     for together in (False, True):
         with oxiseq.open() as store:
             store.load(situation.kb.encode(), format=RdfFormat.N_QUADS)
@@ -205,25 +210,23 @@ def live_difference(situation: Situation) -> str | None:
             found: list[Told] = []
             for number, iri in enumerate(situation.order, start=1):
                 waiting[iri].append(left[iri].pop(0))
-                if together and number not in situation.pauses and number < len(situation.order):
+                if together and number not in wanted:
                     continue
                 for each, some in waiting.items():
                     push(store, each, some)
                     some.clear()
-                if number in situation.pauses or number == len(situation.order):
+                if number in wanted:
                     found += reported(query, live)
-                    expected = by_reference(query, prefix(situation, number), situation.kb, situation.lateness, True)
-                    fault = None if expected.ambiguous else objects(query, expected, found)
+                    fault = None if wanted[number].ambiguous else objects(query, wanted[number], found)
                     if fault is not None:
                         return f"after {number} arrivals: {fault}"
             live.close()
             found += reported(query, live)
-            expected = by_reference(query, situation.streams, situation.kb, situation.lateness)
-            if expected.ambiguous:
+            if ended.ambiguous:
                 return None
-            if live.late_count != expected.late:
-                return f"{live.late_count} events were late, not {expected.late}"
-            fault = objects(query, expected, found)
+            if live.late_count != ended.late:
+                return f"{live.late_count} events were late, not {ended.late}"
+            fault = objects(query, ended, found)
             if fault is not None:
                 return f"at the end: {fault}"
             answers.append(found)

@@ -7,7 +7,7 @@ knowledge base has answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -58,10 +58,19 @@ class OperatorMatcher(Stateful):
         terms.register(self)
 
     def _begin(self) -> None:
-        self._flow, self._tick = Flow(self.gpm.flow, self._terms), 0
+        self._flow: Flow | None = None  # a query among others may never need its own
+        self._tick = 0
         asked = [form for _, form in self.gpm.asked]
         self._of_kb = _NO_BLANKS
         self._knowledge = Knowledge((), asked, self._kb, self._blanks, self._terms, self.gpm.part) if asked else None
+
+    def _work(self, fed: Iterable[tuple[int, Delta]]) -> Delta:
+        """A step of the plan, at this tick."""
+        if self._flow is None:
+            self._flow = Flow(self.gpm.flow, self._terms)
+        for place, delta in fed:
+            self._flow.feed(place, delta)
+        return self._flow.step(self._tick)
 
     def match(self, batch: EventBatch, leaves: Sequence[Found]) -> Found:
         """Its occurrences, kept columns only. leaves: the rows of its basic graph patterns. Raises LimitError
@@ -82,9 +91,8 @@ class OperatorMatcher(Stateful):
         if answers is None:
             return
         assert self._knowledge is not None
-        for (place, _), delta in zip(self.gpm.asked, self._knowledge.changes(answers, self._tick), strict=True):
-            self._flow.feed(place, delta)
-        self._flow.step(self._tick)
+        places = (place for place, _ in self.gpm.asked)
+        self._work(zip(places, self._knowledge.changes(answers, self._tick), strict=True))
         self._tick += 1
         self._of_kb = self._by_label(answers.tables)
 
@@ -126,10 +134,8 @@ class OperatorMatcher(Stateful):
 
     def _step(self, batch: EventBatch, leaves: Sequence[Found], low: int, high: int) -> Found:
         names, tick = self._names(high - low), self._tick
+        told = self._work((place, _come_and_go(rows, tick)) for place, rows in self._rows(leaves, names, low, high))
         self._tick += 2
-        for place, rows in self._rows(leaves, names, low, high):
-            self._flow.feed(place, _come_and_go(rows, tick))
-        told = self._flow.step(tick)
         come = told.rows[: np.searchsorted(told.at, tick, "right")]
         event = np.searchsorted(names, come[:, 0])
         if len(event) > self._most_rows:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from loaded import load
-from pyoxigraph import Literal, Variable
+from pyoxigraph import Literal
 from reference.ceql import ComplexEvent
 from reference.tuples import TupleEvent
 from reference.values import holds
@@ -16,7 +16,6 @@ from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, as_words, compile_ceql
 from oxiseq.engine.cea.run import CeaRun, FoundEvents
-from oxiseq.grammar.algebra import Term
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 from oxiseq.grammar.scope import expression_variables
 
@@ -28,14 +27,16 @@ class Driven:
         self.plan = compile_ceql(load(text, "ceql"))
         self.run = CeaRun(self.plan, capacities)
         query = self.plan.query
-        self._vocab = query.vocab or ""
-        self._asked = sorted(
-            {v for atom in self.plan.letters for p in atom.predicates for v in expression_variables(p)}, key=str
-        )
-        self._by = query.partition.by if query.partition else ()
-        self._window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
+        vocab = query.vocab or ""
+        asked = {v for atom in self.plan.letters for p in atom.predicates for v in expression_variables(p)}
+        self._asked = {variable: vocab + variable.value for variable in sorted(asked, key=str)}
+        self._by = [vocab + attribute.value for attribute in (query.partition.by if query.partition else ())]
+        windowed = isinstance(query.window, AttributeWindow)
+        self._window = vocab + query.window.attribute.value if windowed else None
         self._partitions: dict[tuple[object, ...], int] = {}
-        self._symbols: dict[tuple[object, ...], np.ndarray] = {}
+        self._symbols: dict[tuple[object, ...], int] = {}
+        self._words = np.zeros((0, self.plan.runner.words), np.uint64)
+        """Of each symbol which atoms it satisfies."""
 
     def feed(self, events: Sequence[TupleEvent]) -> FoundEvents:
         return self.run.feed(self.marked(events))
@@ -44,28 +45,29 @@ class Driven:
         attribute = None
         if self._window is not None:
             attribute = np.array([self._number(e, self._window) for e in events], np.float64)
-        symbol = np.array([self._symbol(e) for e in events], np.uint64).reshape(len(events), self.plan.runner.words)
+        symbol = np.array([self._symbol(e) for e in events], np.int64)
         times = np.array([e.time for e in events], np.int64)
-        return MarkedEvents(symbol, times, np.array([self._partition(e) for e in events], np.int64), attribute)
+        partition = np.array([self._partition(e) for e in events], np.int64)
+        return MarkedEvents(self._words[symbol], times, partition, attribute)
 
-    def _value(self, event: TupleEvent, attribute: Variable) -> Term | None:
-        return event.values.get(self._vocab + attribute.value)
-
-    def _symbol(self, event: TupleEvent) -> np.ndarray:
-        """The atoms that it satisfies; events alike in what is asked are looked at once."""
-        values = {v: value for v in self._asked if (value := self._value(event, v)) is not None}
-        key = (event.type, *values.items())
+    def _symbol(self, event: TupleEvent) -> int:
+        """The number of the atoms that it satisfies; events alike in what is asked are looked at once."""
+        given = [event.values.get(name) for name in self._asked.values()]
+        key = (event.type, *given)
         if key not in self._symbols:
+            values = {v: value for v, value in zip(self._asked, given, strict=True) if value is not None}
             satisfied = [
                 n
                 for n, atom in enumerate(self.plan.letters)
                 if event.type == atom.type and all(holds(p, values) for p in atom.predicates)
             ]
-            self._symbols[key] = as_words(sum(1 << n for n in satisfied), self.plan.runner.words)
+            self._symbols[key] = len(self._words)
+            words = as_words(sum(1 << n for n in satisfied), self.plan.runner.words)
+            self._words = np.vstack([self._words, words])
         return self._symbols[key]
 
     def _partition(self, event: TupleEvent) -> int:
-        values = tuple([self._value(event, attribute) for attribute in self._by])
+        values = tuple([event.values.get(name) for name in self._by])
         if None in values:
             return -1
         if values not in self._partitions:
@@ -73,8 +75,8 @@ class Driven:
             self.run.begin_partitions(np.array([number]), number + 1)
         return self._partitions[values]
 
-    def _number(self, event: TupleEvent, window: Variable) -> float:
-        value = self._value(event, window)
+    def _number(self, event: TupleEvent, window: str) -> float:
+        value = event.values.get(window)
         return float(value.value) if isinstance(value, Literal) else np.nan
 
 

@@ -366,14 +366,11 @@ def _extend_loop(frame: Frame, sigma: Sigma, step: Step, loop: Loop, first: bool
 def _extend_letter(frame: Frame, sigma: Sigma, step: Step, letter: Letter, prev: Mu | None) -> Iterator[Sigma]:
     occurrences = frame.occurrences(letter)
     for o in occurrences:
-        joined = frame.joins(sigma, prev, o)
-        if joined is None:
-            continue
         opened = tuple(o.time if start is None else start for start in sigma.opened)
         if sigma.end is None:  # no gap, so no bound on it
-            start = (o.time, o.mu)
-            bindings = sigma.bindings | o.bindings  # of a negated group those before it, too
-            yield Sigma(o.time, joined, bindings, leading=sigma.pending, first=start, opened=opened)
+            if (joined := frame.joins(sigma, prev, o)) is not None:
+                bindings = sigma.bindings | o.bindings  # of a negated group those before it, too
+                yield Sigma(o.time, joined, bindings, leading=sigma.pending, first=(o.time, o.mu), opened=opened)
             continue
         assert sigma.first is not None
         if o.time <= sigma.end:
@@ -384,6 +381,8 @@ def _extend_letter(frame: Frame, sigma: Sigma, step: Step, letter: Letter, prev:
         if gap < step.least or (step.most is not None and gap > step.most):
             continue
         if step.op is Op.STRICT and any(sigma.end < t < o.time for t in frame.times):
+            continue
+        if (joined := frame.joins(sigma, prev, o)) is None:
             continue
         if step.op is Op.NEXT and any(
             sigma.end + step.least <= other.time

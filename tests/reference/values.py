@@ -115,6 +115,7 @@ FLOATING = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN")
 DATE_TIME = re.compile(r"(-?\d{4,})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d(?:\.\d+)?)(Z|[+-]\d\d:\d\d)?")
 
 
+@cache
 def value_of(term: Term) -> Value:
     """What `term` stands for."""
     if not isinstance(term, Literal):
