@@ -59,6 +59,7 @@ class OperatorMatcher(Stateful):
 
     def _begin(self) -> None:
         self._flow, self._tick = Flow(self.gpm.flow, self._terms), 0
+        self._flow.bound(self._terms.bounds.made, self._terms.bounds.reads)
         asked = [form for _, form in self.gpm.asked]
         self._of_kb = _NO_BLANKS
         self._knowledge = Knowledge((), asked, self._kb, self._blanks, self._terms, self.gpm.part) if asked else None

@@ -392,8 +392,8 @@ RULED: dict[str, tuple[str, InstantBounds, tuple[str, int] | None]] = {
     ),
     "MAX of those": (
         sequence("A ; B+ ; C; N! WITHIN 2 SECONDS", "", "MAX ?n"),
-        InstantBounds(),
-        ("oxiseq.engine.output.deferred.MOST_COMPARED", 2),
+        InstantBounds(choices=2),
+        ("oxiseq.engine.output.deferred.DEAR", 1),
     ),
     "a window's matches": (
         sequence("B; C", "ORDER BY ?v REPORT ON WINDOW CLOSE", "?v ?w", "WITHIN 9 SECONDS"),
