@@ -20,7 +20,9 @@ from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.delta import Buffer
+from oxiseq.engine.flow.nodes.join import JoinAll
 from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.kernels.flow import conjoining
 from oxiseq.engine.matches import runner
 from oxiseq.engine.matches.choice import Chooser
 from oxiseq.engine.matches.found import Found, without_last
@@ -209,6 +211,11 @@ OPERATORS: dict[str, tuple[str, str]] = {
     "a join": (RSPQL.format("RSTREAM", "(COUNT(*) AS ?n)", PAIRS), "rspql"),
     "new rows": (RSPQL.format("ISTREAM", "?a ?b", PAIRS), "rspql"),
     "events": (RSPQL.format("ISTREAM", "?a ?b", PAIRS).replace("PT50S", "PT20S"), "rspql"),
+    "rows that are tried": (
+        f"PREFIX : <{E}> SELECT ?a ?b FROM STREAM :s [RANGE 50 SECONDS SLIDE 1 SECONDS] "
+        "WHERE { ?e :v ?a . ?f :v ?b FILTER(?a < ?b && ?a + 2 > ?b) }",
+        "spectra",
+    ),
     "a path": (RSPQL.format("RSTREAM", "(COUNT(*) AS ?n)", "WINDOW :w { ?a :next+ ?b }"), "rspql"),
     "a pattern of events": (
         f"""PREFIX : <{E}> SELECT ?a ?b FROM NAMED :s WIN [RANGE 50000000 SLIDE 1000000] AS :w
@@ -216,7 +223,13 @@ OPERATORS: dict[str, tuple[str, str]] = {
         "rsepql",
     ),
 }
+TRIED = {"rows that are tried"}
+"""Cases in which few rows are made."""
 OTHER = f"PREFIX : <{E}> SELECT ?a FROM STREAM :s [RANGE 50 SECONDS SLIDE 1 SECONDS] WHERE {{ ?e :v ?a }}"
+
+
+def bounds_of(case: str, most: int) -> InstantBounds:
+    return InstantBounds(reads=most) if case in TRIED else InstantBounds(made=most)
 
 
 def clusters(seconds: Iterable[int]) -> list[tuple[int, str]]:
@@ -235,7 +248,7 @@ def test_an_instant_at_which_an_operator_makes_too_much_is_left_out(
     text, language = OPERATORS[case]
 
     def found(most: int, size: int) -> list[tuple[int, bool, list[tuple[int, str]]]]:
-        monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(made=most))
+        monkeypatch.setattr(dictionary, "BOUNDS", bounds_of(case, most))
         store = oxiseq.Store()
         registered = [store.register(text, language=language) for _ in range(queries)]
         other = store.register(OTHER, language="spectra")
@@ -243,7 +256,8 @@ def test_an_instant_at_which_an_operator_makes_too_much_is_left_out(
             try:
                 store.stream(E + "s").extend(CLUSTERS[low : low + size])
             except LimitError as error:
-                assert "rows that an operator makes at one instant" in str(error)
+                what = "a join tries" if case in TRIED else "an operator makes"
+                assert f"rows that {what} at one instant" in str(error)
         assert other.omitted == 0 and max(match.at_us for match in other.matches()) == 401_000_000
         return [(q.omitted, q.failed, [(match.at_us, str(match)) for match in q.matches()]) for q in registered]
 
@@ -265,7 +279,7 @@ ALIKE_OPERATORS: dict[str, tuple[int, list[tuple[int, str]]]] = {}
 @pytest.mark.parametrize("case", OPERATORS)
 def test_operators_are_made_again_after_a_restart(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     """Saved after each event, also where an instant has just been left out."""
-    monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(made=9))
+    monkeypatch.setattr(dictionary, "BOUNDS", bounds_of(case, 9))
     text, language = OPERATORS[case]
     kb, query = StoreKb(Store()), load(text, language)
     spoken, told = language_for(query), list[tuple[list[int], int]]()
@@ -342,16 +356,40 @@ def test_an_event_with_too_many_mappings_has_none(
     assert [row for row in rows if row[0] < until] == whole
 
 
+@pytest.mark.parametrize("case", ["a conjunction", "a join", "rows that are tried", "a path"])
+def test_operators_that_cannot_be_made_again_do_not_try_for_long(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    """One event makes, or has tried, 10,000 rows where 100 may be; no operator ever makes, or tries, a fifth of these,
+    also where they are made again of what windows hold."""
+    monkeypatch.setattr(dictionary, "BOUNDS", bounds_of(case, 100))
+    rooms, joins = set[int](), list[JoinAll]()
+    grow, provide = Buffer.grow, JoinAll.provide
+
+    def grows(self: Buffer) -> None:
+        grow(self)
+        rooms.add(self._room)
+
+    def provides(self: JoinAll, answer: int) -> None:
+        joins.append(self)
+        provide(self, answer)
+
+    monkeypatch.setattr(Buffer, "grow", grows)
+    monkeypatch.setattr(JoinAll, "provide", provides)
+    text, language = OPERATORS[case]
+    store = oxiseq.Store()
+    query = store.register(text, language=language)
+    graph = " ".join(f"<{E}e{n}> <{E}v> {n} ; <{E}next> <{E}e{n + 1}> ." for n in range(100 + 41 * (case == "a path")))
+    for event in [(1_000_000, graph), *clusters(range(2, 6))]:
+        with suppress(LimitError):
+            store.stream(E + "s").extend([event])
+    assert query.failed and query.omitted == 3 and "stopped" in query.omitted_instants[-1]
+    assert not query.matches() and max(rooms) <= 2_048
+    tried = [int(join._memory.arrays.scalars[conjoining.TRIED]) for join in joins]
+    assert case not in TRIED or max(tried) < 2_000
+
+
 def test_an_operator_without_windows_stops_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it keeps cannot be made again: not the batch is lost, but the query ends, by name, and no other."""
-    usual = Buffer.grow
-
-    def grow(self: Buffer) -> None:
-        if len(self) >= 16:
-            raise LimitError(17, 16, "rows that an operator makes")
-        usual(self)
-
-    monkeypatch.setattr(Buffer, "grow", grow)
+    monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(made=16))
     store = oxiseq.Store()
     pairs = store.register(
         f"PREFIX : <{E}> SELECT ?a ?b FROM STREAM :s WHERE {{ {{ ?x :v ?a }} SEQ {{ ?y :v ?b }} }}", language="epsparql"
