@@ -20,6 +20,7 @@ CHOICES: Final = InstantBound("choices", "what is to be chosen from at one insta
 ROWS: Final = InstantBound("rows", "rows emitted at one instant (write ISTREAM or LIMIT, or join by a variable)")
 ROUNDS: Final = InstantBound("rounds", "rounds of rules at one instant; do they make new terms for ever?")
 MAPPINGS: Final = InstantBound("mappings", "mappings of a graph pattern on one event")
+READS: Final = InstantBound("reads", "rows that a join tries at one instant; join by a variable, or shorten the window")
 MADE: Final = InstantBound(
     "made", "rows that an operator makes at one instant; join by a variable, or shorten the window"
 )
@@ -31,12 +32,13 @@ TRIPLES: Final = InstantBound("triples", "triples that rules derive at one insta
 
 @dataclass(frozen=True, slots=True)
 class InstantBounds:
-    """Most of each at one instant; `choices`, `mappings`, `reports` and `steps` have limits
-    of their own. `running`: instants left out one
-    after the other until the query is stopped."""
+    """Most of each at one instant; `mappings`, `reports` and `steps` have limits of their own. `choices`: comparisons
+    for SELECT MAX. `running`: instants left out one after the other until the query is stopped."""
 
     matches: int = 1 << 20
+    choices: int = 2_000_000_000
     rows: int = 1 << 20
+    reads: int = 1 << 30
     made: int = 1 << 24
     rounds: int = 1000
     triples: int = 1 << 20
@@ -45,5 +47,7 @@ class InstantBounds:
 
 BOUNDS: Final = InstantBounds()
 """Those of a store in Python, and of a run over whole streams."""
-SERVED: Final = InstantBounds(matches=1 << 14, rows=1 << 14, made=1 << 20, triples=1 << 16)
+SERVED: Final = InstantBounds(
+    matches=1 << 14, choices=1 << 27, rows=1 << 14, reads=1 << 25, made=1 << 20, triples=1 << 16
+)
 """Those of a server, whose queries wait for each other, and which stores what is found."""

@@ -323,7 +323,9 @@ class CeaRun(MatchRunner[k.Memory]):
     def _chosen(self, time: int) -> k.Memory:
         """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,
         SAMPLE choose. Raises LimitError."""
-        memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, _POSITIONS, 0)
+        memory = self._memory
+        if self._chooser is not None:
+            memory = self._chooser.choose(memory, _POSITIONS, 0, self.bounds)
         at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
         if self._ends is not None:
             self._tell_counts(self._ends)

@@ -94,12 +94,15 @@ class Flow(Stateful):
             if node.begin(tick) or any(node.inputs):
                 node.step()
 
-    def bound(self, most: int) -> None:
-        """From now on have steps raise LimitError where an operator makes more rows than this of one tick."""
-        if most != self._bound:
-            self._bound = most
-            for out in (*(node.out for node in self._working), *(buffer for _, buffer in self._connected)):
-                out.bound = most
+    def bound(self, made: int, reads: int) -> None:
+        """From now on have steps raise LimitError where an operator makes, or tries, more rows than this of one
+        tick."""
+        if made != self._bound:
+            self._bound = made
+            for node in self._working:
+                node.bound(made, reads)
+            for _, buffer in self._connected:
+                buffer.bound = made
 
     def roots(self, places: Sequence[int]) -> Roots:
         """Several operators whose rows are read after each step."""

@@ -27,6 +27,9 @@ from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
 _ONLY: Final[Mapping[Report, Only]] = {Report.ISTREAM: "COME", Report.DSTREAM: "GO"}
+_MORE: Final = 8
+"""How many times as much as at an instant is made, and tried, where operators take in again what windows hold: that is
+of many instants, and one may be among them that is beyond a bound."""
 
 
 def only_of(plan: FlowPlan, report: Report, compared: int) -> Only:
@@ -68,21 +71,22 @@ class Standing(Stateful):
             lambda group, rows: in_order(group, rows, lowered.order, blanks.ids, terms),
             terms.bounds.rows,
         )
-        self._made = terms.bounds.made
+        self._bounds = terms.bounds
         self._tick = 0
         """The next one."""
 
     def push(self, batches: Sequence[EventBatch]) -> tuple[I64, I64, Ids]:
         """Events by window, each in order of time: the times of their instants, numbers of instants, ascending, and the
         rows to emit at them. Raises KbError, LimitError."""
-        self._flow.bound(self._made)
+        self._flow.bound(self._bounds.made, self._bounds.reads)
         graphs = self._know(self.knowledge.changed())
         times = self.leaves.push(batches, graphs, self._tick)
         return times, *self._step(len(times))
 
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
-        """As `push`, before any other, but emits nothing, and the KB has not changed. No bound holds within an
-        instant. Raises LimitError."""
+        """As `push`, before any other, but emits nothing, and the KB has not changed; bounds within an instant are
+        `_MORE` times as large. Raises LimitError."""
+        self._bound_more()
         graphs, first = self._know(self.knowledge.unchanged()), self._tick
         self._tick += len(self.leaves.push(batches, graphs, first))
         self._told.pass_over(self._flow.step(first))
@@ -90,15 +94,19 @@ class Standing(Stateful):
     def move(self, moves: Moves, given: Mapping[str, Delta]) -> tuple[I64, Ids]:
         """Several instants: how windows move; by name changes of the given rows, tick k being
         instant k. Numbers of instants, ascending, and the rows to emit at them. Raises KbError, LimitError."""
-        self._flow.bound(self._made)
+        self._flow.bound(self._bounds.made, self._bounds.reads)
         self._feed(moves, self._know(self.knowledge.changed()), given)
         return self._step(len(moves.low))
 
     def pass_over_moves(self, moves: Moves, given: Mapping[str, Delta]) -> None:
         """As `move`, in the same way. Raises LimitError."""
+        self._bound_more()
         self._feed(moves, self._know(self.knowledge.unchanged()), given)
         first, self._tick = self._tick, self._tick + len(moves.low)
         self._told.pass_over(self._flow.step(first))
+
+    def _bound_more(self) -> None:
+        self._flow.bound(_MORE * self._bounds.made, _MORE * self._bounds.reads)
 
     def _feed(self, moves: Moves, graphs: Sequence[EventBatch], given: Mapping[str, Delta]) -> None:
         self.leaves.move(moves, graphs, self._tick)

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.kernels.matches.choice import memory as c
@@ -19,8 +20,6 @@ from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.memory import M, put_finals
 from oxiseq.grammar.algebra import Strategy
 
-MOST_STEPS: Final = 2_000_000_000
-"""Comparisons of positions at one instant: some seconds."""
 MOST_SETS: Final = 1 << 23
 """Sets of positions held at one instant: some hundreds of megabytes."""
 _STRATEGIES: Final = {Strategy.NEXT: c.FIRST_WINS, Strategy.LAST: c.LAST_WINS, Strategy.MAX: c.NONE_CONTAINED}
@@ -38,9 +37,9 @@ class Chooser:
         self._memory = c.ChoiceMemory.allocate(
             nodes=0, leaves=2, stack=max(capacity, 4), classes=capacity, sets=sets, picked=max(sets, 16)
         )
-        self._memory.state[[c.STRATEGY, c.MOST_STEPS, c.SILENT]] = _STRATEGIES[strategy], MOST_STEPS, silent
+        self._memory.state[[c.STRATEGY, c.SILENT]] = _STRATEGIES[strategy], silent
 
-    def choose(self, S: M, positions: NDArray[np.int64], offset: int) -> M:
+    def choose(self, S: M, positions: NDArray[np.int64], offset: int, bounds: InstantBounds) -> M:
         """Memory whose finals, all of one cut, are those that the strategy keeps.
 
         The nodes that it makes follow `scalars[NODE_BASE]`, for the kernel to take back after their enumeration. For
@@ -51,14 +50,15 @@ class Chooser:
         finals = np.ascontiguousarray(finals[nodes["maxs"][finals[:, 0]] >= finals[:, 1]])
         if not len(finals):
             return S
-        self._memory.state[[c.CUT, c.FINAL_COUNT, c.OFFSET]] = finals[0, 1], len(finals), offset
-        given = {"scalars": scalars, "finals": finals, "positions": positions}
+        given = finals[0, 1], len(finals), offset, bounds.choices
+        self._memory.state[[c.CUT, c.FINAL_COUNT, c.OFFSET, c.MOST_STEPS]] = given
+        arrays = {"scalars": scalars, "finals": finals, "positions": positions}
         while True:
             if len(self._memory.best) < len(nodes):
                 self._memory = self._memory.grow("nodes", len(nodes)).grow("leaves", len(nodes) + 2)
             if len(self._memory.picked) < len(finals):
                 self._memory = self._memory.grow("picked", 2 * len(finals))
-            outcome = call(choose, Pointers(self._memory._replace(nodes=nodes, **given)))
+            outcome = call(choose, Pointers(self._memory._replace(nodes=nodes, **arrays)))
             if outcome == c.CHOSEN:
                 picked = self._memory.picked[: self._memory.state[c.PICKED]]
                 if nodes is not S.nodes:  # whatever has rows for each node grows with them
@@ -71,7 +71,8 @@ class Chooser:
 
     def _make_room(self, outcome: int) -> None:
         if outcome == c.TOO_MANY_STEPS:
-            raise LimitError(int(self._memory.state[c.STEPS]), MOST_STEPS, "comparisons for SELECT MAX at one instant")
+            steps, most = self._memory.state[[c.STEPS, c.MOST_STEPS]].tolist()
+            raise LimitError(steps, most, "comparisons for SELECT MAX at one instant")
         sets = 2 * len(self._memory.sets)
         if outcome == c.MORE_SETS and sets > MOST_SETS:
             raise LimitError(sets, MOST_SETS, "sets of events for SELECT MAX at one instant")

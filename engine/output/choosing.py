@@ -42,7 +42,7 @@ class EndChoice:
         if self.sieve is not None and not runner.deferred:
             self._steps.append(self.sieve.pick)
         if chooser is not None:
-            self._steps.append(lambda S, rows: chooser.choose(S, *rows.times))
+            self._steps.append(lambda S, rows: chooser.choose(S, *rows.times, terms.bounds))
         self._steps += [each.pick for each in (self.folder, self.picker) if each is not None]
 
     def pick(self, S: Memory, rows: KnownRows) -> Memory:

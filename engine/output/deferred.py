@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.bounds import CHOICES, MATCHES, InstantBound
+from oxiseq.engine.bounds import BOUNDS, CHOICES, MATCHES, InstantBound, InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.memory.growing import flat
@@ -27,8 +27,8 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful
 from oxiseq.grammar.algebra import Strategy
 from oxiseq.grammar.records import dataclass
 
-MOST_COMPARED: Final = 1 << 25
-"""Pairs of an end's matches that SELECT MAX compares, past which the end is left out: some seconds."""
+DEAR: Final = 60
+"""Comparisons of positions that take as long as that of two matches that wait."""
 _NO_ROW: Final = 1 << 62
 NOTHING_WAITS: Final = -(1 << 61)
 """Instead of the latest start, where no sequence of an end waits for time: `SEQ(A; (B; N!)?)` has such ends."""
@@ -80,7 +80,9 @@ class DeferredMatches(Stateful):
         *,
         together: bool = False,
         in_order: bool = False,
+        bounds: InstantBounds = BOUNDS,
     ) -> None:
+        self._bounds = bounds
         self._strategy, self._deadlines = strategy, deadlines
         self._partition, self._together, self._in_order = partition, together, in_order
         self._ends: dict[tuple[int, int], _End] = {}
@@ -224,13 +226,21 @@ class DeferredMatches(Stateful):
             if end.given and not matches:
                 self._left_out[due] = MATCHES, end.given
             try:
-                chosen = matches if self._strategy is None or not matches else _CHOICES[self._strategy](matches)
+                chosen = self._chosen(matches)
             except LimitError as error:
                 self._left_out[due], chosen = (CHOICES, error), []
             kept += chosen
             at += [due] * len(chosen)
         found = Found.of([held.rows for held in kept], np.array(at, np.int64))
         return found, [Decided(key[0], due) for due, key in known]
+
+    def _chosen(self, matches: list[_Held]) -> list[_Held]:
+        """Those of an end that the strategy keeps. Raises LimitError."""
+        if self._strategy is None or not matches:
+            return matches
+        if self._strategy is Strategy.MAX:
+            return _maximal(matches, self._bounds.choices // DEAR)
+        return _best(matches, min if self._strategy is Strategy.NEXT else max)
 
     def take_left_out(self) -> LeftOut:
         """When ends were decided, since the last call, that had too many matches."""
@@ -282,22 +292,16 @@ def _best(matches: list[_Held], decisive: Callable[[frozenset[int]], int]) -> li
     return [held for held in matches if held.times == best]
 
 
-def _maximal(matches: list[_Held]) -> list[_Held]:
+def _maximal(matches: list[_Held], most: int) -> list[_Held]:
+    """Those that no other contains; so many pairs are compared at most. Raises LimitError."""
     known = sorted({held.times for held in matches}, key=len, reverse=True)
     kept: list[frozenset[int]] = []
     compared = 0
     for times in known:
         compared += len(kept)
-        if compared > MOST_COMPARED:
-            raise LimitError(compared, MOST_COMPARED, "comparisons for SELECT MAX at one instant")
+        if compared > most:
+            raise LimitError(compared, most, "comparisons for SELECT MAX at one instant")
         if not any(times < other for other in kept):
             kept.append(times)
     chosen = set(kept)
     return [held for held in matches if held.times in chosen]
-
-
-_CHOICES: Final[dict[Strategy, Callable[[list[_Held]], list[_Held]]]] = {
-    Strategy.NEXT: lambda matches: _best(matches, min),
-    Strategy.LAST: lambda matches: _best(matches, max),
-    Strategy.MAX: _maximal,
-}

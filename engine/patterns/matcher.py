@@ -8,6 +8,7 @@ rows and their order on that event alone.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -132,7 +133,7 @@ class StreamMatcher:
     ) -> None:
         self.plan = plan
         self._terms = terms
-        self._limits = limits
+        self._limits = limits = replace(limits, visits=min(limits.visits, terms.bounds.reads))
         self._memo = ConditionMemo(plan.memo, terms)
         self._operators: list[operators.OperatorMatcher] = []
         if plan.operators:

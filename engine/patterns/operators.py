@@ -68,6 +68,7 @@ class OperatorMatcher(Stateful):
         """A step of the plan, at this tick."""
         if self._flow is None:
             self._flow = Flow(self.gpm.flow, self._terms)
+            self._flow.bound(self._terms.bounds.made, self._terms.bounds.reads)
         for place, delta in fed:
             self._flow.feed(place, delta)
         return self._flow.step(self._tick)

@@ -96,25 +96,16 @@ class GeneralAnswers(Stateful):
         """Restores the state after the events held and the last instant; the KB has not changed. Raises
         LimitError."""
         self.mappings.take_up()
-        self.pass_over(1)
+        self.pass_over()
 
-    def pass_over(self, steps: int) -> None:
-        """The same, where the rows of event patterns are known; the events in windows come in so many steps. Raises
-        LimitError."""
+    def pass_over(self) -> None:
+        """The same, where the rows of event patterns are known. Raises LimitError."""
         self.mappings.come_again()
         if not self.held.begun:
             return
-        now = [(start, stop) for start, stop, _ in self.held.places]
-        steps, before = (
-            min(steps, max((stop - start for start, stop in now), default=1) or 1),
-            [start for start, _ in now],
-        )
-        for step in range(1, steps + 1):
-            stops = [start + (stop - start) * step // steps for start, stop in now]
-            bounds = [(np.array([start]), np.array([until])) for (start, _), until in zip(now, stops, strict=True)]
-            given = self.mappings.move(bounds, 0)
-            self._standing.pass_over_moves(moves_of(self._plan.contents, self.held, before, bounds, 1), given)
-            before = stops
+        bounds = [(np.array([start]), np.array([stop])) for start, stop, _ in self.held.places]
+        given, before = self.mappings.move(bounds, 0), [start for start, _, _ in self.held.places]
+        self._standing.pass_over_moves(moves_of(self._plan.contents, self.held, before, bounds, 1), given)
 
     def told(self, stretches: Stretches) -> tuple[Stretches, I64, FullRows]:
         """The full rows to emit at some instants, in the order in which they are emitted: the instants at which the

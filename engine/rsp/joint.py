@@ -108,11 +108,11 @@ class Joint(Stateful):
         self._tables = [*tables]
         graphs = [graph.place for graph in self.leaves.graphs]
         self.knowledge = JointKnowledge(graphs, [*tables.values()], known)
-        self._made = terms.bounds.made
+        self._bounds = terms.bounds
 
     def bound(self) -> None:
         """From now on what operators make at an instant is bounded, as for each query alone."""
-        self.flow.bound(self._made)
+        self.flow.bound(self._bounds.made, self._bounds.reads)
 
     def know(self, knows_more: Callable[[], bool], tick: int) -> Sequence[EventBatch]:
         """The present content of the KB's graphs if `knows_more`, which is called; tables go to their operators."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.bounds import MAPPINGS
+from oxiseq.engine.bounds import MAPPINGS, InstantBounds
 from oxiseq.engine.errors import MappingsError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import KnowledgeBase
@@ -213,7 +213,7 @@ class Finder(Stateful):
             self._composer = composing.MatchComposer(plan, plan.runner.composing, self.rows, terms, self.capacities)
             self.sequence = self._composer.sequence
         self._deadlines = _deadlines(plan)
-        self.deferred = None if self._deadlines is None else _deferred(plan, self._deadlines)
+        self.deferred = None if self._deadlines is None else _deferred(plan, self._deadlines, terms.bounds)
         """The matches that wait until all of their end are decided, of a query that waits for them."""
         self.partitions: Partitions | None = None
         if plan.clauses.partitioned:
@@ -802,11 +802,11 @@ def _deadlines(plan: QueryPlan) -> Deadlines | None:
     return Deadlines(plan.window, graph.longest_wait, graph.longest_bound) if waits else None
 
 
-def _deferred(plan: QueryPlan, deadlines: Deadlines) -> DeferredMatches | None:
+def _deferred(plan: QueryPlan, deadlines: Deadlines, bounds: InstantBounds) -> DeferredMatches | None:
     if not plan.runner.deferred:
         return None
     strategy = None if plan.query.selection is None else plan.query.selection.strategy
     column = plan.runner.stored.index(PARTITION) if plan.clauses.partitioned else None
     groups = plan.summary is not None
     in_order = plan.summary is not None and not plan.summary.instantly
-    return DeferredMatches(strategy, deadlines, column, together=groups, in_order=in_order)
+    return DeferredMatches(strategy, deadlines, column, together=groups, in_order=in_order, bounds=bounds)

@@ -82,9 +82,8 @@ class Share(Protocol):
 
 _Instants: TypeAlias = Stretches | Sequence[EventBatch]
 """Some instants to answer; of steady windows the events that come at them, by stream."""
-_PACES: Final = ((1, 1 << 12), (1 << 8, 1 << 4), (1 << 16, 1))
-"""Ways in which the content of windows is taken in again, if the one before makes too many rows at once: in so many
-steps, or so many instants at a time."""
+_INSTANTS: Final = 1 << 8
+"""Instants of steady windows that are taken in again at a time."""
 
 
 class RspRun(KbRun):
@@ -231,26 +230,20 @@ class RspRun(KbRun):
 
     def _made_again(self) -> LimitError | None:
         """Has operators that have seen nothing take in what windows hold; why that is impossible."""
-        failed: LimitError | None = None
-        for steps, instants in _PACES:
-            try:
-                if self._kept is None:
-                    self._of_events.pass_over(steps)
-                else:
-                    self._pass_over(self._kept, instants)
-            except LimitError as error:
-                failed = error
-                self._make_anew()
+        answers = self._answers
+        try:
+            if isinstance(answers, GeneralAnswers):
+                answers.pass_over()
             else:
-                self._lost = False
-                return None
-        return failed
-
-    def _pass_over(self, kept: Recent, instants: int) -> None:
-        assert isinstance(self._answers, SteadyAnswers)
-        self._answers.start(kept.before)
-        for part in kept.parts(instants):
-            self._answers.pass_over(part)
+                assert self._kept is not None
+                answers.start(self._kept.before)
+                for part in self._kept.parts(_INSTANTS):
+                    answers.pass_over(part)
+        except LimitError as error:
+            self._make_anew()
+            return error
+        self._lost = False
+        return None
 
     @property
     def _of_events(self) -> GeneralAnswers:

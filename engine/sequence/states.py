@@ -529,8 +529,8 @@ class StateBuilder:
             steps = group.steps if group is not None and group in here else ()
             following = first + max(len(steps), 1)
             goes_on = group is not None and number + 1 < len(ranges) and group.reaches(limit)
-            part = replace(gap, arms=gap.arms if low >= least else ())
-            part = _lasts(part, limit) if group is not None else replace(part, limit=limit)
+            arms = gap.arms if low >= least else ()
+            part = replace(gap, arms=arms, limit=limit) if group is None else _lasts(replace(gap, arms=arms), limit)
             for at in range(max(len(steps), 1)):
                 then = None if number + 1 == len(ranges) else following + (at if goes_on else 0)
                 last = at + 1 >= len(steps)

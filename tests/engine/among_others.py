@@ -24,7 +24,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "snapshot"))
 from saved_runs import crowded
 
 from oxiseq.engine.bounds import InstantBounds
-from oxiseq.engine.matches import choice
 from oxiseq.engine.order.watermarks import BEFORE_ALL, REMEMBERED, Passed
 from oxiseq.engine.output import deferred
 from oxiseq.engine.patterns.matcher import MatchLimits, StreamMatcher
@@ -340,10 +339,10 @@ def _bounded(situation: Situation) -> Iterator[None]:
     """With its bounds; terms are freed at every push, so that an id which somebody still looks at means another one."""
     limits = replace(MatchLimits(), rows=situation.rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dictionary, "BOUNDS", InstantBounds(matches=situation.matches, made=situation.made))
+        bounds = InstantBounds(matches=situation.matches, made=situation.made, choices=situation.compared)
+        patch.setattr(dictionary, "BOUNDS", bounds)
         patch.setattr(StreamMatcher.__init__, "__defaults__", (None, limits, None))
-        patch.setattr(choice, "MOST_STEPS", situation.compared)
-        patch.setattr(deferred, "MOST_COMPARED", situation.compared)
+        patch.setattr(deferred, "DEAR", 1)
         patch.setattr(TermDictionary, "collect_if_due", TermDictionary.collect)
         yield
 

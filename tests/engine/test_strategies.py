@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference.choose import Candidate, chosen
 
+from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.matches import choice
 from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.terms import dictionary
 from oxiseq.grammar.algebra import Selection, Strategy
 
 SEQUENCES = ["A : B : C", "A; B:+; C", "A : B;+ : C", "A:+; C", "A; (B : C)+", "(A | B):+", "A; B?: C", "A, B:+: C"]
@@ -66,7 +67,7 @@ def test_the_maximal_ones_among_2_to_the_100_matches_from_each_start() -> None:
 
 
 def test_max_gives_up_with_a_limit_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "MOST_STEPS", 1000)
+    monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(choices=1000))
     with pytest.raises(LimitError, match="SELECT MAX"):
         Driven(query("A : B:+ : C", "", "SELECT MAX *")).answer(series("aaa" + 100 * "b" + "c"))
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode, RdfFormat, Triple, parse
 
+from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError, MappingsError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.patterns.matcher import MatchLimits, StreamMatcher
@@ -42,6 +43,21 @@ def test_too_many_steps_of_a_join() -> None:
     with pytest.raises(LimitError, match="steps of the join of GPM A"):
         StreamMatcher(plan, terms, limits=MatchLimits(visits=100)).match(batch)
     assert len(StreamMatcher(plan, terms).match(batch)[0]) == 0
+    terms.bounds = InstantBounds(reads=100)
+    with pytest.raises(LimitError, match="steps of the join of GPM A"):
+        StreamMatcher(plan, terms).match(batch)
+
+
+def test_too_many_rows_that_a_pattern_drops_again() -> None:
+    terms = TermDictionary()
+    triples = [quad.triple for quad in parse(EVENT, RdfFormat.TURTLE)]
+    batch, _ = batch_of([triples], terms)
+    plan = compile_stream([request(parsed("?x :p ?y OPTIONAL { ?z :p ?u FILTER(?y + ?u > 1000) }"))], terms)
+    rows = len(StreamMatcher(plan, terms).match(batch)[0])
+    assert 10 < rows < 100
+    terms.bounds = InstantBounds(made=100)
+    with pytest.raises(LimitError, match="mappings of GPM A on the event"):
+        StreamMatcher(plan, terms).match(batch)
 
 
 Found = tuple[list[int], list[list[int]], list[tuple[int, str]]]

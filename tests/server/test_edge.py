@@ -339,6 +339,55 @@ def test_half_open_connections_are_let_go(tmp_path: Path) -> None:
                 assert client.closed()
 
 
+CHUNKS = "Transfer-Encoding: chunked"
+FRAMES = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {'A' * 22}==")
+LONG = request(b"", f"{PATH}/events?session=s", "Content-Type: application/x-ndjson", CHUNKS)
+ITEM = b'{"seq":1,"time":1,"graph":"<urn:a> <urn:b> 1 ."}\n'
+CHUNK, FRAME = b"%x\r\n%b\r\n" % (len(ITEM), ITEM), bytes([0x81, 0x80 | len(ITEM), 0, 0, 0, 0]) + ITEM
+DOORS = {
+    "a push": (request(event(1), f"{PATH}?time=arrival", "Idempotency-Key: k"), b""),
+    "a large push": (request(event(1) + b"#" * 200_000, f"{PATH}?time=arrival", "Idempotency-Key: k"), b""),
+    "a long push": (LONG, CHUNK),
+    "a long push that is at its end": (LONG + CHUNK + b"0\r\n\r\n", b""),
+    "a WebSocket's push": (request(b"", f"{PATH}/events?session=s", *FRAMES, method="GET"), FRAME),
+    "a reader": (request(b"", "/queries/each/matches", "Accept: text/event-stream", method="GET"), b""),
+    "a WebSocket's reader": (request(b"", "/queries/each/matches", *FRAMES, method="GET"), b""),
+    "a query": (request(b"", "/query?query=ASK%7B%7D", method="GET"), b""),
+    "a registration": (
+        request(EACH.encode(), "/queries/new", "Content-Type: application/spaseq-query", method="PUT"),
+        b"",
+    ),
+}
+"""A request at each of them, and what follows once the head of the answer has come."""
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_who_closes_for_sending_alone_leaves_nothing_behind(tmp_path: Path, door: str) -> None:
+    """It is taken for gone, as one that closes all: its place is free at once, with one thread and one live reader, and
+    what it has sent is not stored twice when it comes again."""
+
+    def sent(client: Client) -> bytes:
+        request, behind = DOORS[door]
+        client.socket.sendall(request)
+        head = client.until(b"\r\n\r\n") if behind else b""
+        client.socket.sendall(behind)
+        return head
+
+    with live(tmp_path, ServerSettings(port=0, threads=1, live=1), subscribers=1) as (place, service):
+        for _ in range(3):
+            with Client(place) as client:
+                sent(client)
+                client.socket.shutdown(socket.SHUT_WR)
+                client.socket.settimeout(10)
+                assert client.closed()
+            eventually(lambda: service.subscriptions.count == 0)
+        with Client(place) as client:
+            head = sent(client) or client.until(b"\r\n\r\n")
+            assert head[9:12] in (b"200", b"101"), head
+            if "push" in door:
+                eventually(lambda: service.streams.get(STREAM).next == 1)
+
+
 @pytest.mark.parametrize(
     "sent", [b"GET /hea", request(b"x", PATH, "Content-Length: 1000"), request(b"x", "/update", "Content-Length: 1000")]
 )

@@ -161,6 +161,18 @@ def test_who_shakes_no_hands_counts_and_goes_for_those_who_do(
         connection.close()
 
 
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"])
+def test_who_shakes_no_hands_is_cut_off_where_there_is_room_too(
+    sent: bytes, pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls, "HANDSHAKE", 0.5)
+    with served(SparqlEndpoint(Store()), ServerSettings(port=0, tls=tls_context(*pair))) as address:
+        place = (urlsplit(address).hostname or "", urlsplit(address).port or 0)
+        with socket.create_connection(place, timeout=20) as stranger:
+            stranger.sendall(sent)
+            assert ended(stranger, 20.0)
+
+
 def test_a_request_that_comes_with_the_handshake_is_answered(pair: tuple[Path, Path]) -> None:
     """Its bytes are there before the server's protocol is; and a client may end its side, or leave, at any moment."""
     settings = ServerSettings(port=0, threads=2, tls=tls_context(*pair))

@@ -46,6 +46,7 @@ class Standing:
         self._numbers: Ids | None = None
         """Of the queries whose rows are kept, once some are gone."""
         self.flow = Flow(lowered.plan, terms)
+        self.flow.bound(terms.bounds.made, terms.bounds.reads)
         self._looking = [node for node in self.flow.nodes if isinstance(node, Look)]
 
     def read(self, facts: Buffer) -> None:

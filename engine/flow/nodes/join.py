@@ -4,20 +4,27 @@ before."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.bounds import READS
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.computing import conditions_on
 from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.kernels.flow import conjoining as k
+from oxiseq.engine.kernels.flow.buffers import TOO_MANY_READS
 from oxiseq.engine.kernels.flow.joining import PLACES, SIDE, Joining, join
 from oxiseq.engine.kernels.flow.walking import ENTRY_AT
 from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.scope import expression_variables
+
+_ANY: Final = 1 << 62
+"""Rows that may be tried where no bound is given."""
 
 
 class Join(KernelNode):
@@ -48,7 +55,8 @@ class JoinAll(KernelNode):
         self._conditions = Pointers(conditions_on(form.conditions, width, terms)[1])
         count = len(kept)
         scalars = np.zeros(k.SCALARS, np.int64)
-        scalars[k.COME], scalars[k.GO], scalars[k.DEPTH] = form.only != "GO", form.only != "COME", -1
+        scalars[k.COME], scalars[k.GO], scalars[[k.DEPTH, k.TICK]] = form.only != "GO", form.only != "COME", -1
+        scalars[k.READS] = _ANY
         masks = [sum(1 << i for i, mine in enumerate(form.columns) if v in mine) for v in range(width)]
         self._memory = Pointers(
             k.Conjoining(
@@ -71,8 +79,15 @@ class JoinAll(KernelNode):
     def call(self) -> Call:
         return Call(k.conjoin, (self._memory, self._conditions, self._terms, self.out))
 
+    def bound(self, made: int, reads: int) -> None:
+        super().bound(made, reads)
+        self._memory.arrays.scalars[k.READS] = reads
+
     def provide(self, answer: int) -> None:
-        self._kept[int(self._memory.arrays.scalars[k.WHICH])].make_room()
+        scalars = self._memory.arrays.scalars
+        if answer == TOO_MANY_READS:
+            raise LimitError(scalars.item(k.READS) + 1, scalars.item(k.READS), READS.what)
+        self._kept[scalars.item(k.WHICH)].make_room()
 
 
 def _mask(condition: Expression, width: int) -> int:

@@ -42,6 +42,10 @@ class Node(Stateful, ABC):
         self.out = Buffer(width)
         self.inputs = inputs
 
+    def bound(self, made: int, reads: int) -> None:
+        """From now on have steps raise LimitError for more rows that are made, or tried, at one tick."""
+        self.out.bound = made
+
     def begin(self, tick: int) -> bool:
         """The first tick, before anything else. Returns whether it emits then, input or not."""
         return False

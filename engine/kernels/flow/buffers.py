@@ -13,10 +13,10 @@ import numpy as np
 from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.memory.pointers import Ptr
 
-DONE, NEED_OUT, NEED_ROOM, NEED_ORDER = range(4)
+DONE, NEED_OUT, NEED_ROOM, NEED_ORDER, TOO_MANY_READS = range(5)
 """What a kernel answers: that it is through; that it wants more room for its output, or in its memory; that it has to
 compare terms whose order Python must say (`TermOrder.prepare`). It is called again then, and goes on
-where it was."""
+where it was. Of too many reads at one tick it does not."""
 
 
 class Flowing(Arrays):

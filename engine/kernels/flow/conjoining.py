@@ -26,7 +26,7 @@ from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, LIVE, ROW, SPENT
 from oxiseq.engine.kernels.flow.arranging import fetch_chain, first_of_chain, length_of_chain, link_number, row_of_set
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, TOO_MANY_READS, Delta
 from oxiseq.engine.kernels.flow.sifting import Sifting, outcome_of
 from oxiseq.engine.kernels.flow.sifting import values as terms_of
 from oxiseq.engine.kernels.matching.match import lowest
@@ -59,9 +59,11 @@ BEST = np.dtype([("head", "i4"), ("count", "i4"), ("link", "i4")], align=True)
     SIGN,  # 1: the row has come; -1: gone
     BEGUN,  # 1: the batch is in work
     WHICH,  # the arrangement that wants room
-    TRIED,  # entries tried so far, for tests of complexity
+    TRIED,  # entries tried so far
+    READS,  # how many may be at a tick
+    LIMIT,  # TRIED past which this tick has more
     SCALARS,
-) = range(10)
+) = range(12)
 
 _FAR: Final = 1 << 12
 """Rows from which on it pays to fetch memory ahead."""
@@ -185,6 +187,8 @@ def _begin(J: Ptr[Conjoining], F: Ptr[Sifting]) -> bool:
             chosen = i64(i)
     if due[chosen] == _NEVER:
         return False
+    if at[TICK] != due[chosen] >> 1:
+        at[LIMIT] = at[TRIED] + at[READS]
     at[START], at[TICK], at[SIGN], at[DEPTH] = chosen, due[chosen] >> 1, 1 if due[chosen] & 1 else -1, 0
     level = _levels(J)[0]
     level.bound, level.child, level.next = 0, chosen, _next(J)[chosen]
@@ -212,6 +216,8 @@ def _join(J: Ptr[Conjoining], F: Ptr[Sifting], D: Terms, out: Delta) -> int:
             A = kept[child]
             following = i64(v.links(A)[e, v.scalars(A)[LINK0] + 2 * level.link])
             at[TRIED] += 1
+            if at[TRIED] > at[LIMIT]:
+                return TOO_MANY_READS
             if v.words(A)[e, BORN] >= _until(at, child) or v.words(A)[e, DIED] <= _since(at, child):
                 level.next = following
                 continue
