@@ -273,7 +273,8 @@ def _check(schema: pa.Schema, naming: Naming, name: str) -> None:
         if schema.get_field_index(column) < 0:
             twice = schema.names.count(column) > 1
             reason = f"two columns are called {column!r}" if twice else f"no column {column!r} for the {what}"
-            raise EventError(name, None, f"{reason}; it has {', '.join(schema.names) or 'none'}")
+            hint = f"say which is meant with --{what}-column ({what}_column= in Python)"
+            raise EventError(name, None, f"{reason}; it has {', '.join(schema.names) or 'none'}: {hint}")
 
 
 def _cut(batches: Iterable[pa.RecordBatch], naming: Naming, name: str) -> Iterator[TupleRows]:
@@ -357,7 +358,8 @@ def _times(column: pa.Array, title: str, unit: TimeUnit | None, name: str) -> ND
         except pa.ArrowInvalid as error:
             raise EventError(name, None, f"the column {title!r}: {error}") from error
     else:
-        raise EventError(name, None, f"the column {title!r} holds {kind}; timestamps or integer microseconds expected")
+        expected = "timestamps or integer microseconds expected, in a text 2024-05-01T10:00:00Z"
+        raise EventError(name, None, f"the column {title!r} holds {kind}; {expected}")
     times = np.array(np.from_dlpack(column), np.int64)
     return _from_integers(times, int(times.min()), int(times.max()), title, unit, name)
 

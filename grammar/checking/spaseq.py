@@ -42,8 +42,9 @@ CHECKS: Final[tuple[Callable[[Overview], Iterator[Finding]], ...]] = (
 def check_spaseq(query: Query, text: str) -> Iterator[Finding]:
     """All of them over one overview of the query."""
     seen = overview(query, text)
+    undefined = {place.name for place in seen.places} - seen.gpms.keys()  # what those would bind is not known
     for run in CHECKS:
-        yield from run(seen)
+        yield from (each for each in run(seen) if not undefined or each.code != "scope")
     yield from check_every([(gpm.pattern, gpm.name) for gpm in query.gpms], _expressions(query), text)
 
 

@@ -16,13 +16,14 @@ from oxiseq.languages.driving import Opener
 from oxiseq.languages.epsparql.explain import explain_intervals
 from oxiseq.languages.epsparql.explanation import IntervalExplanation
 from oxiseq.languages.epsparql.reasons.asking import Source
-from oxiseq.languages.epsparql.reasons.why import why_intervals
+from oxiseq.languages.epsparql.reasons.subject import IntervalSubject
 from oxiseq.languages.epsparql.rules import open_spanned, read_rules
 from oxiseq.languages.epsparql.shape import interval_shape
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.read import read_streams
 from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.reasons.why import why_of
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
@@ -61,4 +62,5 @@ class EpSparql(Language[EpQuery]):
         rules = tuple(read_rules(options.rules))
         plan = compile_intervals(query, rules, options.reads, options.consumption)
         history = read_streams(self.names(query, plan), streams, asked.reading, opener=open_spanned)
-        return why_intervals(Source(plan.query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)
+        source = Source(plan.query, rules, history, knowledge_of(kb), asked.bounds)
+        return why_of(IntervalSubject(source), asked.provenance)

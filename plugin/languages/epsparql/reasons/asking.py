@@ -17,7 +17,8 @@ from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.read import History
-from oxiseq.languages.reasons.where.rows import MOST, Rows
+from oxiseq.languages.reasons.where.subject import rows
+from oxiseq.languages.reasons.why import MOST, Answers
 from oxiseq.languages.reasons.working import worked
 
 _INSTANTS = 256
@@ -45,20 +46,21 @@ class Source:
     kb: KnowledgeBase
     bounds: Bounds = FREE
 
-    def part(self, where: Group) -> Rows:
+    def part(self, where: Group) -> Answers:
         """The rows of a part of WHERE, up to a few more than `MOST`: later ones are not read."""
         query = self.query
         return self._rows(EpQuery(Select(None), where, query.streams, query.prefixes, query.base), MOST)
 
-    def whole(self) -> Rows:
+    def whole(self) -> Answers:
         """The rows that are emitted."""
         return self._rows(self.query, self.bounds.matches)
 
-    def _rows(self, query: EpQuery, most: int | None) -> Rows:
+    def _rows(self, query: EpQuery, most: int | None) -> Answers:
         history = self.history
         plan = compile_intervals(query, self.rules, tuple(history.batches))
         run = IntervalRun(plan, history.terms, self.kb)
         found, more = worked(run, plan.streams, history, self.bounds, most, _INSTANTS)
-        rows = MatchBatch.concat(found, len(plan.variables))
-        first = rows.event_time[rows.ends[:-1]] if len(rows) else np.zeros(0, np.int64)
-        return Rows(tuple(v.value for v in plan.variables), rows.values, np.stack([first, rows.time], axis=1), more)
+        batch = MatchBatch.concat(found, len(plan.variables))
+        first = batch.event_time[batch.ends[:-1]] if len(batch) else np.zeros(0, np.int64)
+        spans = np.stack([first, batch.time], axis=1)
+        return Answers(rows((v.value for v in plan.variables), batch.values, history.terms, spans), more)

@@ -161,18 +161,19 @@ def _nested(build: Build) -> Build:
     return built
 
 
-def asked_alone(where: Group) -> list[tuple[Holder, PatternElement]]:
-    """(WINDOW, GRAPH or nothing, each triple pattern and path in it), each once; those of EXISTS, too."""
-    return list(dict.fromkeys(_standing(where, None)))
+def asked_alone(where: Group, without: tuple[type, ...] = ()) -> list[tuple[Holder, PatternElement]]:
+    """(WINDOW, GRAPH or nothing, each triple pattern and path in it), each once; those of EXISTS, too, but none in what
+    is of the kinds `without`."""
+    return list(dict.fromkeys(_standing(where, None, without)))
 
 
-def _standing(group: Group, holder: Holder) -> Iterator[tuple[Holder, PatternElement]]:
+def _standing(group: Group, holder: Holder, without: tuple[type, ...]) -> Iterator[tuple[Holder, PatternElement]]:
     for element in group.elements:
         if isinstance(element, TriplePattern | PathPattern):
             yield holder, element
         inside = element if isinstance(element, WindowPattern | GraphPattern) else holder
-        for inner in inner_groups(element):
-            yield from _standing(inner, inside)
+        for inner in () if isinstance(element, without) else inner_groups(element):
+            yield from _standing(inner, inside, without)
 
 
 # --- event patterns and operators of time ---------------------------------------------------------

@@ -20,7 +20,8 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.read import History
-from oxiseq.languages.reasons.where.rows import MOST, Rows
+from oxiseq.languages.reasons.where.subject import rows
+from oxiseq.languages.reasons.why import MOST, Answers
 from oxiseq.languages.reasons.working import worked
 
 
@@ -33,26 +34,26 @@ class Source:
     kb: KnowledgeBase
     bounds: Bounds = FREE
 
-    def told(self, said: RspOptions) -> tuple[int, bool]:
-        """How many answers the unchanged query emits, and whether there may be more."""
-        _, batch = self._run(self.query, said)
-        return len(batch), self.bounds.matches is not None and len(batch) >= self.bounds.matches
+    def told(self, said: RspOptions) -> list[int]:
+        """When (µs) the unchanged query emits each of its answers, as many as may be examined."""
+        times: list[int] = self._run(self.query, said)[1].time.tolist()
+        return times
 
-    def part(self, where: Group, instants: Sequence[int]) -> dict[int, Rows]:
+    def part(self, where: Group, instants: Sequence[int]) -> dict[int, Answers]:
         """Instant → all rows of a part of WHERE there, up to `MOST`; none for instants without rows."""
         return self._rows(replace(_plain(self.query), body=SubSelect(None, where, limit=MOST)), instants)
 
-    def whole(self, instants: Sequence[int]) -> dict[int, Rows]:
+    def whole(self, instants: Sequence[int]) -> dict[int, Answers]:
         """The rows of the whole query there, its aggregates and modifiers with it."""
         body = replace(self.query.body, limit=1) if self.query.form == "ASK" else self.query.body
         return self._rows(replace(_plain(self.query), body=body), instants)
 
-    def _rows(self, query: RspQuery, instants: Sequence[int]) -> dict[int, Rows]:
+    def _rows(self, query: RspQuery, instants: Sequence[int]) -> dict[int, Answers]:
         plan, batch = self._run(query, RspOptions(None, tuple(instants), None))
-        found: dict[int, Rows] = {}
+        found: dict[int, Answers] = {}
         for at in np.unique(batch.time).tolist():
-            mine = batch.values[batch.time == at]
-            found[at] = Rows(plan.columns, mine, None, len(mine) >= MOST)
+            mine = rows(plan.columns, batch.values[batch.time == at], self.history.terms)
+            found[at] = Answers(mine, len(mine) >= MOST)
         return found
 
     def _run(self, query: RspQuery, said: RspOptions = UNSAID) -> tuple[RspPlan, MatchBatch]:
