@@ -22,6 +22,7 @@ from oxiseq.grammar.algebra import (
     FunctionCall,
     GraphPattern,
     Group,
+    MatchFunction,
     PathPattern,
     PatternElement,
     Prev,
@@ -41,7 +42,7 @@ def check_every(
     expressions: Sequence[Expression],
     text: str,
     mark: str = "?",
-    foreign: tuple[type, ...] = (),
+    foreign: tuple[type[Prev | MatchFunction], ...] = (),
     instead: str = "",
 ) -> Iterator[Finding]:
     """Patterns with what people call them, and all expressions with their subexpressions; `mark` stands before the
@@ -52,7 +53,7 @@ def check_every(
     for e in expressions:
         yield from check_function(e)
         if isinstance(e, foreign):
-            name = "PREV" if isinstance(e, Prev) else getattr(e, "name", "")
+            name = "PREV" if isinstance(e, Prev) else e.name
             yield error("function", f"{name} is a function of SPAseq", e.span, instead)
     yield from check_comparisons(expressions, mark)
 
