@@ -14,10 +14,9 @@ from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import Syntax, syntax_named
 from oxiseq.languages.driving import Opener
 from oxiseq.languages.epsparql.explain import explain_intervals
-from oxiseq.languages.epsparql.reasons.asking import Source
-from oxiseq.languages.epsparql.reasons.subject import IntervalSubject
 from oxiseq.languages.epsparql.rules import open_spanned, read_rules
 from oxiseq.languages.epsparql.shape import interval_shape
+from oxiseq.languages.epsparql.why import IntervalSubject
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.read import read_streams
@@ -61,5 +60,4 @@ class EpSparql(Language[EpQuery]):
         rules = tuple(read_rules(options.rules))
         plan = compile_intervals(query, rules, options.reads, options.consumption)
         history = read_streams(self.names(query, plan), streams, asked.reading, opener=open_spanned)
-        source = Source(plan.query, rules, history, knowledge_of(kb), asked.bounds)
-        return why_of(IntervalSubject(source), asked.provenance)
+        return why_of(IntervalSubject(plan.query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)

@@ -11,10 +11,9 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Evidence, Provenance
 from oxiseq.languages.reasons.read import History, in_order
-from oxiseq.languages.reasons.why import Answer
-from oxiseq.languages.spaseq.reasons.answering import answered
+from oxiseq.languages.reasons.why import Answer, Answers
 from oxiseq.languages.spaseq.reasons.matched import matched_triples, values_in_all
-from oxiseq.languages.spaseq.reasons.origins import provenances
+from oxiseq.languages.spaseq.reasons.subject import SequenceSubject
 from oxiseq.matches.rows import cell_key
 
 
@@ -34,13 +33,14 @@ def evidence_of(
     streams = {s.iri.value for s in query.streams}
     whole = History(history.terms, {**dict.fromkeys(streams, empty), **history.batches}, None, 0)
     key = tuple(sorted(events.items()))
+    subject = SequenceSubject(query, whole, kb, bounds)
     try:
-        candidates = answered(query, whole, kb, bounds).all
+        candidates = subject.begun(query).all
     except OxiseqError:
         candidates = ()
     found = [each for each in candidates if each.found == key and _agree(each.values, row)]
     match = found[0] if found else Answer(key, row, (), key)
-    (told,) = provenances(query, (match,), whole, kb)
+    (told,) = subject.provenances(Answers((match,)), 1)
     return Evidence(told.facts, _matched(query, match, told))
 
 

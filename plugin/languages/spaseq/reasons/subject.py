@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.plan.ranking import order_of
+from oxiseq.engine.run.sequence import run_of
 from oxiseq.grammar.algebra import (
     Atom,
     BoundKind,
     Expression,
     Filter,
     Group,
+    Limit,
     PatternElement,
     Query,
+    Select,
+    Summary,
     TriplePattern,
 )
 from oxiseq.grammar.levels import summarises
@@ -26,15 +34,16 @@ from oxiseq.grammar.places import overview, split_gpms
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import GpmParts, expression_variables
 from oxiseq.languages.reasons.bounds import FREE, Bounds
-from oxiseq.languages.reasons.provenance import Provenance
-from oxiseq.languages.reasons.read import History
+from oxiseq.languages.reasons.facts import facts_of
+from oxiseq.languages.reasons.provenance import Provenance, Source
+from oxiseq.languages.reasons.read import History, graph_of
 from oxiseq.languages.reasons.report import SHOWN, Funnel, Near, Step, Wording
 from oxiseq.languages.reasons.why import MOST, Answer, Answers, Beginning, Condition, Seen, Subject, length, passed
+from oxiseq.languages.reasons.working import steps
 from oxiseq.languages.sequences.clauses import without_clauses
-from oxiseq.languages.spaseq.reasons.answering import answered
 from oxiseq.languages.spaseq.reasons.conditions import OfStep, conditions
-from oxiseq.languages.spaseq.reasons.origins import provenances
 from oxiseq.languages.spaseq.reasons.stages import beginnings, with_items
+from oxiseq.languages.spaseq.shape import spaseq_shape
 
 
 class SequenceSubject(Subject):
@@ -60,17 +69,58 @@ class SequenceSubject(Subject):
         ]
 
     def begun(self, variant: Query) -> Answers:
-        return answered(variant, self.history, self.kb, self.bounds)
+        return self._answers(variant)
 
     def whole(self, variant: Query | None = None) -> Answers:
-        return answered(variant or self.query, self.history, self.kb, self.bounds, as_is=True)
+        return self._answers(variant or self.query, as_is=True)
+
+    def _answers(self, query: Query, *, as_is: bool = False, each: int = MOST, most: bool = True) -> Answers:
+        """Every match with all variables, up to `each` of one completing event, and where `most` as many as the bounds
+        allow; without the query's strategy, CONSUME BY and LIMIT unless `as_is`."""
+        bare = replace(query, form=Select(None), limit=Limit(each), consumption=None, summary=Summary(), sample=None)
+        if as_is:
+            seen = overview(query)
+            limit: Limit | None = Limit(each)
+            summary = Summary()
+            if not summarises(seen):
+                limit = None if query.sample is not None else query.limit or limit
+                summary = Summary(order_by=order_of(seen), report=query.summary.report)
+            bare = replace(query, form=Select(None, False, query.selection), limit=limit, summary=summary)
+        plan = compile_query(bare, self.history.terms)
+        run, shape = (
+            run_of(plan, self.history.terms, self.kb, self.history.start),
+            spaseq_shape(plan, self.history.terms),
+        )
+        found: list[Answer] = []
+        ends: Counter[int] = Counter()
+        for part in chain.from_iterable(steps(run, plan.streams, self.history, self.bounds)):
+            ends.update(part.time.tolist())
+            block = shape.block([part])
+            for i in range(len(part)):
+                if most and len(found) == self.bounds.matches:
+                    return Answers(tuple(found), True)
+                events = tuple(sorted((gpm, tuple(t for _, t in each)) for gpm, each in block.events(i).items()))
+                times = [time for _, of in events for time in of]
+                values = dict.fromkeys(shape.index) | block.row(i)
+                found.append(Answer(events, values, (max(times) - min(times), max(times)), events))
+        return Answers(tuple(found), any(count >= each for count in ends.values()))
 
     def clauses(self) -> Iterator[Condition]:
         grouped = summarises(overview(self.query))  # then LIMIT leaves out groups
         return (each for each in without_clauses(self.query, MOST) if each.kind != "limit" or not grouped)
 
     def provenances(self, whole: Answers, most: int) -> Iterator[Provenance]:
-        return provenances(self.query, whole.all[:most], self.history, self.kb)
+        iris = {s.name: s.iri.value for s in self.query.streams}
+        streams = {g.name: iris[g.stream] for g in self.query.gpms}
+        patterns = {g.name: g.pattern for g in self.query.gpms}
+        for each in whole.all[:most]:
+            sources = tuple(
+                Source(gpm, streams[gpm], time, graph_of(self.history, streams[gpm], time))
+                for gpm, times in each.found
+                for time in times
+            )
+            facts = (q for gpm, _ in each.found for q in facts_of(patterns[gpm], each.values, self.kb, default=False))
+            yield Provenance(max(s.time for s in sources), each.values, sources, tuple(dict.fromkeys(facts)))
 
     # --- each graph pattern by itself -----------------------------------------------------------------
 
@@ -113,8 +163,7 @@ class SequenceSubject(Subject):
         """Time → what one mapping binds there."""
         gpm = replace(parts.gpm, pattern=Group(elements))
         query = replace(with_items(self.query, ((None, Atom(gpm.name)),)), gpms=(gpm,), filters=(), window=None)
-        found = answered(query, self.history, self.kb, replace(self.bounds, matches=None), each=1)
-        return {answer.rank[1]: answer.values for answer in found.all}
+        return {answer.rank[1]: answer.values for answer in self._answers(query, each=1, most=False).all}
 
     # --- near misses ----------------------------------------------------------------------------------
 

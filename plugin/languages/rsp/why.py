@@ -1,29 +1,51 @@
-"""A query over windows as `why` sees it."""
+"""Why a query over windows has answers or not: reported for one instant, that at which it comes furthest.
+
+    streams ─▶ history ─▶ rows of the parts of WHERE at many instants ─▶ the instant ─▶ languages/reasons
+
+The parts are evaluated as the query itself is where it is not incremental: by Oxigraph, over a store that follows the
+windows and holds what is queried from the knowledge base.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.order.watermarks import AFTER_ALL
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.rsp.held import Held as Contents
+from oxiseq.engine.rsp.plan import RspOptions, RspPlan, compile_rsp
+from oxiseq.engine.rsp.schedule import Schedule
+from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import EventName, Filter, GraphPattern, Group, MatchPattern, PatternElement, WindowPattern
-from oxiseq.grammar.records import dataclass
+from oxiseq.grammar.algebra import (
+    EventName,
+    Filter,
+    GraphPattern,
+    Group,
+    MatchPattern,
+    PatternElement,
+    SubSelect,
+    WindowPattern,
+)
 from oxiseq.grammar.render_rsp import render_window
-from oxiseq.grammar.rsp_algebra import Consume, EventDefinition, IdentityWindow, RspQuery
+from oxiseq.grammar.rsp_algebra import Consume, EventDefinition, IdentityWindow, Report, RspQuery
 from oxiseq.grammar.scope import visible_variables
+from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.provenance import Provenance
+from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.report import Funnel, Near, Stage, Step
 from oxiseq.languages.reasons.where.origins import Held, Origins, held_at
 from oxiseq.languages.reasons.where.parts import Part, asked_alone
-from oxiseq.languages.reasons.where.subject import WhereSubject, answer_stage, behind, counted
-from oxiseq.languages.reasons.why import Answer, Answers, Condition
-from oxiseq.languages.rsp.reasons.asking import Source, instants_of
+from oxiseq.languages.reasons.where.subject import WhereSubject, answer_stage, behind, counted, rows
+from oxiseq.languages.reasons.why import MOST, Answer, Answers, Condition
+from oxiseq.languages.reasons.working import worked
 
 LOOKED: Final = 64
 """Most instants at which parts are evaluated."""
@@ -33,54 +55,74 @@ _SOLUTIONS: Final = 100
 _NONE: Final = Answers()
 
 
-@dataclass(frozen=True, slots=True)
-class Ever:
-    """A part of WHERE where windows hold all that has come."""
-
-    where: Group
-
-
 class WindowSubject(WhereSubject):
-    """At one instant: that at which the query comes furthest."""
+    """At one instant: that at which the query comes furthest. A variant is a part of WHERE, or a query of it."""
 
-    def __init__(self, source: Source, said: RspOptions) -> None:
-        query = source.query
+    def __init__(
+        self, query: RspQuery, history: History, kb: KnowledgeBase, said: RspOptions, bounds: Bounds = FREE
+    ) -> None:
         bound = {event.name: visible_variables(event.pattern) for event in query.events}
         super().__init__(query.body.where, query.prefixes, bound)
-        self.source, self.said, self.query = source, said, query
-        self.language, self.late = query.language, source.history.late
-        known = instants_of(compile_rsp(query, TermDictionary(), said), source.history).tolist()
+        self.query, self.history, self.kb, self.said, self.bounds = query, history, kb, said, bounds
+        self.language, self.late = query.language, history.late
+        known = _instants(compile_rsp(query, TermDictionary(), said), history).tolist()
         looked = _spread(known)
-        self._ladder = {part.where: source.part(part.where, looked) for part in self.ladder}
-        self._answers = source.whole(looked)
+        self._ladder = {part.where: self._rows(self._part(part.where), looked) for part in self.ladder}
+        body = replace(query.body, limit=1) if query.form == "ASK" else query.body
+        self._answers = self._rows(self._plain(body), looked)
         self.at = max(looked, key=self._reached, default=None)
         self.notes = _notes(len(known), looked, self._answers)
 
     def _reached(self, at: int) -> tuple[bool, int, int, int]:
         """How far the query comes at an instant: an answer, else most parts with rows, then most rows of the last."""
-        sizes = [len(rows.get(at, _NONE)) for rows in self._ladder.values()]
+        sizes = [len(found.get(at, _NONE)) for found in self._ladder.values()]
         parts = next((i for i, size in enumerate(sizes) if not size), len(sizes))
         answered = at in self._answers and parts == len(sizes)  # an aggregate of nothing is an answer, too
         return answered, parts, 0 if answered or not parts else sizes[parts - 1], at
 
-    def begun(self, variant: Any) -> Answers:
+    # --- variants, run --------------------------------------------------------------------------------
+
+    def _plain(self, body: SubSelect) -> RspQuery:
+        """A SELECT of all rows at each instant, without consumption."""
+        form = replace(self.query, form="SELECT", template=(), body=body)
+        return replace(form, report=Report.RSTREAM, into=None, consume=None, when=None)
+
+    def _part(self, where: Group) -> RspQuery:
+        return self._plain(SubSelect(None, where, limit=MOST))
+
+    def _run(self, query: RspQuery, said: RspOptions) -> tuple[RspPlan, MatchBatch]:
+        plan = compile_rsp(query, self.history.terms, said)
+        run = RspRun(plan, self.history.terms, self.kb)
+        found, _ = worked(run, plan.streams, self.history, self.bounds, self.bounds.matches)
+        return plan, MatchBatch.concat(found, len(plan.columns))
+
+    def _rows(self, query: RspQuery, instants: Sequence[int]) -> dict[int, Answers]:
+        """Instant → rows of a plain query there, of the instants that have some."""
+        plan, batch = self._run(query, RspOptions(None, tuple(instants), None))
+        found: dict[int, Answers] = {}
+        for at in np.unique(batch.time).tolist():
+            mine = rows(plan.columns, batch.values[batch.time == at], self.history.terms)
+            found[at] = Answers(mine, len(mine) >= MOST)
+        return found
+
+    def begun(self, variant: Group | RspQuery) -> Answers:
         if self.at is None:
             return _NONE
-        if isinstance(variant, Ever):
-            return replace(self.source, query=self._loose).part(variant.where, (self.at,)).get(self.at, _NONE)
-        if variant not in self._ladder:
-            return self.source.part(variant, (self.at,)).get(self.at, _NONE)
-        return self._ladder[variant].get(self.at, _NONE)
+        found = self._ladder.get(variant) if isinstance(variant, Group) else None
+        if found is None:
+            query = self._part(variant) if isinstance(variant, Group) else variant
+            found = self._rows(query, (self.at,))
+        return found.get(self.at, _NONE)
 
     def whole(self, variant: RspQuery | None = None) -> Answers:
-        source, said = self.source, self.said
-        if variant is not None:
-            source, said = replace(source, query=variant), replace(said, consume=None)
+        """When answers are emitted; all of an instant are alike."""
+        said = self.said if variant is None else replace(self.said, consume=None)
+        _, batch = self._run(variant or self.query, said)
         number, found = Counter[int](), list[Answer]()
-        for at in source.told(said):
+        for at in batch.time.tolist():
             number[at] += 1
             found.append(Answer((at, number[at]), {}, (at,)))
-        return Answers(tuple(found), source.bounds.matches is not None and len(found) >= source.bounds.matches)
+        return Answers(tuple(found), self.bounds.matches is not None and len(found) >= self.bounds.matches)
 
     def outcome(self) -> Stage:
         return answer_stage(self.query.body, self._here)
@@ -91,16 +133,13 @@ class WindowSubject(WhereSubject):
 
     # --- conditions -----------------------------------------------------------------------------------
 
-    @cached_property
-    def _loose(self) -> RspQuery:
-        windows = tuple(replace(w, operators=(IdentityWindow(),)) for w in self.query.windows)
-        return replace(self.query, windows=windows)
-
     def conditions(self, part: Part) -> Iterator[Condition]:
         yield from super().conditions(part)
         if not isinstance(part.added, Filter) and not isinstance(part.holder, GraphPattern):
-            text = ", ".join("".join(render_window(o) for o in w.operators) for w in self.query.windows)
-            yield Condition("window", text, Ever(part.where))
+            windows = self.query.windows
+            text = ", ".join("".join(map(render_window, window.operators)) for window in windows)
+            ever = tuple(replace(window, operators=(IdentityWindow(),)) for window in windows)
+            yield Condition("window", text, replace(self._part(part.where), windows=ever))
 
     def clauses(self) -> Iterator[Condition]:
         consume = self.query.consume or self.said.consume or Consume.UNRESTRICTED
@@ -110,18 +149,17 @@ class WindowSubject(WhereSubject):
     def near(self, condition: Condition, answer: Answer) -> Near:
         if answer.found is None:  # of the whole query
             return Near({"answer": (answer.rank[0],)}, {})
-        ever = isinstance(condition.variant, Ever)
-        where = condition.variant.where if ever else condition.variant
-        origins = self._origins(self._loose if ever else self.query)
-        return Near(origins.times(where, answer.found), condition.read(answer))
+        variant = condition.variant
+        query = self._part(variant) if isinstance(variant, Group) else variant
+        return Near(self._origins(query).times(query.body.where, answer.found), condition.read(answer))
 
     # --- windows and their patterns -------------------------------------------------------------------
 
     def _held(self, query: RspQuery) -> list[Held]:
-        return held_at(query, self.source.history, _BEFORE if self.at is None else self.at)
+        return held_at(query, self.history, _BEFORE if self.at is None else self.at)
 
     def _origins(self, query: RspQuery) -> Origins:
-        return Origins(self._held(query), self.source.history.terms, self.source.kb, query.events)
+        return Origins(self._held(query), self.history.terms, self.kb, query.events)
 
     def patterns(self) -> Iterator[Funnel]:
         alone = asked_alone(self.where)
@@ -156,6 +194,16 @@ def _of(holder: PatternElement | None, window: object) -> bool:
     if isinstance(holder, WindowPattern):
         return window is not None and holder.name == window
     return holder is None and window is None
+
+
+def _instants(plan: RspPlan, history: History) -> NDArray[np.int64]:
+    """Those at which the query is answered; of its periods those at which the windows hold something else."""
+    batches = [history.batches[stream] for stream in plan.streams]
+    contents = [replace(content, asked=False, default=False) for content in plan.contents]
+    held = Contents(contents, [None] * len(batches), Schedule(plan.rhythm))
+    for stream, batch in enumerate(batches):
+        held.add(stream, batch)
+    return held.due(batches, AFTER_ALL, ended=True).at
 
 
 def _spread(instants: Sequence[int]) -> list[int]:
