@@ -2,6 +2,7 @@
 
 unbounded    no bound of getDURATION(): what has come is kept for ever
 timeless     OPTIONAL or MINUS after what has no time: nothing of the stream has ended by then
+duration     getDURATION() is compared with a text
 unjoined     the two sides of an operator share no variable
 cross-product, kb-unjoined   parts of one group share nothing
 endless      a rule that reads what it derives makes new terms of it, and no FILTER ends that
@@ -17,7 +18,7 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final
 
-from pyoxigraph import BlankNode, Variable
+from pyoxigraph import BlankNode, Literal, Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
@@ -64,11 +65,13 @@ from oxiseq.grammar.scope import (
     visible_variables,
 )
 from oxiseq.grammar.slips.epsparql import COUNTING
+from oxiseq.grammar.terms import XSD
 
 MOST_JOINED: Final = 300
 """Parts of a pattern in which each is joined with all before it, those around them counted: plan and operators are
 nested as deep, and so are the calls that make them."""
 
+_DURATION: Final = "getDURATION"
 _LATER: Final = "write { ... } SEQ { ... }"
 
 
@@ -247,11 +250,21 @@ def _endless(query: EpQuery, text: str) -> Iterator[Finding]:
 def _every(query: EpQuery, text: str) -> Iterator[Finding]:
     columns = query.form.columns or () if isinstance(query.form, Select | Construct) else ()
     shown = [e for c in columns if c.expression is not None for e in subexpressions(c.expression)]
-    yield from check_every(
-        [(query.where, "WHERE")], [*pattern_expressions(query.where), *shown], text, foreign=(Prev,), instead=_LATER
-    )
+    every = [*pattern_expressions(query.where), *shown]
+    yield from check_every([(query.where, "WHERE")], every, text, foreign=(Prev,), instead=_LATER)
+    for call in every:
+        if isinstance(call, Call) and any(isinstance(e, MatchFunction) and e.name == _DURATION for e in call.args):
+            yield from _texts(call)
     for group in _groups(query.where):
         yield from products(group, "WHERE", text)
+
+
+def _texts(call: Call) -> Iterator[Finding]:
+    """Where a duration is compared with a text."""
+    for other in call.args:
+        if isinstance(other, Literal) and other.datatype.value == f"{XSD}string":
+            hint = 'write "PT10M"^^xsd:duration for 10 minutes'
+            yield lint_finding("duration", f"{other} is a text: no duration passes this", call.span, hint)
 
 
 def _before_all(group: Group) -> Iterator[Finding]:
