@@ -46,7 +46,7 @@ def amount(size: int) -> str:
     """A span of time: with the largest unit of which it is a whole number, else in microseconds."""
     for unit, micros in reversed(MICROSECONDS.items()):
         if size and size % micros == 0:
-            return f"{size // micros} {unit}S"
+            return f"{size // micros} {unit}{'S' * (size != micros)}"
     return str(size)
 
 

@@ -27,6 +27,8 @@ LAST_TIME: Final = kinds.LAST_TIME
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 Time: TypeAlias = datetime | int | str
 """Microseconds since 1970, a datetime (without a zone: UTC), or ISO 8601 text."""
+FORMATS: Final = "2024-05-01T10:00:00Z, 2024-05-01 or integer microseconds"
+"""How times are written, for messages."""
 _DATE = re.compile(r"-?[0-9]{4,}-[0-9][0-9]-[0-9][0-9]", re.ASCII)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _DATETIME = NamedNode(XSD + "dateTime")
@@ -55,7 +57,7 @@ def to_microseconds(time: Time | Literal) -> int:
         return _in_range((aware - _EPOCH) // timedelta(microseconds=1), time)
     if isinstance(time, str):
         if not time.isascii():
-            raise EventError(None, None, f"not a valid time: {time[:200]!r}")
+            raise EventError(None, None, f"not a valid time: {time[:200]!r}; {FORMATS} expected")
         text = f"{time}T00:00:00Z" if _DATE.fullmatch(time) else time
         return _in_range(_literal_microseconds(Literal(text, datatype=_DATETIME)), time)
     if isinstance(time, Literal):
@@ -74,7 +76,7 @@ def _literal_microseconds(literal: Literal) -> int:
         raise EventError(None, None, reason)
     read = read_datetime(literal.value)
     if read is None:
-        raise EventError(None, None, f"not a valid time: {str(literal)[:200]}")
+        raise EventError(None, None, f"not a valid time: {str(literal)[:200]}; {FORMATS} expected")
     return read.microseconds
 
 

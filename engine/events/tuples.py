@@ -289,14 +289,15 @@ def _checked_naming(schema: pa.Schema, naming: Naming, name: str) -> Naming:
     if naming.time is None:
         others = f"none called {', '.join(TIME_NAMES[1:])}, and not one of times alone"
         reason = f"no column {TIME_NAMES[0]!r} for the time, {others}"
-        raise EventError(name, None, f"{reason}; {there}: name it with time_column (--time-column)")
+        raise EventError(name, None, f"{reason}; {there}: say which is meant with --time-column (time_column= in Python)")
     for what, column in (("type", naming.type), ("time", naming.time)):
         if what == "type" and not naming.typed and column not in schema.names:
             continue
         if schema.get_field_index(column) < 0:
             twice = schema.names.count(column) > 1
             reason = f"two columns are called {column!r}" if twice else f"no column {column!r} for the {what}"
-            raise EventError(name, None, f"{reason}; {there}")
+            hint = f"say which is meant with --{what}-column ({what}_column= in Python)"
+            raise EventError(name, None, f"{reason}; {there}: {hint}")
     return naming
 
 

@@ -10,7 +10,7 @@ from pyoxigraph import Variable
 from oxiseq.grammar.algebra import Expression, Limit, Projection, Query, Span, TriplePattern
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_pattern, error, lint_finding
+from oxiseq.grammar.finding_tools import at_pattern, at_variable, error, lint_finding, variable_hint
 from oxiseq.grammar.places import Variables
 
 
@@ -60,17 +60,17 @@ def check_columns(
     named: Iterable[Variable],
     text: str,
     binder: Callable[[Variable], str],
-    unbound: Callable[[Variable, Span], Finding],
+    missing: Callable[[Variable, Span], Finding],
     expression: Callable[[Expression, Span, AbstractSet[Variable]], Iterator[Finding]],
 ) -> Iterator[Finding]:
     """Columns of SELECT, or of a template, each of which sees those before it: a variable is bound, a name is new.
-    `binder` says what binds a variable, `unbound` that nothing does, `expression` what is wrong with one."""
+    `binder` says what binds a variable, `missing` that nothing does, `expression` what is wrong with one."""
     known = set(named)
     for column in columns:
         v = column.variable
         if column.expression is None:
             if v not in bound | known:
-                yield unbound(v, column.span)
+                yield missing(v, column.span)
             continue
         yield from expression(column.expression, column.span, known)
         if v in bound | known:
@@ -78,6 +78,12 @@ def check_columns(
             by = binder(v) if v in bound else "an earlier column is named so"
             yield error("select", f"?{v.value} cannot be a new name: {by}", place, "choose another name after AS")
         known.add(v)
+
+
+def unbound(v: Variable, span: Span, bound: AbstractSet[Variable], text: str, where: str = "") -> Finding:
+    """As in SPARQL a variable may be unbound (semantics.md 2.2). `where`: the part that does not bind it."""
+    message = f"nothing{where} binds ?{v.value}"
+    return lint_finding("unbound", message, at_variable(v, span, text), variable_hint(v, bound))
 
 
 def template_variables(template: Iterable[TriplePattern]) -> Iterator[tuple[Variable, Span]]:

@@ -2,6 +2,7 @@
 
 unbounded    no bound of getDURATION(): what has come is kept for ever
 timeless     OPTIONAL or MINUS after what has no time: nothing of the stream has ended by then
+duration     getDURATION() is compared with a text
 unjoined     the two sides of an operator share no variable
 cross-product, kb-unjoined   parts of one group share nothing
 endless      a rule that reads what it derives makes new terms of it, and no FILTER ends that
@@ -17,7 +18,7 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final
 
-from pyoxigraph import BlankNode, Variable
+from pyoxigraph import BlankNode, Literal, Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
@@ -44,13 +45,13 @@ from oxiseq.grammar.algebra import (
     TimedPattern,
 )
 from oxiseq.grammar.checking.bounds import reads_stream, unbounded
-from oxiseq.grammar.checking.common import check_columns, template_variables
+from oxiseq.grammar.checking.common import check_columns, template_variables, unbound
 from oxiseq.grammar.checking.every import check_every, products
 from oxiseq.grammar.checking.scope import pattern_expressions
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.ep_rules import feeds_itself
 from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_variable, error, lint_finding, variable_hint
+from oxiseq.grammar.finding_tools import at_variable, error, lint_finding
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.scope import (
@@ -64,10 +65,14 @@ from oxiseq.grammar.scope import (
     visible_variables,
 )
 from oxiseq.grammar.slips.epsparql import COUNTING
+from oxiseq.grammar.terms import XSD
 
 MOST_JOINED: Final = 300
 """Parts of a pattern in which each is joined with all before it, those around them counted: plan and operators are
 nested as deep, and so are the calls that make them."""
+
+_DURATION: Final = "getDURATION"
+_LATER: Final = "write { ... } SEQ { ... }"
 
 
 def _patterns(query: EpQuery, text: str) -> Iterator[Finding]:
@@ -119,8 +124,6 @@ def _expressions(expression: Expression) -> Iterator[Finding]:
     for e in subexpressions(expression):
         if isinstance(e, Aggregate):
             yield error("aggregate", f"{e.name} has no final value, because the stream does not end", e.span, COUNTING)
-        elif isinstance(e, Prev):
-            yield error("prev", "PREV is a function of SPAseq", e.span, "write { ... } SEQ { ... }")
 
 
 def _sub_select(query: SubSelect) -> Iterator[Finding]:
@@ -142,8 +145,6 @@ def _knowledge(element: GraphPattern) -> Iterator[Finding]:
         if isinstance(e, MatchFunction):
             hint = "put it outside GRAPH"
             yield error("function", f"the knowledge base has no times for {e.name}()", e.span, hint)
-        elif isinstance(e, Prev):
-            yield error("prev", "PREV is a function of SPAseq", e.span, "write { ... } SEQ { ... }")
 
 
 # --- consumption ------------------------------------------------------------------------------------
@@ -183,25 +184,20 @@ def _output(query: EpQuery, text: str) -> Iterator[Finding]:
     if isinstance(form, Ask):
         return
 
-    def unbound(v: Variable, span: Span) -> Finding:
-        return _unbound(v, span, bound, text)
+    def missing(v: Variable, span: Span) -> Finding:
+        return unbound(v, span, bound, text)
 
     def inside(e: Expression, span: Span, known: AbstractSet[Variable]) -> Iterator[Finding]:
         yield from _no_exists(e)
         yield from _expressions(e)
-        yield from (unbound(v, span) for v in sorted(expression_variables(e) - bound - known, key=str))
+        yield from (missing(v, span) for v in sorted(expression_variables(e) - bound - known, key=str))
 
     columns = form.columns or ()
-    yield from check_columns(columns, bound, (), text, lambda v: "the pattern binds it", unbound, inside)
+    yield from check_columns(columns, bound, (), text, lambda v: "the pattern binds it", missing, inside)
     made = bound | {c.variable for c in columns}
     for v, span in template_variables(form.template if isinstance(form, Construct) else ()):
         if v not in made:
-            yield unbound(v, span)
-
-
-def _unbound(v: Variable, span: Span, bound: frozenset[Variable], text: str) -> Finding:
-    """As in SPARQL a column may be unbound (semantics.md 2.2)."""
-    return lint_finding("unbound", f"nothing binds ?{v.value}", at_variable(v, span, text), variable_hint(v, bound))
+            yield missing(v, span)
 
 
 # --- lints ------------------------------------------------------------------------------------------
@@ -225,12 +221,7 @@ def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
         for part in group.elements:
             if isinstance(part, Filter):
                 for v in sorted(plain_variables(part.condition) - own, key=str):
-                    yield lint_finding(
-                        "unbound",
-                        f"nothing in this group binds ?{v.value}",
-                        at_variable(v, part.span, text),
-                        variable_hint(v, own),
-                    )
+                    yield unbound(v, part.span, own, text, " in this group")
 
 
 def _endless(query: EpQuery, text: str) -> Iterator[Finding]:
@@ -259,9 +250,21 @@ def _endless(query: EpQuery, text: str) -> Iterator[Finding]:
 def _every(query: EpQuery, text: str) -> Iterator[Finding]:
     columns = query.form.columns or () if isinstance(query.form, Select | Construct) else ()
     shown = [e for c in columns if c.expression is not None for e in subexpressions(c.expression)]
-    yield from check_every([(query.where, "WHERE")], [*pattern_expressions(query.where), *shown], text)
+    every = [*pattern_expressions(query.where), *shown]
+    yield from check_every([(query.where, "WHERE")], every, text, foreign=(Prev,), instead=_LATER)
+    for call in every:
+        if isinstance(call, Call) and any(isinstance(e, MatchFunction) and e.name == _DURATION for e in call.args):
+            yield from _texts(call)
     for group in _groups(query.where):
         yield from products(group, "WHERE", text)
+
+
+def _texts(call: Call) -> Iterator[Finding]:
+    """Where a duration is compared with a text."""
+    for other in call.args:
+        if isinstance(other, Literal) and other.datatype.value == f"{XSD}string":
+            hint = 'write "PT10M"^^xsd:duration for 10 minutes'
+            yield lint_finding("duration", f"{other} is a text: no duration passes this", call.span, hint)
 
 
 def _before_all(group: Group) -> Iterator[Finding]:

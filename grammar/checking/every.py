@@ -3,6 +3,7 @@
 cross-product   the parts of one pattern share no variable
 kb-unjoined     a GRAPH pattern shares no variable with the pattern around it
 function        a function called by IRI that the store does not know: it would fail when the first event comes
+foreign         a function that another language has
 itself, kinds, text   comparisons that can hardly be meant: see `checking.comparisons`
 
 `checking.patterns` has SPARQL's own rules for patterns.
@@ -21,8 +22,10 @@ from oxiseq.grammar.algebra import (
     FunctionCall,
     GraphPattern,
     Group,
+    MatchFunction,
     PathPattern,
     PatternElement,
+    Prev,
     TriplePattern,
 )
 from oxiseq.grammar.checking.comparisons import check_comparisons
@@ -35,15 +38,23 @@ from oxiseq.grammar.scope import expression_variables, visible_variables
 
 
 def check_every(
-    patterns: Iterable[tuple[Group, str]], expressions: Sequence[Expression], text: str, mark: str = "?"
+    patterns: Iterable[tuple[Group, str]],
+    expressions: Sequence[Expression],
+    text: str,
+    mark: str = "?",
+    foreign: tuple[type[Prev | MatchFunction], ...] = (),
+    instead: str = "",
 ) -> Iterator[Finding]:
     """Patterns with what people call them, and all expressions with their subexpressions; `mark` stands before the
-    names of variables."""
+    names of variables. `foreign`: functions that SPAseq has and this language has not, `instead`: what it has."""
     for pattern, name in patterns:
         yield from check_pattern(pattern, text)
         yield from products(pattern, name, text)
     for e in expressions:
         yield from check_function(e)
+        if isinstance(e, foreign):
+            name = "PREV" if isinstance(e, Prev) else e.name
+            yield error("function", f"{name} is a function of SPAseq", e.span, instead)
     yield from check_comparisons(expressions, mark)
 
 

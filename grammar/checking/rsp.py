@@ -37,12 +37,12 @@ from oxiseq.grammar.algebra import (
     WindowPattern,
 )
 from oxiseq.grammar.checking.blocks import check_blocks
-from oxiseq.grammar.checking.common import template_variables
+from oxiseq.grammar.checking.common import template_variables, unbound
 from oxiseq.grammar.checking.every import check_every
 from oxiseq.grammar.checking.patterns import check_select
 from oxiseq.grammar.checking.scope import pattern_expressions
 from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_pattern, at_variable, close_name, error, lint_finding, variable_hint
+from oxiseq.grammar.finding_tools import at_pattern, close_name, error, lint_finding
 from oxiseq.grammar.rsp_algebra import (
     EventDefinition,
     IdentityWindow,
@@ -216,8 +216,7 @@ def _output(query: RspQuery, text: str) -> Iterator[Finding]:
     columns = {c[1] for c in query.body.projection or () if isinstance(c, tuple)}
     for variable, span in sorted(shown, key=lambda pair: str(pair[0])):
         if variable not in bound | named | columns:
-            place = at_variable(variable, span, text)
-            yield lint_finding("unbound", f"nothing binds ?{variable.value}", place, variable_hint(variable, bound))
+            yield unbound(variable, span, bound, text)
 
 
 def _every(query: RspQuery, text: str) -> Iterator[Finding]:
@@ -226,11 +225,7 @@ def _every(query: RspQuery, text: str) -> Iterator[Finding]:
     patterns = [(where, "WHERE"), *windows, *((event.pattern, event.name) for event in query.events)]
     inside = [e for pattern in (where, *(e.pattern for e in query.events)) for e in pattern_expressions(pattern)]
     listed = [x for e in sub_select_expressions(query.body) for x in subexpressions(e)]
-    for e in (*inside, *listed):
-        if isinstance(e, Prev | MatchFunction):
-            name = "PREV" if isinstance(e, Prev) else e.name
-            yield error("function", f"{name} is a function of SPAseq", e.span)
-    yield from check_every(patterns, [*inside, *listed], text)
+    yield from check_every(patterns, [*inside, *listed], text, foreign=(Prev, MatchFunction))
 
 
 _CHECKS: tuple[Callable[[RspQuery, str], Iterator[Finding]], ...] = (

@@ -37,13 +37,17 @@ CHECKS: Final[tuple[Callable[[Overview], Iterator[Finding]], ...]] = (
     lint,
     habits,
 )
+_OF_ALL_GPMS: Final = (check_output, check_summary, check_ranking)
+"""About variables that whatever GPM may bind."""
 
 
 def check_spaseq(query: Query, text: str) -> Iterator[Finding]:
     """All of them over one overview of the query."""
     seen = overview(query, text)
+    undefined = {place.name for place in seen.places} - seen.gpms.keys()  # what those would bind is not known
     for run in CHECKS:
-        yield from run(seen)
+        if not undefined or run not in _OF_ALL_GPMS:
+            yield from run(seen)
     yield from check_every([(gpm.pattern, gpm.name) for gpm in query.gpms], _expressions(query), text)
 
 

@@ -76,10 +76,13 @@ def _events(s: Slip) -> Said | None:
         return Said("write an event pattern in braces: MATCH { E1 SEQ E2 }")
     if s.found == "^" and s.last_word == "SEQ":
         return Said("selections are SEQ^n (naive), SEQ^c (chronological) and SEQ^r (recent)")
-    if "SEQ" in s.accepts and s.found in (";", ",", "->", ":"):
+    called = s.found == "(" and s.last_word == "SEQ"
+    if "SEQ" in s.accepts and (called or s.found in (";", ",", "->", ":")):
         return Said("write E1 SEQ E2")
     if "SEQ" in s.accepts and s.kind == "word" and s.word not in OVER_WINDOWS:
         return Said("write E1 SEQ E2")
+    if s.found in ("->", "=>") and "_FILTER" in s.accepts:
+        return Said("patterns of WHERE have no order: RSEP-QL has EVENT ON :w { ... } AS E1 and MATCH { E1 SEQ E2 }")
     if s.last_word == "ON" and s.kind == "word" and s.accepts == {"IRIREF", "PNAME"}:
         return Said(f"a window's name is an IRI: ON :{s.found}")
     if "_MATCH" in s.accepts and re.match(r"(?i)(\w+\s+)?SEQ\b", s.text[s.at :]):

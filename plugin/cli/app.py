@@ -6,6 +6,7 @@ import atexit
 import errno
 import gc
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -34,6 +35,7 @@ from oxiseq.cli.warmup import warmup_command
 from oxiseq.cli.watch import watch_command
 from oxiseq.cli.why import why_command
 from oxiseq.grammar.errors import OxiseqError
+from oxiseq.grammar.finding_tools import close_name, listing
 
 SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Queries": (run_command, check_command, explain_command, translate_command, declare_command),
@@ -64,6 +66,17 @@ class OxiseqGroup(click.Group):
         for title, commands in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{each.name:<{width}}", each.short_help or "") for each in commands])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """An unknown name is answered with the command that comes close, or with all of them."""
+        name = args[0]
+        if name not in self.commands and not name.startswith("-"):
+            hint = close_name(name, self.commands, f"the commands are {listing(self.commands)}")
+            hint = f"did you mean oxiseq run {name}?" if Path(name).is_file() else hint
+            ctx.fail(f"no such command {name!r}: {hint}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the chosen command."""

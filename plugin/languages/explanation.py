@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from oxiseq.pictures.drawing import Drawing, draw
+from oxiseq.pictures.drawing import Arrow, Drawing, Node, draw
 from oxiseq.pictures.graphviz import dot
 from oxiseq.pictures.svg import Svg
 
 if TYPE_CHECKING:
     from oxiseq.engine.flow.explain import Step
 
+_UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less", "hull"))
+"""Operators that a picture does without."""
 WITH_EQUALS: Final = "all, with equal queries that began at the same event"
 """What a query shares whose state depends on when it began."""
 
@@ -55,6 +57,33 @@ class Explanation(ABC):
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.summary)
         text = f"<details><summary>all of it</summary><pre>{escape(str(self))}</pre></details>"
         return f"<div>{self.svg()}<ul>{lines}</ul>{text}</div>"
+
+
+def _none(step: Step) -> None:
+    """No operator is drawn as something else."""
+
+
+def network(
+    operators: Iterable[Step],
+    nodes: list[Node],
+    arrows: list[Arrow],
+    prefix: str = "o",
+    drawn: Callable[[Step], list[str] | None] = _none,
+    source: Callable[[Step], str | None] = _none,
+) -> list[list[str]]:
+    """Operators that say something, each behind its inputs; of each operator the nodes that what follows is behind.
+    `drawn`: nodes in its place; `source`: a node beside its inputs."""
+    ahead: list[list[str]] = []
+    for step in operators:
+        before = list(dict.fromkeys(name for child in step.inputs for name in ahead[child]))
+        made = drawn(step)
+        if made is None and step.what not in _UNSEEN:
+            made = [f"{prefix}{step.number}"]
+            label, *more = step.detail or ("",)
+            nodes.append(Node(made[0], f"{step.what} {label}".strip(), note=", ".join(more)))
+            arrows += [Arrow(each, made[0]) for each in (*before, *filter(None, [source(step)]))]
+        ahead.append(before if made is None else made)
+    return ahead
 
 
 def operator_lines(operators: Iterable[Step]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import KnowledgeBase, expect
 from oxiseq.engine.omissions import InstantError
-from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL, Passed
+from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -113,18 +113,15 @@ class Engine:
         name: str,
         query: AnyQuery,
         options: Mapping[str, Any],
-        passed: Mapping[str, Passed] | None = None,
         terms: TermDictionary | None = None,
     ) -> LiveQuery:
-        """A query that has seen nothing yet; `passed`: how far its streams had come when it was registered; `terms`:
-        for a draft, which never is at work, so that nobody need wait. Raises QueryError, BudgetError, OxiseqError."""
+        """A query that has seen nothing yet; `terms`: for a draft, which never is at work, so that nobody need wait.
+        Raises QueryError, BudgetError, OxiseqError."""
         spoken = language_for(query)
         given = options_of(spoken.name, options)
         run, shape = spoken.planned(query, self.terms if terms is None else terms, self._kb, given)
         budget = self._budget.of(given)
         budget.check(run)
-        if passed:
-            run.take_over(passed)
         return LiveQuery(name, spoken, run, shape, given.origin, watch=budget.watch())
 
     def add(self, query: LiveQuery) -> None:

@@ -16,7 +16,7 @@ from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.omissions import NO_OMISSIONS, Omissions
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.languages import STANDING, USUAL
+from oxiseq.grammar.languages import STANDING, USUAL, AnyQuery
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import (
     Checkpoint,
@@ -110,13 +110,6 @@ def random_name() -> str:
     return f"q{secrets.token_hex(4)}"
 
 
-def _demand(rights: Rights, query: LiveQuery) -> None:
-    """Who registers a query learns what it reads, and pushes what it feeds. Raises DeniedError."""
-    rights.demand_reading(query.shape.reads, kb=bool(query.run.kb_texts))
-    if query.shape.feeds is not None:
-        rights.demand("push", "stream", query.shape.feeds)
-
-
 class Queries:
     """Register, list, pause, resume, replace, delete. Safe for many threads."""
 
@@ -172,21 +165,35 @@ class Queries:
         spoken.prepare()
         streams = self._readable(rights) if spoken.reads_any else ()
         given = stored_options(language, given, streams)  # one that names no stream reads those, also after a restart
-        query = known_text(text, language).algebra  # all of this without locks: it may take long
-        draft = self._engine.planned(chosen, query, given, terms=TermDictionary())
-        _demand(rights, draft)
-        if self._learn is not None:
-            self._learn(draft.run.kb_texts)
+        query = known_text(text, language).algebra
+        if self._learn is not None:  # without locks: it may take long
+            self._learn(self._engine.planned(chosen, query, given, terms=TermDictionary()).run.kb_texts)
         with self._worker.between_turns() as at_once:
+            made = self._drafted(chosen, query, given, rights, at_once=at_once)
             if at_once:
                 self._worker.flush()
             with self._worker.names:
-                self._enter(draft, text, language, given, replace=replace)
-                self._know(draft)
-            self._worker.change(partial(self._take_up, chosen), at_once=at_once)
+                self._enter(made, text, language, given, replace=replace)
+                self._know(made)
+            self._worker.change(partial(self._take_up, chosen, made if at_once else None), at_once=at_once)
             self.on_registered(chosen)
         LOG.info("query %s registered", chosen, extra={"query": chosen})
-        return self.get(chosen)
+        return self._status(self._journal.queries.get(chosen), {})  # it was looked at when it was put to work
+
+    def _drafted(
+        self, name: str, query: AnyQuery, options: Mapping[str, Any], rights: Rights, *, at_once: bool
+    ) -> LiveQuery:
+        """The query, planned once: what is going to be at work where that begins at once, else a draft in terms of its
+        own, for which no turn is waited for. Raises QueryError, BudgetError, DeniedError."""
+        if at_once:
+            with self._engine_lock:
+                made = self._engine.planned(name, query, options)
+        else:
+            made = self._engine.planned(name, query, options, terms=TermDictionary())
+        rights.demand_reading(made.shape.reads, kb=bool(made.run.kb_texts))
+        if made.shape.feeds is not None:
+            rights.demand("push", "stream", made.shape.feeds)
+        return made
 
     def _enter(self, draft: LiveQuery, text: str, language: str, options: Mapping[str, Any], *, replace: bool) -> None:
         """Into the journal, with names held; the earlier one finds nothing any more. Raises ConflictError, BoundError,
@@ -215,14 +222,15 @@ class Queries:
         if draft.shape.feeds is not None:
             self._worker.announced[name] = draft.shape.feeds
 
-    def _take_up(self, name: str) -> None:
-        """Between two turns: what has been registered under this name is at work, and nothing else."""
+    def _take_up(self, name: str, made: LiveQuery | None = None) -> None:
+        """Between two turns: what has been registered under this name is at work, and nothing else. `made`: it, where
+        it is planned already."""
         self._worker.announced.pop(name, None)
         self._worker.drop(name)
         record = self._journal.queries.find(name)
         if record is not None:
             try:
-                self._restore(record)
+                self._restore(record, made=made)
             except JournalError as error:
                 LOG.warning("query %s tries again: %s", name, error, extra={"query": name})
                 self._worker.lose(name)
@@ -370,9 +378,9 @@ class Queries:
                 self._worker.lose(record.name)
         return min((q.position for q in self._worker.joining), default=self._journal.log.position())
 
-    def _restore(self, record: QueryRecord, decided: int | None = None) -> None:
+    def _restore(self, record: QueryRecord, decided: int | None = None, made: LiveQuery | None = None) -> None:
         try:
-            query = self._compiled(record)
+            query = self._compiled(record, made)
             self._refuse_own_results(query)
             self._know(query)
             if query.shape.feeds is not None:
@@ -418,10 +426,15 @@ class Queries:
                 record = self._journal.queries.get(record.name)
                 query = self._compiled(record)
 
-    def _compiled(self, record: QueryRecord) -> LiveQuery:
-        algebra = known_text(record.text, record.language).algebra
+    def _compiled(self, record: QueryRecord, made: LiveQuery | None = None) -> LiveQuery:
         with self._engine_lock:
-            query = self._engine.planned(record.name, algebra, record.options, record.passed)
+            if made is None:
+                algebra = known_text(record.text, record.language).algebra
+                query = self._engine.planned(record.name, algebra, record.options)
+            else:
+                query = made
+            if record.passed:
+                query.run.take_over(record.passed)
         query.passed_over = self._journal.quarantine.positions(record.name)
         return query
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import EventError
-from oxiseq.engine.events.time import FIRST_TIME, LAST_TIME, outside, to_microseconds
+from oxiseq.engine.events.time import FIRST_TIME, FORMATS, LAST_TIME, outside, to_microseconds
 from oxiseq.engine.events.units import TimeUnit, all_as_microseconds, as_microseconds
 from oxiseq.grammar.records import dataclass
 from oxiseq.mappings.cells import lexical_of
@@ -155,7 +155,7 @@ class Clock:
         try:
             found = to_microseconds(text)
         except EventError:
-            raise EventError(None, None, f"not a valid time: {text[:_SHOWN]!r}") from None
+            raise EventError(None, None, f"not a valid time: {text[:_SHOWN]!r}; {FORMATS} expected") from None
         if self.zone is UTC or _ZONED.fullmatch(text[10:]):
             return found
         local = found - self._offset(found)

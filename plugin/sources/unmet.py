@@ -27,6 +27,7 @@ from oxiseq.grammar.records import dataclass
 
 ANY: Final = ""
 """In the place of a stream: all that are given."""
+_PLURAL: Final = {"type": "types", "column": "columns", "property": "properties"}
 _SHOWN: Final = 10
 _REMEMBERED: Final = 1_000
 """Names of a stream among which the one that was meant is looked for."""
@@ -114,7 +115,7 @@ class Watch:
                 continue
             where = f"<{of}>" if of else "the streams"
             meant = "" if close is None else f": did you mean {self._shown(by_local[close])}?"
-            others = f" (there {'is' if len(there) == 1 else 'are'} {shown})" if there else ""
+            others = f" (events have the {what if len(there) == 1 else _PLURAL[what]} {shown})" if there else ""
             yield f"no event of {where} has the {what} {self._shown(name)}{meant}{others}"
 
     def _shown(self, name: str) -> str:

@@ -180,3 +180,10 @@ def test_strata_are_in_the_order_of_need() -> None:
     order = [stratum.rules for stratum in found]
     assert order.index((0,)) > max(order.index((1,)), order.index((2,)))
     assert {s.rules: s.recursive for s in found} == {(0,): False, (1,): True, (2,): False}
+
+
+def test_a_duration_is_compared_with_durations() -> None:
+    text = f'{P} SELECT * {{ {{ ?x :p ?a }} SEQ {{ ?x :q ?b }} FILTER(getDURATION() < "10 minutes") }}'
+    (found,) = [each for each in check(parse(text, "epsparql"), text) if each.code == "duration"]
+    assert found.severity == "lint" and found.hint == 'write "PT10M"^^xsd:duration for 10 minutes'
+    assert not [f for f in check(parse(text.replace('"10 minutes"', "5"), "epsparql")) if f.code == "duration"]

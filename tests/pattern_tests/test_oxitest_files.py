@@ -179,7 +179,7 @@ def test_failures_say_why_matches_are_missing(tmp_path: Path) -> None:
     (result,) = run_file(written(tmp_path, f"{HEAD}[[case]]\n{late}expect = 1"))
     text = failure_text(result)
     assert "why not: 0 matches" in text and "without the window, WITHIN 10 MINUTES SLIDING: 1 more" in text
-    assert "A at 0s, B at 12m: it takes 12 min of 10 min" in text
+    assert "A at 0s, B at 12m: spans 12 min, limit 10 min" in text
     at = "expect = 1\n[[case.after]]\ntime = '90s'\nexpect = 1\n"
     (result,) = run_file(written(tmp_path, f"{HEAD}[[case]]\n{EVENTS}{at}"))
     assert "A saw 2 events of S" in failure_text(result)  # as far as the clock had come
@@ -199,7 +199,7 @@ expect = 1
 """
     (result,) = run_file(written(tmp_path, ceql))
     assert "without the window, WITHIN 10 SECONDS: 1 more" in failure_text(result)
-    assert "a at 0s, b at 1m: it takes 1 min of 10 s" in failure_text(result)
+    assert "a at 0s, b at 1m: spans 1 min, limit 10 s" in failure_text(result)
     rows = """
 text = "PREFIX : <http://e/> SELECT * FROM STREAM :s WINDOWWHERE { ?a :p ?b FILTER(?b > 5) }"
 events = '1s { :a :p 4 }'

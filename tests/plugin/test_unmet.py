@@ -45,21 +45,26 @@ def told(text: str, given: Any, language: str = "spaseq", **options: Any) -> lis
 
 def test_a_property_that_no_event_has() -> None:
     (note,) = told(MISSPELT, events())
-    assert note == f"no event of <{S}> has the property temperature: did you mean temp? (there is temp)"
+    assert note == f"no event of <{S}> has the property temperature: did you mean temp? (events have the property temp)"
     assert told(RISING, events()) == []
     assert told(MISSPELT, []) == []
 
 
 def test_a_column_that_the_table_does_not_have() -> None:
     (note,) = told(MISSPELT, table(int, room=["r"] * 9))
-    assert note == f"no event of <{S}> has the column temperature: did you mean temp? (there are room and temp)"
+    assert (
+        note
+        == f"no event of <{S}> has the column temperature: did you mean temp? (events have the columns room and temp)"
+    )
     assert told(RISING, table(int)) == []
 
 
 def test_a_type_that_no_event_has() -> None:
     text = query("A ON S { ?e a :Reeding ; :temp ?a }", seq="A")
     readings = [(i, f"[] a <{E}Reading> ; <{E}temp> {i} .") for i in range(3)]
-    assert told(text, readings) == [f"no event of <{S}> has the type Reeding: did you mean Reading? (there is Reading)"]
+    assert told(text, readings) == [
+        f"no event of <{S}> has the type Reeding: did you mean Reading? (events have the type Reading)"
+    ]
     assert told(text.replace("Reeding", "Reading"), readings) == []
 
 
@@ -105,7 +110,7 @@ def test_what_rules_derive_is_known_and_what_they_read_is_not() -> None:
 def test_names_of_ceql() -> None:
     text = f"VOCAB <{E}> SELECT * FROM S WHERE T AS a; T AS b FILTER %s WITHIN 5 MINUTES"
     (note,) = told(text % "a[temperature > 3]", table(int), "ceql", stream_names={"S": S})
-    assert "has the column temperature: did you mean temp? (there is temp)" in note
+    assert "has the column temperature: did you mean temp? (events have the column temp)" in note
     (note,) = told((text % "a[temp > 3]").replace("T AS b", "Tt AS b"), table(int), "ceql", stream_names={"S": S})
     assert "has the type Tt: did you mean T?" in note
     assert told(text % "b[temp > a.temp]", table(int), "ceql", stream_names={"S": S}) == []

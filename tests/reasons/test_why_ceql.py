@@ -150,7 +150,7 @@ def test_nearest_misses_say_what_is_against_them() -> None:
     assert found.stopped == "B AS b"
     assert [*words(found, "contiguity")] == ["an event comes between, at 1970-01-01T00:00:01Z"]
     found = explained(seen((0, "A", 2, 0), (9, "B", 3, 0)), plain)
-    assert [*words(found, "window")] == ["it takes 9 s of 4 s"]
+    assert [*words(found, "window")] == ["spans 9 s, limit 4 s"]
     found = explained(seen((0, "A", 2, 0), (1, "B", 3, 1)), Query((";", ";"), False, True).text)
     assert [*words(found, "partition")] == ["[k] is 0, 1"]
     found = explained(seen((0, "A", -9, 0), (1, "A", 0, 0), (2, "A", -4, 0), (3, "A", -2, 0)), plain)
@@ -163,10 +163,8 @@ def test_nearest_misses_say_what_is_against_them() -> None:
 def test_windows_of_an_attribute_and_of_events() -> None:
     text = f"VOCAB <{V}> SELECT * FROM S WHERE A ; B WITHIN {{}}"
     events = seen((0, "A", 1, 0), (1, "D", 0, 0), (2, "B", 7, 0))
-    assert [*words(explained(events, text.format("5 [v]")), "window")] == [
-        "v goes from 1 to 7, at most 5 apart are allowed"
-    ]
-    assert [*words(explained(events, text.format("1 EVENTS")), "window")] == ["it ends 2 events after it begins, of 1"]
+    assert [*words(explained(events, text.format("5 [v]")), "window")] == ["v goes from 1 to 7, limit 5"]
+    assert [*words(explained(events, text.format("1 EVENTS")), "window")] == ["spans 2 events after the first, limit 1"]
 
 
 @pytest.mark.parametrize(

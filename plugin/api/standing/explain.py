@@ -8,12 +8,10 @@ from typing import Final
 from oxiseq.engine.flow.explain import Step, steps
 from oxiseq.engine.standing import ELSEWHERE, Upheld
 from oxiseq.grammar.records import dataclass
-from oxiseq.languages.explanation import Explanation, operator_lines
+from oxiseq.languages.explanation import Explanation, network, operator_lines
 from oxiseq.pictures.drawing import Arrow, Drawing, Node
 
 _FOLLOWED: Final = "incremental: each added or removed quad updates the answer, no query is repeated"
-_UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less"))
-"""Operators that a picture does without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,35 +35,20 @@ class StandingExplanation(Explanation):
 
     @property
     def drawing(self) -> Drawing:
-        title = f"{self.form}: state kept for the store"
-        return Drawing(title, [*self._nodes()], [*self._arrows()], network=True)
+        nodes, arrows = [Node("store", "store")], list[Arrow]()
+
+        def source(step: Step) -> str | None:
+            return "store" if step.what in ("quads", "graphs") else None
+
+        ahead = network(self.operators, nodes, arrows, source=source)
+        nodes.append(Node("answer", self.form, True, self.state))
+        arrows += [Arrow(name, "answer") for name in (ahead[-1] if ahead else ["store"])]
+        return Drawing(f"{self.form}: state kept for the store", nodes, arrows, network=True)
 
     @property
     def summary(self) -> tuple[str, ...]:
         facts = f"{self.rows:,} rows, {self.kept:,} rows kept, {self.shared:,} quads"
         return (f"{self.form}: {self.evaluation}", facts)
-
-    def _nodes(self) -> Iterator[Node]:
-        yield Node("store", "store")
-        for step in self.operators:
-            if step.what not in _UNSEEN:
-                label, *more = step.detail or ("",)
-                yield Node(f"o{step.number}", f"{step.what} {label}".strip(), note=", ".join(more))
-        yield Node("answer", self.form, True, self.state)
-
-    def _arrows(self) -> Iterator[Arrow]:
-        ahead: list[list[str]] = []
-        for step in self.operators:
-            before = list(dict.fromkeys(name for child in step.inputs for name in ahead[child]))
-            if step.what in ("quads", "graphs"):
-                before = ["store"]
-            if step.what in _UNSEEN:
-                ahead.append(before)
-                continue
-            name = f"o{step.number}"
-            yield from (Arrow(each, name) for each in before)
-            ahead.append([name])
-        yield from (Arrow(name, "answer") for name in (ahead[-1] if ahead else ["store"]))
 
 
 def explain_standing(upheld: Upheld) -> StandingExplanation:

@@ -15,13 +15,18 @@ from oxiseq.api.standing.change import Form, Snapshot, StoreChange, Weighed
 from oxiseq.api.standing.explain import explain_standing
 from oxiseq.api.standing.graphs import Constructed, Solution
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.standing import ELSEWHERE, Told, Upheld
 from oxiseq.grammar.arguments import internal, public
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.over_store import check_over_store
 from oxiseq.journal import CursorError
 from oxiseq.languages.explanation import Explanation
+from oxiseq.languages.reasons.report import SHOWN, Why
+from oxiseq.languages.reasons.where.store import StoreSubject
+from oxiseq.languages.reasons.why import why_of
 from oxiseq.options.durations import Duration, duration
+from oxiseq.options.kinds import whole_number
 from oxiseq.pictures.tables import html_table
 
 if TYPE_CHECKING:
@@ -141,6 +146,18 @@ class StandingQuery:
         """How it is answered, and whether it is evaluated on the store; numbers of what it keeps."""
         with self._standings.lock:
             return explain_standing(self._upheld)
+
+    def why(self, limit: int = SHOWN) -> Why:
+        """Why it has rows or not, over what the store holds now: how many each pattern has, how many each part of WHERE
+        leaves, and what a condition of the part where they end leaves out. `limit`: of as many rows it shows the facts
+        that they rest on. Queries at work, and changes, do not wait for it.
+
+        Raises OxiseqError where the store is not in this process; KbError.
+        """
+        if self._standings.present is None:
+            raise OxiseqError("why of a standing query is for a store in this process")
+        subject = StoreSubject(self._upheld.query, StoreKb(self._standings.present()), time.time_ns() // 1000)
+        return why_of(subject, whole_number(limit, "limit"))
 
     # --- what it answers ------------------------------------------------------------------------------
 

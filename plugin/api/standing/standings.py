@@ -53,7 +53,7 @@ class Standings:
     ) -> None:
         self._store_lock, self._listeners = store_lock, listeners
         self._engine = Standing(store)
-        self._elsewhere = store is None
+        self.present = store
         self._asker = in_process(store) if store is not None else asker
         assert self._asker is not None
         self._questions = Questions(self._asker)
@@ -241,7 +241,7 @@ class Standings:
             if asking is None:
                 return None
             question = self._engine.question(asking)
-            self._asked_at[asking] = _now() if self._elsewhere else self._at
+            self._asked_at[asking] = _now() if self.present is None else self._at
             return asking, question
 
     def answered(self, asking: Asking, found: Solutions | Exception) -> None:

@@ -11,7 +11,8 @@ from oxiseq.languages.ceql.reasons.events import without_faults
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.report import Why
-from oxiseq.languages.spaseq.reasons.why import why_of
+from oxiseq.languages.reasons.why import why_of
+from oxiseq.languages.spaseq.reasons.subject import SequenceSubject
 from oxiseq.sources.knowledge import Kb, knowledge_of
 
 
@@ -26,5 +27,5 @@ def why_joined(plan: JoinedPlan, history: History, kb: Kb, provenance: int, boun
                 needs = "why of a query with joins or GRAPH needs events at different times"
                 raise OxiseqError(f"{needs}; two are at {to_text(time)}")
             times.add(time)
-    found = why_of(plan.runner.translated, history, knowledge_of(kb), provenance, bounds)
+    found = why_of(SequenceSubject(plan.runner.translated, history, knowledge_of(kb), bounds), provenance)
     return replace(found, language=plan.query.language, notes=(*faults.lines, *found.notes))

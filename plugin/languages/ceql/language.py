@@ -18,7 +18,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import Syntax, syntax_named
 from oxiseq.languages.ceql.joined import why_joined
-from oxiseq.languages.ceql.reasons.why import why_ceql
+from oxiseq.languages.ceql.reasons.subject import TupleSubject
 from oxiseq.languages.ceql.shape import ceql_shape
 from oxiseq.languages.driving import Opener
 from oxiseq.languages.explanation import Explanation
@@ -26,6 +26,7 @@ from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.paging import paged
 from oxiseq.languages.reasons.read import Span, read_streams
 from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.reasons.why import why_of
 from oxiseq.languages.sequences.explain import explain
 from oxiseq.languages.tables import rows_opener
 from oxiseq.matches.matches import Matches
@@ -85,4 +86,4 @@ class Ceql(Language[CeqlQuery]):
         )
         if isinstance(plan.runner, Lowered):
             return why_joined(plan, history, kb, asked.provenance, asked.bounds)
-        return why_ceql(plan, history, asked.provenance, asked.bounds)
+        return why_of(TupleSubject(plan, history, asked.bounds), asked.provenance)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Variable
 
@@ -28,38 +27,108 @@ from oxiseq.engine.flow.epsparql.algebra import (
 )
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column
+from oxiseq.engine.flow.explain import Step
 from oxiseq.engine.run.family import why_not_alike
 from oxiseq.engine.sharing.equal import why_unequal
 from oxiseq.grammar.algebra import Construct, Expression, TimeOp
 from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_clauses import amount
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.terms import RDF_TYPE
-from oxiseq.languages.explanation import WITH_EQUALS
+from oxiseq.languages.explanation import WITH_EQUALS, Explanation, network, operator_lines
+from oxiseq.pictures.drawing import Arrow, Drawing, Node
 
 
-def explain_intervals(plan: IntervalPlan) -> dict[str, Any]:
-    """The explanation as JSON values."""
-    rules = [
-        {"rule": number, "makes": _made(rule), "operators": _Explainer(rule).operator(derived.plan)}
+@dataclass(frozen=True, slots=True)
+class RuleFacts:
+    """A rule: the triples that it makes, and its operators."""
+
+    rule: int
+    makes: tuple[str, ...]
+    operators: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StratumFacts:
+    """Rules that are answered together."""
+
+    rules: tuple[int, ...]
+    recursive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalExplanation(Explanation):
+    """All of it; operators have their inputs before them."""
+
+    form: str
+    columns: tuple[str, ...]
+    streams: tuple[str, ...]
+    into: str | None
+    consumption: str
+    instants: str
+    memory: str
+    shares: str
+    rules: tuple[RuleFacts, ...]
+    strata: tuple[StratumFacts, ...]
+    operators: tuple[Step, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self)) + "\n"
+
+    @property
+    def drawing(self) -> Drawing:
+        """Operators from left to right; rules have networks of their own."""
+        nodes: list[Node] = []
+        arrows: list[Arrow] = []
+        each = [(f"rule{rule.rule}", f"rule {rule.rule}", rule.operators) for rule in self.rules]
+        for name, title, operators in (*each, ("answers", self.form, self.operators)):
+            *_, last = network(operators, nodes, arrows, f"{name}_")
+            nodes.append(Node(name, title, True))
+            arrows += [Arrow(before, name) for before in last]
+        return Drawing(f"{self.form}: its operators", nodes, arrows, network=True)
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        told = f"instants: {self.instants}", f"memory: {self.memory}", f"shares: {self.shares}"
+        return (f"streams: {' '.join(self.streams)}", *told)
+
+
+def explain_intervals(plan: IntervalPlan) -> IntervalExplanation:
+    """The explanation of a plan."""
+    rules = (
+        RuleFacts(number, _made(rule), _operators(rule, derived.plan))
         for number, (rule, derived) in enumerate(zip(plan.rules, plan.derived, strict=True), 1)
-    ]
-    strata = [
-        {"rules": [number + 1 for number in stratum.rules], "recursive": stratum.recursive} for stratum in plan.strata
-    ]
-    return {
-        "form": type(plan.query.form).__name__.upper(),
-        "columns": [v.value for v in plan.variables],
-        "streams": list(plan.streams),
-        "into": plan.feeds,
-        "consumption": _consumption(plan),
-        "instants": _instants(plan),
-        "memory": _memory(plan),
-        "shares": _sharing(plan),
-        "rules": rules,
-        "strata": strata,
-        "operators": _Explainer(plan.query).operator(plan.answered.plan),
-    }
+    )
+    strata = (StratumFacts(tuple(number + 1 for number in each.rules), each.recursive) for each in plan.strata)
+    return IntervalExplanation(
+        type(plan.query.form).__name__.upper(),
+        tuple(v.value for v in plan.variables),
+        tuple(plan.streams),
+        plan.feeds,
+        _consumption(plan),
+        _instants(plan),
+        _memory(plan),
+        _sharing(plan),
+        tuple(rules),
+        tuple(strata),
+        _operators(plan.query, plan.answered.plan),
+    )
+
+
+def _operators(query: EpQuery, plan: Plan) -> tuple[Step, ...]:
+    """An operator and those below it, inputs first."""
+    explainer, found = _Explainer(query), list[Step]()
+
+    def add(each: Plan) -> int:
+        inputs = tuple(map(add, below(each)))
+        keeps = "; ".join(explainer.keeps(each))
+        detail = ("", f"keeps {keeps}") if keeps else ()
+        found.append(Step(len(found), inputs, explainer.name(each), detail, (), keeps))
+        return len(found) - 1
+
+    add(plan)
+    return tuple(found)
 
 
 def _sharing(plan: IntervalPlan) -> str:
@@ -75,10 +144,10 @@ def _sharing(plan: IntervalPlan) -> str:
     )
 
 
-def _made(rule: EpQuery) -> list[str]:
+def _made(rule: EpQuery) -> tuple[str, ...]:
     """The triples of a rule's template."""
     assert isinstance(rule.form, Construct)
-    return list(SparqlWriter(dict(rule.prefixes)).template(rule.form))
+    return tuple(SparqlWriter(dict(rule.prefixes)).template(rule.form))
 
 
 def _instants(plan: IntervalPlan) -> str:
@@ -128,14 +197,6 @@ def _consumption(plan: IntervalPlan) -> str:
 class _Explainer:
     def __init__(self, query: EpQuery) -> None:
         self._write = SparqlWriter(dict(query.prefixes))
-
-    def operator(self, plan: Plan) -> dict[str, Any]:
-        """An operator and those below it."""
-        return {
-            "operator": self.name(plan),
-            "keeps": list(self.keeps(plan)),
-            "inputs": [self.operator(inner) for inner in below(plan)],
-        }
 
     def name(self, plan: Plan) -> str:
         """What it does, in a line."""
@@ -241,28 +302,16 @@ def _long(limit: int) -> str:
     return f"{exact} µs" if above.isdigit() else f"less than {above}"
 
 
-def as_text(facts: dict[str, Any]) -> str:
-    """For people."""
-    columns = " ".join(f"?{name}" for name in facts["columns"])
-    lines = [
-        f"{facts['form']} {columns}".rstrip(),
-        f"streams: {' '.join(facts['streams'])}",
-        *([f"into stream: {facts['into']}"] if facts["into"] else []),
-        *([f"consumption: {facts['consumption']}"] if facts["consumption"] != "none" else []),
-        f"instants: {facts['instants']}",
-        f"memory: {facts['memory']}",
-        f"shares: {facts['shares']}",
-    ]
-    for stratum in facts["strata"]:
-        numbers = ", ".join(map(str, stratum["rules"]))
-        lines.append(f"stratum: rules {numbers}{', recursive' if stratum['recursive'] else ''}")
-    for rule in facts["rules"]:
-        lines += [f"rule {rule['rule']}, makes {' . '.join(rule['makes'])}:", *_tree(rule["operators"], 1)]
-    return "\n".join([*lines, "query:", *_tree(facts["operators"], 1)]) + "\n"
-
-
-def _tree(operator: dict[str, Any], depth: int) -> Iterator[str]:
-    kept = f"   [keeps {'; '.join(operator['keeps'])}]" if operator["keeps"] else ""
-    yield f"{'  ' * depth}{operator['operator']}{kept}"
-    for inner in operator["inputs"]:
-        yield from _tree(inner, depth + 1)
+def _lines(e: IntervalExplanation) -> Iterator[str]:
+    yield f"{e.form} {' '.join(f'?{name}' for name in e.columns)}".rstrip()
+    yield f"streams: {' '.join(e.streams)}"
+    if e.into is not None:
+        yield f"into stream: {e.into}"
+    if e.consumption != "none":
+        yield f"consumption: {e.consumption}"
+    yield from (f"instants: {e.instants}", f"memory: {e.memory}", f"shares: {e.shares}")
+    for stratum in e.strata:
+        yield f"stratum: rules {', '.join(map(str, stratum.rules))}{', recursive' if stratum.recursive else ''}"
+    for rule in e.rules:
+        yield from [f"rule {rule.rule}, makes {' . '.join(rule.makes)}:", *operator_lines(rule.operators)]
+    yield from ["query:", *operator_lines(e.operators)]

@@ -14,15 +14,14 @@ from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import Syntax, syntax_named
 from oxiseq.languages.driving import Opener
 from oxiseq.languages.epsparql.explain import explain_intervals
-from oxiseq.languages.epsparql.explanation import IntervalExplanation
-from oxiseq.languages.epsparql.reasons.asking import Source
-from oxiseq.languages.epsparql.reasons.why import why_intervals
 from oxiseq.languages.epsparql.rules import open_spanned, read_rules
 from oxiseq.languages.epsparql.shape import interval_shape
+from oxiseq.languages.epsparql.why import IntervalSubject
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.read import read_streams
 from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.reasons.why import why_of
 from oxiseq.languages.tables import graphs_opener
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
@@ -56,10 +55,10 @@ class EpSparql(Language[EpQuery]):
         return graphs_opener(query, options, open_spanned)
 
     def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
-        return IntervalExplanation(explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED)))
+        return explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED))
 
     def why(self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         rules = tuple(read_rules(options.rules))
         plan = compile_intervals(query, rules, options.reads, options.consumption)
         history = read_streams(self.names(query, plan), streams, asked.reading, opener=open_spanned)
-        return why_intervals(Source(plan.query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)
+        return why_of(IntervalSubject(plan.query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)

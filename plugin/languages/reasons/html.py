@@ -23,7 +23,7 @@ def as_html(why: Why) -> str:
     late = f", {why.late:,} events came too late" if why.late else ""
     found = f"{'at least ' * why.more}{count(why.found, 'match', 'matches')}"
     words = why.wording
-    steps = words.steps if why.at is None else f"{words.steps}, at {to_text(why.at)}"
+    steps = f"partial matches by step: {words.steps}{'' if why.at is None else f', at {to_text(why.at)}'}"
     most = max((stage.matches for stage in why.stages), default=0)
     stages = (
         _row(stage.matches, most, f"{'at least ' * stage.more}{stage.matches:,}", f"<code>{escape(stage.text)}</code>")
@@ -58,7 +58,7 @@ def _reasons(why: Why) -> Iterator[str]:
         if why.stopped is not None:
             yield f"<p>{escape(NO_REASON)}</p>"
         return
-    yield "<ul>"
+    yield "<p><b>near misses: without one condition</b></p><ul>"
     for reason in why.reasons:
         near = "".join(f"<li>{escape(near_text(each, to_text, why.wording.mark))}</li>" for each in reason.nearest)
         yield f"<li>{escape(reason_text(reason))}<ul>{near}</ul></li>"

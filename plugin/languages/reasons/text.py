@@ -43,7 +43,7 @@ def lines(why: Why, time: Callable[[int], str] = to_text) -> Iterator[str]:
     yield words.patterns
     for funnel in why.gpms:
         yield from _funnel(funnel, time, why.wording.mark)
-    yield words.steps if why.at is None else f"{words.steps}, at {time(why.at)}"
+    yield f"partial matches by step: {words.steps}{'' if why.at is None else f', at {time(why.at)}'}"
     for stage in why.stages:
         yield f"  {stage.text}:{words.verb} {'at least ' * stage.more}{count(stage.matches, words.one, words.many)}"
     if why.stopped is not None:
@@ -74,6 +74,8 @@ def _reasons(why: Why, time: Callable[[int], str]) -> Iterator[str]:
     if why.stopped is not None and not why.reasons:
         yield f"  {NO_REASON}"
         return
+    if why.reasons:
+        yield "near misses: without one condition"
     for reason in why.reasons:
         yield f"  {reason_text(reason)}"
         for near in reason.nearest:
@@ -96,10 +98,11 @@ def near_text(near: Near, time: Callable[[int], str], mark: str) -> str:
 def values_text(values: Mapping[str, Term | None], mark: str) -> str:
     if not values:
         return ""
-    return " with " + ", ".join(f"{mark}{name} = {'unbound' if t is None else _short(t)}" for name, t in values.items())
+    return " with " + ", ".join(f"{mark}{name} = {'unbound' if t is None else short(t)}" for name, t in values.items())
 
 
-def _short(term: Term) -> str:
+def short(term: Term) -> str:
+    """A literal without its marks."""
     text = term_text(term)
     return text.split("^^")[0].strip('"') if "XMLSchema#" in text and text.startswith('"') else text
 

@@ -22,10 +22,10 @@ from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.read import read_streams
 from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.reasons.why import why_of
 from oxiseq.languages.rsp.explain import explain_rsp
-from oxiseq.languages.rsp.reasons.asking import Source
-from oxiseq.languages.rsp.reasons.why import why_windows
 from oxiseq.languages.rsp.shape import rsp_shape
+from oxiseq.languages.rsp.why import WindowSubject
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
@@ -66,8 +66,8 @@ class RspQl(Language[RspQuery]):
 
     def why(self, query: RspQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         history = read_streams({iri: iri for iri in query.streams}, streams, asked.reading)
-        source = Source(query, history, knowledge_of(kb), asked.bounds)
-        return why_windows(source, _unsaid(options), asked.provenance)
+        subject = WindowSubject(query, history, knowledge_of(kb), _unsaid(options), asked.bounds)
+        return why_of(subject, asked.provenance)
 
 
 class Spectra(RspQl):

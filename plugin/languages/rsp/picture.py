@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from oxiseq.languages.explanation import network
 from oxiseq.pictures.drawing import Arrow, Drawing, Node
 
 if TYPE_CHECKING:
@@ -24,7 +25,16 @@ def picture(e: RspExplanation) -> Drawing:
     for i, event in enumerate(e.events):
         nodes.append(Node(f"e{i}", f"EVENT {event.name}", note=" ".join(f"?{v}" for v in event.variables)))
         arrows.append(Arrow(f"w{event.content}", f"e{i}"))
-    last = _operators(e, nodes, arrows)
+
+    def drawn(step: Step) -> list[str] | None:
+        if step.what == "rows":
+            return [f"e{i}" for i, event in enumerate(e.events) if event.name == step.detail[0]]
+        return _views(step, nodes, arrows) if step.what == "patterns" else None
+
+    def asked(step: Step) -> str | None:
+        return _knowledge(nodes) if step.asked else None
+
+    last = network(e.operators, nodes, arrows, drawn=drawn, source=asked)[e.root]
     for i, match in enumerate(e.matches):
         nodes.append(Node(f"m{i}", f"MATCH {match}"))
         arrows += [Arrow(name, f"m{i}") for name in last]
@@ -32,31 +42,6 @@ def picture(e: RspExplanation) -> Drawing:
     nodes.append(Node("answer", f"{e.form} {e.report}", True, "incremental"))
     arrows += [Arrow(name, "answer") for name in last]
     return Drawing(f"{e.form}: windows and what is queried from them", nodes, arrows, network=True)
-
-
-_UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less", "hull"))
-"""Operators that a picture does without."""
-
-
-def _operators(e: RspExplanation, nodes: list[Node], arrows: list[Arrow]) -> list[str]:
-    """Those that say something, each behind its inputs. What the answer is made of."""
-    ahead: list[list[str]] = []
-    for step in e.operators:
-        before = list(dict.fromkeys(name for child in step.inputs for name in ahead[child]))
-        if step.what in _UNSEEN:
-            ahead.append(before)
-        elif step.what == "rows":
-            ahead.append([f"e{i}" for i, event in enumerate(e.events) if event.name == step.detail[0]])
-        elif step.what == "patterns":
-            ahead.append(_views(step, nodes, arrows))
-        else:
-            before += [_knowledge(nodes)] if step.asked else []
-            name = f"o{step.number}"
-            label, *more = step.detail or ("",)
-            nodes.append(Node(name, f"{step.what} {label}".strip(), note=", ".join(more)))
-            arrows += [Arrow(each, name) for each in before]
-            ahead.append([name])
-    return ahead[e.root]
 
 
 def _views(step: Step, nodes: list[Node], arrows: list[Arrow]) -> list[str]:

@@ -2,6 +2,6 @@
 
     SequencePlan ─explain.py: one walk─▶ facts ─▶ text, JSON, Graphviz, a picture
 
-live_keys.py and sets.py say what differs: how letters are found, and what the automaton is. trials.py is what `why`
-does in every language: the query without one condition.
+live_keys.py and sets.py say what differs: how letters are found, and what the automaton is. clauses.py is what `why`
+leaves out of queries of each such language.
 """

@@ -55,6 +55,7 @@ from oxiseq.grammar.algebra import (
     Window,
 )
 from oxiseq.grammar.render import render
+from oxiseq.grammar.render_clauses import time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import GpmParts, holds_exists, subexpressions
 from oxiseq.languages.sequences.facts import (
@@ -331,7 +332,7 @@ class LiveKeysExplainer:
                 tuple(value_text(v) for v in key),
                 age_text(low, limit),
                 _then(edge),
-                tuple(f"lasts {span_text(size)} at most" for v, size in edge.lasting if v != LAST_EVENT),
+                tuple(f"lasts {time_span(size)} at most" for v, size in edge.lasting if v != LAST_EVENT),
                 after,
                 steps,
             )
@@ -351,16 +352,6 @@ class LiveKeysExplainer:
         """A stateful filter; those with EXISTS are slow."""
         text = self.write.one_line(condition)
         return f"{text} (evaluated on the store, pair by pair)" if holds_exists(condition) else text
-
-
-_UNITS = (
-    ("DAY", 86_400_000_000),
-    ("HOUR", 3_600_000_000),
-    ("MINUTE", 60_000_000),
-    ("SECOND", 1_000_000),
-    ("MILLISECOND", 1_000),
-    ("MICROSECOND", 1),
-)
 
 
 def letter_text(letter: Letter) -> str:
@@ -404,11 +395,11 @@ def _then(edge: Edge) -> str:
 
 def age_text(low: int, limit: int | None) -> str:
     """The ages (µs) of an age segment in words: `from 5 SECONDS on, up to 10 SECONDS`."""
-    begins = f"from {span_text(low)} on" if low % 1_000 == 0 else f"more than {span_text(low - 1)}"
+    begins = f"from {time_span(low)} on" if low % 1_000 == 0 else f"more than {time_span(low - 1)}"
     ends = ""
     if limit is not None:
         whole = (limit + 1) % 1_000 == 0 and limit % 1_000 != 0  # AFTER takes a microsecond off
-        ends = f"less than {span_text(limit + 1)}" if whole else f"up to {span_text(limit)}"
+        ends = f"less than {time_span(limit + 1)}" if whole else f"up to {time_span(limit)}"
     return ", ".join(x for x in (begins if low else "", ends) if x)
 
 
@@ -419,14 +410,7 @@ def window_text(window: Window | None) -> str:
     kind = "sliding" if window.sliding else "tumbling"
     if window.events:
         return f"{window.size} EVENTS {kind}"
-    return f"{span_text(window.size)} {kind}"
-
-
-def span_text(micros: int) -> str:
-    """`60 MINUTES`."""
-    unit, size = next((u, size) for u, size in _UNITS if micros % size == 0)
-    number = micros // size
-    return f"{number} {unit}{'' if number == 1 else 'S'}"
+    return f"{time_span(window.size)} {kind}"
 
 
 def _line_of(text: str, beginning: str) -> str:

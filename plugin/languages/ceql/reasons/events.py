@@ -1,4 +1,4 @@
-"""The events of a CEQL query's streams in their order, and the conditions on them: types, attributes, partitions."""
+"""The events of a CEQL query's streams in their order."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode, Triple, Variable
 
-from oxiseq.engine.cea.faults import RDF_TYPE, asked_of, faults_in, unfit
+from oxiseq.engine.cea.faults import asked_of, faults_in, unfit
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.records import dataclass
-from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.read import History
 
 I64 = NDArray[np.int64]
@@ -44,63 +43,42 @@ class Events:
     """All events by position: in order of time, then of FROM, then of arrival (semantics.md 3). `stream`: the number of
     each one's stream."""
 
-    plan: CeaPlan
+    vocab: str
     history: History
     batch: EventBatch
     stream: I64
-    bounds: Bounds = FREE
 
     @classmethod
-    def of(cls, plan: CeaPlan, history: History, bounds: Bounds = FREE) -> Events:
+    def of(cls, plan: CeaPlan, history: History) -> Events:
         """Those of a history."""
-        iris = list(dict.fromkeys(plan.streams))
-        parts = [history.batches[iri] for iri in iris]
+        parts = [history.batches[iri] for iri in dict.fromkeys(plan.streams)]
         whole = EventBatch.concat(parts)
-        number = np.repeat([plan.streams.index(iri) for iri in iris], [len(part) for part in parts]).astype(np.int64)
+        streams = [plan.streams.index(iri) for iri in dict.fromkeys(plan.streams)]
+        number = np.repeat(streams, [len(part) for part in parts]).astype(np.int64)
         order = np.lexsort((number, whole.time))
-        return cls(plan, history, whole.take(order), number[order], bounds)
+        return cls(plan.query.vocab or "", history, whole.take(order), number[order])
 
-    def __len__(self) -> int:
-        return len(self.batch)
+    def time(self, position: int) -> int:
+        """When the event at a position is (µs)."""
+        return int(self.batch.time[position])
 
-    @property
-    def time(self) -> I64:
-        return self.batch.time
-
-    def type_is(self, iri: str) -> NDArray[np.bool_]:
-        """Whether each event is of a type."""
-        mine: NDArray[np.bool_] = self._ids(RDF_TYPE) == self.history.terms.constant(NamedNode(iri))
-        return mine
-
-    def values(self, attributes: Sequence[Variable]) -> I64:
+    def values(self, attributes: Sequence[str]) -> I64:
         """i64[n, attributes]: ids of terms, 0 for none."""
-        vocab = self.plan.query.vocab or ""
-        columns = [self._ids(NamedNode(vocab + a.value)) for a in attributes]
-        return np.stack(columns, axis=1) if columns else np.zeros((len(self), 0), np.int64)
-
-    def _ids(self, predicate: NamedNode) -> I64:
-        """What each event has of a predicate."""
-        batch, found = self.batch, np.zeros(len(self), np.int64)
-        there = np.flatnonzero(batch.predicate == self.history.terms.constant(predicate))
-        found[np.searchsorted(batch.offset, there, "right") - 1] = batch.object[there]
+        batch, found = self.batch, np.zeros((len(self.batch), len(attributes)), np.int64)
+        for column, attribute in enumerate(attributes):
+            there = np.flatnonzero(batch.predicate == self.history.terms.constant(NamedNode(self.vocab + attribute)))
+            found[np.searchsorted(batch.offset, there, "right") - 1, column] = batch.object[there]
         return found
 
-    def mapping(self, attributes: Sequence[Variable], row: I64) -> dict[Variable, Term]:
-        """Of a row of `values`."""
+    def named(self, attributes: Sequence[str], positions: Sequence[int]) -> list[Mapping[str, Term | None]]:
+        """The values of attributes at positions, None for those that an event lacks."""
         term = self.history.terms.term
-        return {a: term(i) for a, i in zip(attributes, row.tolist(), strict=True) if i}
+        rows = self.values(attributes)[np.array(positions, np.int64)].tolist()
+        return [{a: term(i) if i else None for a, i in zip(attributes, row, strict=True)} for row in rows]
 
-    def named(self, attributes: Sequence[Variable], position: int) -> Mapping[str, Term | None]:
-        """The values of attributes at a position, None for those that the event lacks."""
-        mapping = self.mapping(attributes, self.values(attributes)[position])
-        return {a.value: mapping.get(a) for a in attributes}
-
-    def partition(self, position: int) -> I64:
+    def partition(self, by: Sequence[str], position: int) -> I64:
         """Which events are of the partition of the event at a position: their positions, ascending."""
-        by = self.plan.query.partition
-        if by is None:
-            return np.arange(len(self))
-        values = self.values(by.by)
+        values = self.values(by)
         found: I64 = np.flatnonzero((values == values[position]).all(axis=1))
         return found
 

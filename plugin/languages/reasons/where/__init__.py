@@ -1,6 +1,5 @@
-"""Why a WHERE clause has rows or not, over any data: windows, or streams of triples with
-intervals.
+"""WHERE clauses as `why` sees them, over any data: windows, streams of triples with intervals, a store.
 
-    WHERE ─ parts.py ─▶ ever larger parts ─ evaluated ─▶ rows.py ─ relax.py ─▶ reasons.py: for where it ends
-    contents.py: what the windows held ─▶ origins.py: what a row was made of
+WHERE ─ parts.py ─▶ ever larger parts, and each without one condition: subject.py
+contents.py: what the windows held ─▶ origins.py: what a row was made of
 """

@@ -7,156 +7,151 @@ OPTIONAL and UNION the part that is there is shown; of property paths and sub-qu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Variable
+import numpy as np
+from pyoxigraph import BlankNode, NamedNode, Triple, Variable
 
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.rsp.items import Items, WindowRange
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import (
-    Filter,
-    GraphPattern,
-    Group,
-    MatchPattern,
-    Minus,
-    PatternElement,
-    SubSelect,
-    TermOrVariable,
-    TriplePattern,
-    WindowPattern,
-)
-from oxiseq.grammar.rsp_algebra import EventDefinition, event_names
-from oxiseq.grammar.scope import inner_groups
+from oxiseq.grammar.algebra import GraphPattern, Group, MatchPattern, TermOrVariable, TriplePattern
+from oxiseq.grammar.parts import parts
+from oxiseq.grammar.rsp_algebra import EventDefinition, RspQuery, event_names
+from oxiseq.languages.reasons.facts import HIDDEN, facts_of
 from oxiseq.languages.reasons.provenance import Provenance, Source
-from oxiseq.languages.reasons.where.contents import Contents, Held, Ids, distinct
+from oxiseq.languages.reasons.read import History, Span, within
+from oxiseq.languages.reasons.where.parts import asked_alone
+from oxiseq.languages.reasons.why import Answer
 
 Row = Mapping[str, int]
 """Variable → id."""
+Ids = tuple[int, int, int]
+
+
+class Held:
+    """The events that a window holds. `name`: None where it is the default graph; `first`: the number of its first
+    event among the stream's."""
+
+    def __init__(
+        self, name: NamedNode | None, stream: str, first: int, batch: EventBatch, terms: TermDictionary
+    ) -> None:
+        self.name, self.stream, self.first, self.batch, self._terms = name, stream, first, batch, terms
+        iri = stream if name is None else name.value
+        self.label = iri[max(map(iri.rfind, "/#")) + 1 :]
+
+    def source(self, label: str, event: int) -> Source:
+        """An event by its number in the window."""
+        return Source(label, self.stream, int(self.batch.time[event]), self._graph(event), self.first + event)
+
+    def _graph(self, event: int) -> tuple[Triple, ...]:
+        one = self.batch.slice(event, event + 1)
+        return next((tuple(graph) for _, graph in decode_events(one, self._terms)), ())
+
+    @cached_property
+    def places(self) -> Mapping[Ids, list[int]]:
+        """Triple → the events that have it, by their number in the window."""
+        found: dict[Ids, list[int]] = {}
+        event = np.repeat(np.arange(len(self.batch)), np.diff(self.batch.offset))
+        for number, *triple in zip(event.tolist(), *(column.tolist() for column in self.batch.ids), strict=True):
+            places = found.setdefault((triple[0], triple[1], triple[2]), [])
+            if not places or places[-1] != number:
+                places.append(number)
+        return found
+
+
+def held_at(query: RspQuery, history: History, at: int) -> list[Held]:
+    """What the windows of a query hold at an instant."""
+    found = []
+    for window in query.windows:
+        batch, items = history.batches[window.stream.value], Items(False)
+        items.add(batch)
+        bounds = items.places(WindowRange(window.operators, query.language == "rsepql"), np.array([at]))
+        start, stop = (int(places[0]) for places in bounds)
+        found.append(Held(window.name, window.stream.value, start, batch.slice(start, stop), history.terms))
+    return found
+
+
+def held_within(history: History, span: Span) -> list[Held]:
+    """The events of all streams in a span of time, as the default graph."""
+    found = []
+    for iri, batch in history.batches.items():
+        first = 0 if span.since is None else int(np.searchsorted(batch.time, span.since))
+        found.append(Held(None, iri, first, within(batch, span), history.terms))
+    return found
 
 
 class Origins:
-    """Of a query at an instant; `events` are its EVENT definitions. `beside`: the knowledge base's default graph is
+    """Of rows over these windows; `events` are EVENT definitions. `beside`: the knowledge base's default graph is
     read, too, where streams are (EP-SPARQL)."""
 
     def __init__(
         self,
-        contents: Contents,
+        windows: Sequence[Held],
         terms: TermDictionary,
         kb: KnowledgeBase,
         events: Sequence[EventDefinition] = (),
         *,
         beside: bool = False,
     ) -> None:
-        self._kb_default = beside or not contents.default
-        self._contents, self._terms, self._kb = contents, terms, kb
+        self._kb_default = beside or all(held.name is not None for held in windows)
+        self._windows, self._terms, self._kb = windows, terms, kb
         self._events = {event.name: event for event in events}
 
-    def events(self, where: Group, row: Row) -> list[tuple[str, Held, int]]:
-        """(the window's or event's name, the window, the event's number there) of a row, each once."""
-        return distinct(self._within(where, self._contents.default, "", row))
-
-    def provenance(self, at: int, where: Group, answer: Mapping[str, Term], rows: Sequence[Row]) -> Provenance:
+    def provenance(
+        self, at: int, where: Group, answer: Mapping[str, Term | None], rows: Sequence[Answer]
+    ) -> Provenance:
         """For an answer that rests on these rows."""
-        found: dict[tuple[str, str, int], Source] = {}
+        found: dict[tuple[str, str, int], tuple[Held, int]] = {}
         for row in rows:
-            for name, held, event in self.events(where, row):
-                number = held.first + event
-                source = Source(name, held.stream, held.time(event), held.graph(event), number)
-                found.setdefault((name, held.stream, number), source)
-        facts = dict.fromkeys(quad for row in rows for quad in self.facts(where, row))
-        ordered = sorted(found.values(), key=lambda each: (each.time, each.number or 0))
-        return Provenance(at, answer, tuple(ordered), tuple(facts))
+            for label, held, event in self._sources(where, row.found):
+                found.setdefault((label, held.stream, held.first + event), (held, event))
+        sources = [held.source(label, event) for (label, _, _), (held, event) in found.items()]
+        default = self._kb_default
+        facts = dict.fromkeys(q for row in rows for q in facts_of(where, row.values, self._kb, default=default))
+        bound = {name: term for name, term in answer.items() if term is not None}
+        return Provenance(at, bound, tuple(sorted(sources, key=lambda s: (s.time, s.number or 0))), tuple(facts))
 
     def times(self, where: Group, row: Row) -> dict[str, tuple[int, ...]]:
-        """Name → times (µs) of these events."""
-        found: dict[str, list[int]] = {}
-        for name, held, event in self.events(where, row):
-            found.setdefault(name, []).append(held.time(event))
-        return {name: tuple(sorted(set(times))) for name, times in found.items()}
+        """Name of a window or event → times (µs) of its events in a row."""
+        found: dict[str, set[int]] = {}
+        for label, held, event in self._sources(where, row):
+            found.setdefault(label, set()).add(int(held.batch.time[event]))
+        return {label: tuple(sorted(times)) for label, times in found.items()}
 
-    def _within(self, group: Group, windows: tuple[Held, ...], name: str, row: Row) -> Iterator[tuple[str, Held, int]]:
-        for element in group.elements:
-            match element:
-                case TriplePattern():
-                    triple = self._triple(element, row)
-                    if triple is not None:
-                        yield from (
-                            (name or _short(held), held, event)
-                            for held in windows
-                            for event in held.events_with(triple)
-                        )
-                case WindowPattern(title, inner):
-                    held = self._window(title, row)
-                    if held is not None:
-                        yield from self._within(inner, (held,), _short(held), row)
-                case MatchPattern():
-                    for each in event_names(element.events):
-                        yield from self._items(self._events[each.name], row)
-                case GraphPattern() | Minus() | SubSelect() | Filter():
-                    continue
-                case _:
-                    for inner in inner_groups(element):
-                        yield from self._within(inner, windows, name, row)
+    def _sources(self, where: Group, row: Row) -> Iterator[tuple[str, Held, int]]:
+        """(the name of the window or event, the window, the event's number there)."""
+        for holder, element in asked_alone(where, HIDDEN):
+            if isinstance(element, TriplePattern) and not isinstance(holder, GraphPattern):
+                triple = self._triple(element, row)
+                for held in self._held(None if holder is None else holder.name, row):
+                    yield from ((held.label, held, event) for event in held.places.get(triple, ()))
+        for match in parts(where, MatchPattern, HIDDEN):
+            for each in event_names(match.events):
+                yield from self._items(self._events[each.name], row)
 
     def _items(self, event: EventDefinition, row: Row) -> Iterator[tuple[str, Held, int]]:
         """The items of a window that have all triples of an EVENT."""
-        held = self._window(event.window, row)
         triples = [self._triple(e, row) for e in event.pattern.elements if isinstance(e, TriplePattern)]
-        if held is None or not triples:
-            return
-        places = [set(held.events_with(t)) if t is not None else set() for t in triples]
-        yield from ((event.name, held, number) for number in sorted(set.intersection(*places)))
+        for held in self._held(event.window, row) if triples else ():
+            places = set.intersection(*(set(held.places.get(triple, ())) for triple in triples))
+            yield from ((event.name, held, number) for number in sorted(places))
 
-    def _window(self, name: NamedNode | Variable, row: Row) -> Held | None:
+    def _held(self, name: NamedNode | Variable | None, row: Row) -> list[Held]:
+        """The windows of a name; None: that are the default graph."""
         if isinstance(name, Variable):
             term = self._terms.term(row[name.value]) if name.value in row else None
-            return self._contents.named(term) if isinstance(term, NamedNode) else None
-        return self._contents.named(name)
+            return [held for held in self._windows if held.name is not None and held.name == term]
+        return [held for held in self._windows if held.name == name]
 
-    def _triple(self, pattern: TriplePattern, row: Row) -> Ids | None:
-        ids = [self._id(t, row) for t in (pattern.subject, pattern.predicate, pattern.object)]
-        return None if None in ids else (ids[0] or 0, ids[1] or 0, ids[2] or 0)
+    def _triple(self, pattern: TriplePattern, row: Row) -> Ids:
+        """Its ids with a row's values; 0, which no triple has, for what the row does not bind."""
+        return self._id(pattern.subject, row), self._id(pattern.predicate, row), self._id(pattern.object, row)
 
-    def _id(self, term: TermOrVariable, row: Row) -> int | None:
+    def _id(self, term: TermOrVariable, row: Row) -> int:
         if isinstance(term, Variable):
-            return row.get(term.value)
-        return None if isinstance(term, BlankNode) else self._terms.constant(term)
-
-    # --- the knowledge base -------------------------------------------------------------------------
-
-    def facts(self, where: Group, row: Row) -> Iterator[Quad]:
-        """The quads of the knowledge base that a row uses."""
-        return self._facts(where, DefaultGraph() if self._kb_default else None, row)
-
-    def _facts(self, group: Group, graph: NamedNode | DefaultGraph | None, row: Row) -> Iterator[Quad]:
-        for element in group.elements:
-            if isinstance(element, TriplePattern) and graph is not None:
-                yield from self._quad(element, graph, row)
-            elif isinstance(element, GraphPattern):
-                name = self._value(element.name, row)
-                if isinstance(name, NamedNode):
-                    yield from self._facts(element.pattern, name, row)
-            elif not isinstance(element, WindowPattern | Minus | SubSelect | TriplePattern | Filter):
-                yield from self._inner_facts(element, graph, row)
-
-    def _inner_facts(self, element: PatternElement, graph: NamedNode | DefaultGraph | None, row: Row) -> Iterator[Quad]:
-        for inner in inner_groups(element):
-            yield from self._facts(inner, graph, row)
-
-    def _quad(self, pattern: TriplePattern, graph: NamedNode | DefaultGraph, row: Row) -> Iterator[Quad]:
-        s, p, o = (self._value(t, row) for t in (pattern.subject, pattern.predicate, pattern.object))
-        if isinstance(s, NamedNode) and isinstance(p, NamedNode) and isinstance(o, NamedNode | Literal):
-            triple = f"{s} {p} {o}"
-            text = triple if isinstance(graph, DefaultGraph) else f"GRAPH {graph} {{ {triple} }}"
-            if any(True for _ in self._kb.solutions(f"SELECT * WHERE {{ {text} }} LIMIT 1")):
-                yield Quad(s, p, o, graph)
-
-    def _value(self, term: TermOrVariable, row: Row) -> object:
-        if isinstance(term, Variable):
-            return self._terms.term(row[term.value]) if term.value in row else None
-        return term
-
-
-def _short(held: Held) -> str:
-    name = held.window.name or held.window.stream
-    return name.value[max(map(name.value.rfind, "/#")) + 1 :]
+            return row.get(term.value, 0)
+        return 0 if isinstance(term, BlankNode) else self._terms.constant(term)

@@ -41,32 +41,21 @@ Holder: TypeAlias = GraphPattern | WindowPattern | None
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part. `added`: its new element, `holder`: its GRAPH or WINDOW; `before`: the variables of
-    the part before; `unordered`: the same part, its last operator of time left out."""
-
-    text: str
-    added: PatternElement
-    holder: Holder
-    before: frozenset[Variable]
-    build: Build
-    unordered: Group | None = None
-
-    @property
-    def where(self) -> Group:
-        """The part itself."""
-        return self.build((self.added,))
-
-
-@dataclass(frozen=True, slots=True)
-class _Grown:
-    """An element that has come to a group."""
+    """A part. `added`: its new element, `holder`: its GRAPH or WINDOW; `unordered`: the same part, its last operator of
+    time (`op`) left out; `before`: the variables of the part before."""
 
     added: PatternElement
     holder: Holder
     build: Build
     unordered: Group | None = None
     op: str = ""
-    """The operator of time before it."""
+    text: str = ""
+    before: frozenset[Variable] = frozenset()
+
+    @property
+    def where(self) -> Group:
+        """The part itself."""
+        return self.build((self.added,))
 
 
 def parts(
@@ -76,20 +65,19 @@ def parts(
     writer, found = SparqlWriter(dict(prefixes)), []
     before: frozenset[Variable] = frozenset()
     for grown in _growing(where, frozenset(), event_variables):
-        part = Part(_text(grown, writer), grown.added, grown.holder, before, grown.build, grown.unordered)
-        found.append(part)
-        before = frozenset(visible_variables(part.where))
+        found.append(replace(grown, text=_text(grown, writer), before=before))
+        before = frozenset(visible_variables(grown.where))
     return found
 
 
-def _text(grown: _Grown, writer: SparqlWriter) -> str:
+def _text(grown: Part, writer: SparqlWriter) -> str:
     element = grown.added
     shown = replace(grown.holder, pattern=Group((element,))) if grown.holder is not None else element
     text = " ".join(writer.element(shown, "").split()).removesuffix(" .").replace(" . }", " }")
     return f"{grown.op} {{ {text} }}" if grown.op else text
 
 
-def _growing(group: Group, bound: frozenset[Variable], events: Mapping[str, Sequence[Variable]]) -> Iterator[_Grown]:
+def _growing(group: Group, bound: frozenset[Variable], events: Mapping[str, Sequence[Variable]]) -> Iterator[Part]:
     done: tuple[PatternElement, ...] = ()
     plain = [e for e in group.elements if not isinstance(e, Filter)]
     for element in _connected(plain, bound):
@@ -102,7 +90,7 @@ def _growing(group: Group, bound: frozenset[Variable], events: Mapping[str, Sequ
             )
         done = (*done, element)
     for condition in (c for e in group.elements if isinstance(e, Filter) for c in conjuncts(e.condition)):
-        yield _Grown(Filter(condition), None, _after(done, Group))
+        yield Part(Filter(condition), None, _after(done, Group))
         done = (*done, Filter(condition))
 
 
@@ -129,7 +117,7 @@ def _connected(elements: Sequence[PatternElement], bound: frozenset[Variable]) -
 
 def _grown(
     element: PatternElement, bound: frozenset[Variable], events: Mapping[str, Sequence[Variable]]
-) -> Iterator[_Grown]:
+) -> Iterator[Part]:
     match element:
         case WindowPattern() | GraphPattern():
             for inner in _growing(element.pattern, bound, events):
@@ -142,7 +130,7 @@ def _grown(
         case TimedPattern():
             yield from _timed(element, bound, events)
         case _:
-            yield _Grown(element, None, Group)
+            yield Part(element, None, Group)
 
 
 def _inside(holder: GraphPattern | WindowPattern, build: Build) -> Build:
@@ -161,31 +149,32 @@ def _nested(build: Build) -> Build:
     return built
 
 
-def asked_alone(where: Group) -> list[tuple[Holder, PatternElement]]:
-    """(WINDOW, GRAPH or nothing, each triple pattern and path in it), each once; those of EXISTS, too."""
-    return list(dict.fromkeys(_standing(where, None)))
+def asked_alone(where: Group, without: tuple[type, ...] = ()) -> list[tuple[Holder, PatternElement]]:
+    """(WINDOW, GRAPH or nothing, each triple pattern and path in it), each once; those of EXISTS, too, but none in what
+    is of the kinds `without`."""
+    return list(dict.fromkeys(_standing(where, None, without)))
 
 
-def _standing(group: Group, holder: Holder) -> Iterator[tuple[Holder, PatternElement]]:
+def _standing(group: Group, holder: Holder, without: tuple[type, ...]) -> Iterator[tuple[Holder, PatternElement]]:
     for element in group.elements:
         if isinstance(element, TriplePattern | PathPattern):
             yield holder, element
         inside = element if isinstance(element, WindowPattern | GraphPattern) else holder
-        for inner in inner_groups(element):
-            yield from _standing(inner, inside)
+        for inner in () if isinstance(element, without) else inner_groups(element):
+            yield from _standing(inner, inside, without)
 
 
 # --- event patterns and operators of time ---------------------------------------------------------
 
 
-def _matches(element: MatchPattern, events: Mapping[str, Sequence[Variable]]) -> Iterator[_Grown]:
+def _matches(element: MatchPattern, events: Mapping[str, Sequence[Variable]]) -> Iterator[Part]:
     def match(pattern: EventPattern) -> MatchPattern:
         names = event_names(pattern)
         return MatchPattern(pattern, tuple(dict.fromkeys(v for n in names for v in events[n.name])))
 
     for pattern in _beginnings(element.events):
         joined = Group((match(pattern.first), match(pattern.second))) if isinstance(pattern, Following) else None
-        yield _Grown(match(pattern), None, Group, joined)
+        yield Part(match(pattern), None, Group, joined)
 
 
 def _beginnings(pattern: EventPattern) -> Iterator[EventPattern]:
@@ -199,7 +188,7 @@ def _beginnings(pattern: EventPattern) -> Iterator[EventPattern]:
 
 def _timed(
     element: TimedPattern, bound: frozenset[Variable], events: Mapping[str, Sequence[Variable]]
-) -> Iterator[_Grown]:
+) -> Iterator[Part]:
     """The side that must be there, then the other."""
     left, right = (side if isinstance(side, Group) else Group((side,)) for side in (element.left, element.right))
     backwards = element.op is TimeOp.OPTIONALSEQ

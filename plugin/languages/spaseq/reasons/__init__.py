@@ -1,8 +1,6 @@
 """Why a SPAseq query matches or does not.
 
-streams ─ history ─┬─ funnel.py: per graph pattern, how far its events came
-                   ├─ stages.py: how many matches the beginnings of the sequence have
-                   ├─ relax.py: where it ends, what would match without one condition; blockers.py
-                   └─ origins.py: what a match was made of; evidence.py: what one that is kept rests on;
-                      matched.py: the triples that its patterns matched
+streams ─ history ─ subject.py ─┬─ stages.py: the beginnings of the sequence
+                                ├─ conditions.py: each left out
+                                └─ evidence.py: what a match that is kept rests on; matched.py: the triples of it
 """

@@ -11,9 +11,9 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Evidence, Provenance
 from oxiseq.languages.reasons.read import History, in_order
-from oxiseq.languages.spaseq.reasons.answering import Found, answered
+from oxiseq.languages.reasons.why import Answer, Answers
 from oxiseq.languages.spaseq.reasons.matched import matched_triples, values_in_all
-from oxiseq.languages.spaseq.reasons.origins import provenances
+from oxiseq.languages.spaseq.reasons.subject import SequenceSubject
 from oxiseq.matches.rows import cell_key
 
 
@@ -33,24 +33,25 @@ def evidence_of(
     streams = {s.iri.value for s in query.streams}
     whole = History(history.terms, {**dict.fromkeys(streams, empty), **history.batches}, None, 0)
     key = tuple(sorted(events.items()))
+    subject = SequenceSubject(query, whole, kb, bounds)
     try:
-        candidates = answered(query, whole, kb, bounds).found
+        candidates = subject.begun(query).all
     except OxiseqError:
         candidates = ()
-    found = [each for each in candidates if each.events == key and _agree(each.bindings, row)]
-    match = found[0] if found else Found(row, key)
-    (told,) = provenances(query, (match,), whole, kb)
+    found = [each for each in candidates if each.found == key and _agree(each.values, row)]
+    match = found[0] if found else Answer(key, row, (), key)
+    (told,) = subject.provenances(Answers((match,)), 1)
     return Evidence(told.facts, _matched(query, match, told))
 
 
-def _matched(query: Query, match: Found, told: Provenance) -> dict[tuple[str, int], tuple[int, ...]]:
+def _matched(query: Query, match: Answer, told: Provenance) -> dict[tuple[str, int], tuple[int, ...]]:
     gpms = {gpm.name: gpm for gpm in query.gpms}
     marked: dict[tuple[str, int], tuple[int, ...]] = {}
     for event in told.events:
         gpm = gpms[event.gpm]
         others = [other for name, other in gpms.items() if name != event.gpm]
-        once = len(match.times(event.gpm)) == 1
-        bound = match.bindings if once else values_in_all(gpm, others, match.bindings)
+        once = len(dict(match.found)[event.gpm]) == 1
+        bound = match.values if once else values_in_all(gpm, others, match.values)
         marked[event.gpm, event.time] = matched_triples(gpm, event.graph, bound)
     return marked
 

@@ -12,10 +12,10 @@ from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions, Store, Triple, 
 
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Gpm, GraphPattern, Group, TriplePattern, Values
+from oxiseq.grammar.parts import changed
 from oxiseq.grammar.render import render_group
 from oxiseq.grammar.scope import visible_variables
-from oxiseq.languages.spaseq.reasons.origins import as_variable
-from oxiseq.languages.spaseq.reasons.relax import mapped
+from oxiseq.languages.reasons.facts import as_variable
 
 _NAME: Final = "urn:oxiseq:triple:"
 _MOST: Final = 100
@@ -24,7 +24,7 @@ _MOST: Final = 100
 
 def matched_triples(gpm: Gpm, graph: Sequence[Triple], bound: Mapping[str, Term | None]) -> tuple[int, ...]:
     """The numbers, in rising order, of the triples of `graph` that the pattern matched with these values."""
-    patterns = [mapped(e, as_variable(0)) for e in gpm.pattern.elements if isinstance(e, TriplePattern)]
+    patterns = [changed(e, as_variable("blank")) for e in gpm.pattern.elements if isinstance(e, TriplePattern)]
     if not patterns or not graph:
         return ()
     store = Store()

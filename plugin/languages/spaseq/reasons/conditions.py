@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from pyoxigraph import Variable
 
@@ -16,74 +16,62 @@ from oxiseq.grammar.algebra import (
     Gpm,
     GraphPattern,
     Group,
+    Not,
     Op,
     PatternElement,
     Query,
     Repeat,
     SequenceElement,
 )
-from oxiseq.grammar.places import atoms, elements, negation, steps_of, without_bounds
+from oxiseq.grammar.parts import changed
+from oxiseq.grammar.places import atoms, elements, negation, shortest, steps_of, without_bounds
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render import render_sequence
 from oxiseq.grammar.render_clauses import render_clause, time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import conjuncts, expression_variables, prev_variables, split_gpm, visible_variables
+from oxiseq.languages.reasons.why import Condition
 from oxiseq.languages.spaseq.reasons.stages import Beginning, Items, with_items
 
-Kind: TypeAlias = Literal["window", "contiguity", "bound", "negation", "filter", "knowledge base", "join"]
 OTHER = "_of_"
 """Between a variable and the GPM that binds its own value of it, where a join is left out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Relaxation:
-    """The query without one condition. `text` names the condition, `shown` the variables that it reads; `names` the
-    GPMs of the last element, `negated` the element that was left out, `condition` the FILTER's conjunct."""
+class OfStep:
+    """What a condition is about: the GPMs of the last element. Of a negation that was left out: `positive` is the step
+    with it in its positive form, `within` how long after the event before it counts (µs)."""
 
-    kind: Kind
-    text: str
-    query: Query
-    shown: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    negated: SequenceElement | None = None
-    condition: Expression | None = None
+    names: tuple[str, ...]
+    negated: frozenset[str] = frozenset()
+    positive: Query | None = None
+    within: int | None = None
 
 
-def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
+def conditions(query: Query, at: Beginning) -> Iterator[Condition]:
     """Each condition of the last step of a beginning, left out by itself."""
     items = at.items
     last = tuple(dict.fromkeys(_atoms(items[-1:])))
+    of = OfStep(last)
     if negation(items[-1][1]) is not None:
         yield from _negations(query, items, at.gap, last)
         return
     write = SparqlWriter(dict(query.prefixes))
     here = with_items(query, items)
     if query.window is not None and at.gap:
-        yield Relaxation("window", render_clause(query.window), replace(here, window=None), names=last)
-    yield from _bounds(query, items, at.gap, last)
-    yield from _orders(query, items, at.gap, last)
+        yield Condition("window", render_clause(query.window), replace(here, window=None), of=of)
+    yield from _bounds(query, items, of)
+    yield from _orders(query, items, at.gap, of)
     yield from _negations(query, items, at.gap, last)
-    for name in last:
-        gpm = next(g for g in query.gpms if g.name == name)
+    for gpm in (next(g for g in query.gpms if g.name == name) for name in last):
         for condition in _conditions(gpm):
-            changed = _without(gpm, {id(condition)})
+            loose = _with_gpm(here, _without(gpm, {id(condition)}))
             shown = tuple(sorted(v.value for v in expression_variables(condition) | prev_variables(condition)))
-            yield Relaxation(
-                "filter",
-                f"{name}: FILTER({write.one_line(condition)})",
-                _with_gpm(here, changed),
-                shown,
-                last,
-                condition=condition,
-            )
+            text = f"{gpm.name}: FILTER({write.one_line(condition)})"
+            yield Condition("filter", text, loose, shown, condition, of=of)
         if any(isinstance(e, GraphPattern) for e in gpm.pattern.elements):
-            yield Relaxation(
-                "knowledge base",
-                f"{name}: GRAPH",
-                _without_kb(here, gpm, items),
-                tuple(v.value for v in split_gpm(gpm).pattern_variables),
-                last,
-            )
+            bound = tuple(v.value for v in split_gpm(gpm).pattern_variables)
+            yield Condition("knowledge base", f"{gpm.name}: GRAPH", _without_kb(here, gpm, items), bound, of=of)
     yield from _joins(here, items, at.gap, last)
 
 
@@ -92,7 +80,7 @@ def _atoms(items: Items) -> Iterator[str]:
         yield from (atom.name for atom in atoms(item))
 
 
-def _bounds(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
+def _bounds(query: Query, items: Items, of: OfStep) -> Iterator[Condition]:
     """Each WITHIN, AFTER and LASTING of the step; not those of negations, which would forbid more without them."""
     op, item = items[-1]
     if negation(item) is None:
@@ -102,26 +90,26 @@ def _bounds(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iter
                 return node.item if node == bound else node
 
             text = f"{bound.kind.value} {time_span(bound.size)}"
-            loose = (*items[:-1], (op, mapped(item, without)))
-            yield Relaxation("bound", text, with_items(query, loose), names=last)
+            loose = (*items[:-1], (op, changed(item, without)))
+            yield Condition("bound", text, with_items(query, loose), of=of)
 
 
-def _orders(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
+def _orders(query: Query, items: Items, gap: int, of: OfStep) -> Iterator[Condition]:
     """Everything of the step by skip till any."""
     if gap and any(op is not Op.ANY for op, _ in items[gap:]):
         loose = (*items[:gap], *((Op.ANY, item) for _, item in items[gap:]))
         op = next(op for op, _ in reversed(items[gap:]) if op is not Op.ANY)
         assert op is not None
-        yield Relaxation("contiguity", f"`{op.value}`", with_items(query, loose), names=last)
+        yield Condition("contiguity", f"`{op.value}`", with_items(query, loose), of=of)
     inner = without_bounds(items[-1][1])
     if isinstance(inner, Repeat) and inner.chain is not Op.ANY and (inner.most is None or inner.most > 1):
         left, item = items[-1]
-        chained = mapped(item, lambda node: replace(inner, chain=Op.ANY) if node == inner else node)
+        chained = changed(item, lambda node: replace(inner, chain=Op.ANY) if node == inner else node)
         loose = (*items[:-1], (left, chained))
-        yield Relaxation("contiguity", "between its iterations", with_items(query, loose), names=last)
+        yield Condition("contiguity", "between its iterations", with_items(query, loose), of=of)
 
 
-def _negations(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
+def _negations(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Condition]:
     for number in range(gap, len(items)):
         op, item = items[number]
         if (negated := negation(item)) is not None:
@@ -130,10 +118,20 @@ def _negations(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> I
                 rest = ((None, rest[0][1]), *rest[1:])
             group = len(steps_of(negated.item)) > 1
             text = render_sequence(negated) if group else f"{' '.join(dict.fromkeys(_atoms(((op, item),))))}!"
-            yield Relaxation("negation", text, with_items(query, rest), names=last, negated=item)
+            seen = tuple((Op.ANY if n else None, _seen(e) if n == number else e) for n, (_, e) in enumerate(items))
+            within = shortest(item) if group else None  # else the bound stands in the positive form
+            of = OfStep(last, frozenset(_atoms(((op, item),))), with_items(query, seen), within)
+            yield Condition("negation", text, with_items(query, rest), of=of)
 
 
-def _joins(here: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
+def _seen(item: SequenceElement) -> SequenceElement:
+    """What a negated element negates, with its bounds."""
+    if isinstance(item, Bounded):
+        return replace(item, item=_seen(item.item))
+    return item.item if isinstance(item, Not) else item
+
+
+def _joins(here: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Condition]:
     """For each variable that the last element shares with those before: a value of its own."""
     before = {v for g in here.gpms if g.name in set(_atoms(items[:gap])) for v in split_gpm(g).variables}
     mine = dict.fromkeys(v for g in here.gpms if g.name in last for v in split_gpm(g).variables)
@@ -144,10 +142,10 @@ def _joins(here: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterat
             def own(node: Any, variable: Variable = variable, other: Variable = other) -> Any:
                 return other if node == variable and isinstance(node, Variable) else node
 
-            gpms = tuple(mapped(g, own) if g.name in last else g for g in here.gpms)
-            yield Relaxation(
-                "join", f"the same ?{variable.value}", replace(here, gpms=gpms), (variable.value, other.value), last
-            )
+            gpms = tuple(changed(g, own) if g.name in last else g for g in here.gpms)
+            pair = variable.value, other.value
+            loose = replace(here, gpms=gpms)
+            yield Condition("join", f"the same ?{variable.value}", loose, pair, same=pair, of=OfStep(last))
 
 
 # --- parts of a GPM -------------------------------------------------------------------------------
@@ -193,14 +191,3 @@ def _reads(condition: Expression, variables: set[Variable]) -> bool:
 
 def _with_gpm(query: Query, gpm: Gpm) -> Query:
     return replace(query, gpms=tuple(gpm if g.name == gpm.name else g for g in query.gpms))
-
-
-def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
-    """The algebra's value with every node changed, from the outside in."""
-    changed = change(node)
-    if isinstance(changed, tuple):
-        return tuple(mapped(each, change) for each in changed)
-    if is_dataclass(changed) and not isinstance(changed, type):
-        new = {f.name: mapped(getattr(changed, f.name), change) for f in fields(changed) if f.name != "span" and f.init}
-        return replace(changed, **new)
-    return changed

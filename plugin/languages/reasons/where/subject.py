@@ -1,0 +1,147 @@
+"""A WHERE clause as `why` sees it: its steps are ever larger parts; a condition is one of a part's new element."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import BlankNode, Variable
+
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import (
+    Filter,
+    GraphPattern,
+    Group,
+    MatchPattern,
+    PatternElement,
+    SubSelect,
+    TriplePattern,
+)
+from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.scope import expression_variables, visible_variables
+from oxiseq.languages.reasons.report import Stage, Step
+from oxiseq.languages.reasons.where.parts import Holder, Part, parts
+from oxiseq.languages.reasons.why import MOST, Answer, Answers, Beginning, Condition, Subject
+
+OTHER: Final = "_of_pattern"
+"""After a variable for the value of its own that a pattern has where a join is left out."""
+_PLACES: Final = ("subject", "predicate", "object")
+
+
+class WhereSubject(Subject):
+    """`events`: what its EVENT definitions bind, for MATCH."""
+
+    chained = True
+    """Whether a part has rows only if the part before has some."""
+
+    def __init__(
+        self, where: Group, prefixes: Sequence[tuple[str, str]], events: Mapping[str, Sequence[Variable]] = {}
+    ) -> None:
+        self.where = where
+        self.write = SparqlWriter(dict(prefixes))
+        self.ladder = parts(where, dict(prefixes), events)
+
+    @abstractmethod
+    def begun(self, variant: Group) -> Answers: ...
+
+    def beginnings(self) -> Sequence[Beginning]:
+        last = len(self.ladder) - 1
+        return [
+            Beginning(
+                part.text,
+                part.where,
+                partial(self.conditions, part),
+                (number - 1,) if number and self.chained else (),
+                number == last,
+            )
+            for number, part in enumerate(self.ladder)
+        ]
+
+    def conditions(self, part: Part) -> Iterator[Condition]:
+        """Those of its new element."""
+        added = part.added
+        if isinstance(added, Filter):
+            shown = tuple(sorted(v.value for v in expression_variables(added.condition)))
+            text = f"FILTER({self.write.expression(added.condition)})"
+            yield Condition("filter", text, part.build(()), shown, added.condition)
+            return
+        if part.unordered is not None:
+            yield Condition("order", part.text, part.unordered)
+        if isinstance(added, TriplePattern):
+            yield from _joins(part, added)
+            yield from _constants(part, added, self.write)
+        if part.before and not isinstance(added, MatchPattern):
+            shared = tuple(v.value for v in visible_variables(added) if v in part.before)
+            kind = "knowledge base" if isinstance(part.holder, GraphPattern) else "pattern"
+            yield Condition(kind, part.text, part.build(()), shared)
+
+    def alone(self, holder: Holder, element: PatternElement) -> Step:
+        """How many rows a pattern has by itself."""
+        where = element if holder is None else replace(holder, pattern=Group((element,)))
+        return counted(len(self.begun(Group((where,)))), "row", f"of {self.text(element)}")
+
+    def text(self, element: PatternElement) -> str:
+        """A part of WHERE in one line."""
+        return " ".join(self.write.element(element, "").split()).removesuffix(" .").replace(" . }", " }")
+
+
+def _joins(part: Part, pattern: TriplePattern) -> Iterator[Condition]:
+    for variable in dict.fromkeys(v for v in visible_variables(pattern) if v in part.before):
+        pair = variable.value, f"{variable.value}{OTHER}"
+        places = [place for place in _PLACES if getattr(pattern, place) == variable]
+        loose = part.build((_with(pattern, places, Variable(pair[1])),))
+        yield Condition("join", f"the same ?{variable.value}", loose, pair, same=pair)
+
+
+def _constants(part: Part, pattern: TriplePattern, write: SparqlWriter) -> Iterator[Condition]:
+    for place in ("subject", "object"):  # any predicate at all would always give rows, and show nothing
+        term = getattr(pattern, place)
+        if not isinstance(term, Variable | BlankNode):
+            loose = part.build((_with(pattern, [place], Variable(place)),))
+            yield Condition("constant", write.term(term), loose, (place,))
+
+
+def _with(pattern: TriplePattern, places: Sequence[str], variable: Variable) -> TriplePattern:
+    """The pattern with a variable in some places."""
+    subject, predicate, obj = (variable if place in places else getattr(pattern, place) for place in _PLACES)
+    return TriplePattern(subject, predicate, obj)
+
+
+def counted(number: int, one: str, text: str) -> Step:
+    """How many there are, up to those that are examined."""
+    return Step("holds", f"{'or more ' * (number >= MOST)}{one}{'s' * (number != 1)} {text}", number)
+
+
+def answer_stage(body: SubSelect, answers: Answers) -> Stage:
+    """What the modifiers of a query leave."""
+    clauses = ("GROUP BY", body.group_by), ("HAVING", body.having), ("DISTINCT", body.distinct), ("LIMIT", body.limit)
+    used = " and ".join(name for name, there in clauses if there)
+    return Stage(f"the answer, after {used}" if used else "the answer", len(answers), answers.more)
+
+
+def rows(
+    columns: Iterable[str], ids: NDArray[np.uint32], terms: TermDictionary, spans: NDArray[np.int64] | None = None
+) -> tuple[Answer, ...]:
+    """Rows of ids (0: unbound) as answers. `spans`: i64[k, 2], µs, of rows with intervals."""
+    names, found = tuple(columns), []
+    for number, row in enumerate(ids.tolist()):
+        span = () if spans is None else tuple(spans[number].tolist())
+        bound = {name: i for name, i in zip(names, row, strict=True) if i}
+        values = {name: terms.term(bound[name]) if name in bound else None for name in names}
+        found.append(Answer(span, values, (span[1] - span[0],) if span else (), bound))
+    return tuple(found)
+
+
+def behind(answer: Answer, where: Answers) -> list[Answer]:
+    """The rows of WHERE that an answer rests on: those that agree with it, at its interval."""
+    bound = [(name, term) for name, term in answer.values.items() if term is not None]
+    return [
+        row
+        for row in where.all
+        if row.key == answer.key and all(row.values[n] == term for n, term in bound if n in row.values)
+    ]
