@@ -1,6 +1,6 @@
 """The command line: `oxiseq run`, `check`, `explain`, `translate`, `test`, `why`, `compare`, `load`, `serve`...
 
-    arguments ─▶ one file per command (light) ─▶ its work (`running`, `converting`, `explaining`...)
+    arguments ─▶ `local`, `data`, `server`, `remote`, `installation` (light) ─▶ their work (`running`, `loading`...)
 
 Importing the engine loads Numba, about a second. What must answer at once, `--help` and `check`,
 does without: the command modules import only click, the grammar and each other; a command that needs the

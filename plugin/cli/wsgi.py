@@ -13,9 +13,8 @@ import atexit
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from oxiseq.cli.config import tables_of
-from oxiseq.cli.serve import serve_command
-from oxiseq.cli.settings import settings_of
+from oxiseq.cli.server import serve_command
+from oxiseq.cli.settings import settings_of, tables_of
 from oxiseq.grammar.errors import OxiseqError
 
 if TYPE_CHECKING:
