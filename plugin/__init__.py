@@ -25,7 +25,7 @@ streams and continuous queries.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from oxiseq.warmup.importing import loading
+from oxiseq.engine.importing import loading
 
 if TYPE_CHECKING:
     from oxiseq.api.continuous import ContinuousQuery

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from oxiseq.engine.errors import ArgumentTypeError
+from oxiseq.engine.importing import loading
 from oxiseq.languages.language import Language
 from oxiseq.languages.lints import lints_of, warn_of_lints
 from oxiseq.languages.registry import check_kb, language_named
@@ -14,7 +15,6 @@ from oxiseq.matches.shape import Shape
 from oxiseq.options import QUERY, RUN, SOURCES, Options, said
 from oxiseq.options.query_text import QueryText
 from oxiseq.sources.knowledge import Kb, knowledge_of, opened
-from oxiseq.warmup.importing import loading
 
 _ANY: Final = ("any stream",)
 """What an EP-SPARQL query that names no stream reads, when it is not known what there is."""

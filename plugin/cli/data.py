@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from oxiseq.cli.options import Duration, Iri, flag, quiet_option
-from oxiseq.warmup.importing import loading
+from oxiseq.engine.extras import needed
+
+if TYPE_CHECKING:
+    from oxiseq.cli import loading
+    from oxiseq.mappings import declared
+else:
+    loading = needed("oxiseq.cli.loading")
+    declared = needed("oxiseq.mappings.declared")
+
 
 # --- convert ---------------------------------------------------------------------------------------------
 
@@ -36,10 +44,7 @@ def convert_command(**given: Any) -> None:
     \b
     oxiseq convert quotes.nq.gz quotes.arrow
     """
-    with loading():
-        from oxiseq.cli.loading import convert_events  # noqa: PLC0415  loads the engine: see __init__.py
-
-    convert_events(**given)
+    loading.convert_events(**given)
 
 
 # --- import ----------------------------------------------------------------------------------------------
@@ -109,10 +114,7 @@ def import_command(**given: Any) -> None:
     oxiseq import logs/*.csv --mapping quote.rq --output quotes
     oxiseq run rises.spaseq --stream S=quotes
     """
-    with loading():
-        from oxiseq.cli.loading import arrange_events  # noqa: PLC0415  loads the engine: see __init__.py
-
-    arrange_events(**given)
+    loading.arrange_events(**given)
 
 
 # --- mapping ---------------------------------------------------------------------------------------------
@@ -148,10 +150,7 @@ def try_command(file: Path, mapping: str, first: int) -> None:
     \b
     oxiseq mapping try readings.csv --mapping readings.json
     """
-    with loading():
-        from oxiseq.cli.loading import shown  # noqa: PLC0415  loads the engine: see __init__.py
-
-    if not shown(file, mapping, first):
+    if not loading.shown(file, mapping, first):
         raise SystemExit(1)
 
 
@@ -164,10 +163,7 @@ def suggest_command(file: Path) -> None:
     \b
     oxiseq mapping suggest readings.csv > readings.json
     """
-    with loading():
-        from oxiseq.cli.loading import suggested_for  # noqa: PLC0415
-
-    click.echo(json.dumps(suggested_for(file), ensure_ascii=False, indent=2))
+    click.echo(json.dumps(loading.suggested_for(file), ensure_ascii=False, indent=2))
 
 
 @mapping_command.command("fetch", short_help="Fetch the JSON-LD contexts of a mapping, and print it.")
@@ -179,11 +175,9 @@ def fetch_command(file: Path) -> None:
     echo '{"contexts": {"https://www.w3.org/ns/activitystreams": null}}' > wanted.json
     oxiseq mapping fetch wanted.json > mapping.json
     """
-    with loading():
-        from oxiseq.cli.loading import json_of  # noqa: PLC0415
-        from oxiseq.mappings.declared import StreamMapping  # noqa: PLC0415
-
-    click.echo(json.dumps(StreamMapping.fetching(json_of(file)).as_data(), ensure_ascii=False, indent=2))
+    click.echo(
+        json.dumps(declared.StreamMapping.fetching(loading.json_of(file)).as_data(), ensure_ascii=False, indent=2)
+    )
 
 
 # --- load ------------------------------------------------------------------------------------------------
@@ -264,7 +258,4 @@ def load_command(**given: Any) -> None:
     oxiseq load today.nt --location kb --append
     oxiseq load dump/ --dry-run
     """
-    with loading():
-        from oxiseq.cli.loading import load_kb  # noqa: PLC0415  loads the engine: see __init__.py
-
-    load_kb(**given)
+    loading.load_kb(**given)

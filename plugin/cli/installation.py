@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import os
 from pathlib import PurePath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 from click.shell_completion import get_completion_class
 
-from oxiseq.warmup.importing import loading
+from oxiseq.engine.extras import needed
+
+if TYPE_CHECKING:
+    from rich import console
+
+    from oxiseq import demo
+    from oxiseq.cli import progress
+    from oxiseq.warmup import warmup
+else:
+    console = needed("rich.console")
+    demo = needed("oxiseq.demo")
+    progress = needed("oxiseq.cli.progress")
+    warmup = needed("oxiseq.warmup.warmup")
+
 
 # --- demo ------------------------------------------------------------------------------------------------
 
@@ -17,15 +30,9 @@ from oxiseq.warmup.importing import loading
 @click.command("demo", short_help="Find patterns in real stock quotes.")
 def demo_command() -> None:
     """V-shape and head-and-shoulders over real daily stock quotes, joined with a small KB of companies."""
-    from rich.console import Console  # noqa: PLC0415  with the next one
-
-    with loading():
-        from oxiseq.cli.progress import lines  # noqa: PLC0415  with the next one
-        from oxiseq.demo import show  # noqa: PLC0415  loads the engine: see __init__.py
-
-    console = Console()
-    with lines(lambda: "looking for patterns", quiet=console.is_terminal):  # there `show` has a status of its own
-        show(console)
+    shown = console.Console()
+    with progress.lines(lambda: "looking for patterns", quiet=shown.is_terminal):  # there `show` has its own status
+        demo.show(shown)
 
 
 # --- warmup ----------------------------------------------------------------------------------------------
@@ -38,12 +45,8 @@ def warmup_command() -> None:
     It takes a minute on two free cores; the result is kept on disk, and later calls take a second, as does the first
     one where the package has brought them compiled.
     """
-    with loading():
-        from oxiseq.cli.progress import working  # noqa: PLC0415  with the next one
-        from oxiseq.warmup.warmup import warm_up  # noqa: PLC0415  loads the engine: see __init__.py
-
-    with working("compiling the kernels", quiet=False) as tell:
-        seconds = warm_up(lambda done, count: tell(f"{done} of {count}"))
+    with progress.working("compiling the kernels", quiet=False) as tell:
+        seconds = warmup.warm_up(lambda done, count: tell(f"{done} of {count}"))
     click.echo(f"kernels ready after {seconds:.1f} s")
 
 

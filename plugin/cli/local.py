@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -25,6 +25,7 @@ from oxiseq.cli.options import (
     log_option,
     quiet_option,
 )
+from oxiseq.engine.extras import needed
 from oxiseq.grammar import Finding
 from oxiseq.grammar.declare import USUAL_LOG, EventLog, declare_query
 from oxiseq.grammar.declare_templates import REFUSED, TEMPLATES
@@ -32,7 +33,14 @@ from oxiseq.grammar.finding_tools import as_values
 from oxiseq.grammar.translating import translated_text
 from oxiseq.options import HISTORY, LATE_POLICIES, OPTIONS, QUERY, RUN, SOURCES
 from oxiseq.options.query_text import findings_of
-from oxiseq.warmup.importing import loading
+
+if TYPE_CHECKING:
+    from oxiseq.cli import explaining, running, sent
+else:
+    explaining = needed("oxiseq.cli.explaining")
+    running = needed("oxiseq.cli.running")
+    sent = needed("oxiseq.cli.sent")
+
 
 # --- run -------------------------------------------------------------------------------------------------
 
@@ -106,11 +114,8 @@ def run_command(
     oxiseq run averages.rspql -s readings.nq.gz --stream-operator RSTREAM
     oxiseq run rises.spaseq --location data --since 2024-05-01T10:00:00Z --until 2024-05-01T11:00:00Z
     """
-    with loading():
-        from oxiseq.cli.running import run_query  # noqa: PLC0415  loads the engine: see __init__.py
-
     policy = late if late in LATE_POLICIES else None
-    run_query(
+    running.run_query(
         RunRequest(
             replace(query, chosen=language),
             streams,
@@ -225,17 +230,11 @@ def explain_command(
     if upstream:
         if form == "dot" or svg is not None or kbs:
             raise click.UsageError("--upstream goes with --json only")
-        with loading():
-            from oxiseq.cli.sent import sent  # noqa: PLC0415  as below
-
-        told = sent(source, rules)
+        told = sent.sent(source, rules)
         click.echo(told.json() if form == "json" else str(told), nl=False)
         return
-    with loading():
-        from oxiseq.cli.explaining import explained, written  # noqa: PLC0415  loads the engine: see __init__.py
-
-    explanation = explained(source, kbs, rules)
-    click.echo(written(explanation, form or "text", svg), nl=False)
+    explanation = explaining.explained(source, kbs, rules)
+    click.echo(explaining.written(explanation, form or "text", svg), nl=False)
 
 
 # --- translate -------------------------------------------------------------------------------------------
@@ -340,10 +339,7 @@ def test_command(
     oxiseq test alarms.oxitest.toml
     oxiseq test examples -k absence
     """
-    with loading():
-        from oxiseq.cli.explaining import run_tests  # noqa: PLC0415  loads the engine: see __init__.py
-
-    if not run_tests(files, only, stop=exitfirst, why=not no_why, quiet=quiet):
+    if not explaining.run_tests(files, only, stop=exitfirst, why=not no_why, quiet=quiet):
         ctx.exit(1)
 
 
@@ -389,11 +385,8 @@ def why_command(
     oxiseq why rises.spaseq --stream S1=quotes.nq --since 2024-05-01T10:00:00Z --until 2024-05-01T11:00:00Z
     oxiseq why rises.spaseq --location data --prov > matches.trig
     """
-    with loading():
-        from oxiseq.cli.explaining import tell_why  # noqa: PLC0415  loads the engine: see __init__.py
-
     request = HistoryRequest(streams, location, kbs, given_options(options))
-    click.echo(tell_why(replace(query, chosen=language), request, form or "text"), nl=False)
+    click.echo(explaining.tell_why(replace(query, chosen=language), request, form or "text"), nl=False)
 
 
 # --- compare ---------------------------------------------------------------------------------------------
@@ -433,9 +426,6 @@ def compare_command(
     oxiseq compare draft.spaseq --against rises.spaseq --stream S1=quotes.nq
     oxiseq compare draft.spaseq --against rises.spaseq --location data --since 2024-05-01
     """
-    with loading():
-        from oxiseq.cli.explaining import tell_difference  # noqa: PLC0415  loads the engine: see __init__.py
-
     request = HistoryRequest(streams, location, kbs, given_options(options))
     draft, against = (replace(source, chosen=language) for source in (draft, against))
-    click.echo(tell_difference(draft, against, request, as_json), nl=False)
+    click.echo(explaining.tell_difference(draft, against, request, as_json), nl=False)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path, PurePath
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.extras import loaded
+from oxiseq.engine.extras import loaded, needed
 from oxiseq.grammar import QueryError
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.languages import STANDING, AnyQuery, language_names, language_of
@@ -33,7 +33,12 @@ from oxiseq.options.kinds import (
     WordKind,
 )
 from oxiseq.options.query_text import known_text
-from oxiseq.warmup.importing import loading
+
+if TYPE_CHECKING:
+    from oxiseq.served import wire
+else:
+    wire = needed("oxiseq.served.wire")
+
 
 _OVER_STORE: Final = (".rq", ".sparql")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -333,10 +338,7 @@ def at_server(command: F) -> F:
     @wraps(command)
     def opened(*given: Any, url: str, token: str | None, **more: Any) -> Any:
         loaded("httpx_sse")  # or the error names the extra that brings it
-        with loading():
-            from oxiseq.served.wire import wire_to  # noqa: PLC0415  loads the engine: see __init__.py
-
-        server = wire_to(url, token, _PATIENCE, lambda note: click.echo(f"note: {note}", err=True))
+        server = wire.wire_to(url, token, _PATIENCE, lambda note: click.echo(f"note: {note}", err=True))
         try:
             return command(*given, server=server, **more)
         finally:

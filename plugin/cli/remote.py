@@ -23,10 +23,16 @@ from oxiseq.cli.options import (
     given_options,
     quiet_option,
 )
+from oxiseq.engine.extras import needed
 from oxiseq.grammar.finding_tools import one_line
 from oxiseq.grammar.languages import STANDING
 from oxiseq.options import QUERY, STATE
-from oxiseq.warmup.importing import loading
+
+if TYPE_CHECKING:
+    from oxiseq.cli import sending
+else:
+    sending = needed("oxiseq.cli.sending")
+
 
 if TYPE_CHECKING:
     from oxiseq.served.wire import Wire
@@ -246,12 +252,9 @@ def push_command(
     oxiseq push http://example.org/quotes quotes.nq --url http://localhost:7878
     oxiseq push http://example.org/quotes quotes.csv --mapping quotes.json
     """
-    with loading():
-        from oxiseq.cli.sending import push_files  # noqa: PLC0415  loads the engine: see __init__.py
-
     if create:
         server.send("PUT", "streams", stream)
-    push_files(server, stream, files, on_error, time_predicate, mapping, session, quiet=quiet)
+    sending.push_files(server, stream, files, on_error, time_predicate, mapping, session, quiet=quiet)
 
 
 # --- bridge ----------------------------------------------------------------------------------------------
@@ -318,10 +321,7 @@ def bridge_command(server: Wire, source: str, **given: Any) -> None:
     \b
     oxiseq bridge mqtt://localhost --topic 'plant/#' --into http://example.org/plant --url http://localhost:7878
     """
-    with loading():
-        from oxiseq.cli.sending import bridge  # noqa: PLC0415  loads the engine: see __init__.py
-
-    bridge(server, source, given)
+    sending.bridge(server, source, given)
 
 
 # --- watch -----------------------------------------------------------------------------------------------
@@ -348,10 +348,7 @@ def watch_command(server: Wire, name: str, after: int | None, limit: int | None,
     \b
     oxiseq watch rises --url http://localhost:7878 | jq .bindings
     """
-    with loading():
-        from oxiseq.cli.sending import Watch  # noqa: PLC0415  loads the engine: see __init__.py
-
     query = server.send("GET", "queries", name, again=False).json()
     over_store = query["language"] == STANDING
     cursor = after if after is not None or over_store else query["matches"]["next"] - 1
-    Watch(server, ("queries", name, "changes" if over_store else "matches"), quiet).follow(cursor, limit)
+    sending.Watch(server, ("queries", name, "changes" if over_store else "matches"), quiet).follow(cursor, limit)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,10 +20,24 @@ from oxiseq.cli.settings import (
     settings_of,
     tables_of,
 )
+from oxiseq.engine.extras import needed
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.rights import ANONYMOUS, Grant, Token, TokenError, digest_of, grant_of, line_of, new_secret, tokens_of
 from oxiseq.rights.named import checked_name
-from oxiseq.warmup.importing import loading
+
+if TYPE_CHECKING:
+    from oxiseq import journal
+    from oxiseq.cli import backing, progress, serving
+    from oxiseq.journal import restoring
+    from oxiseq.live import verifying
+else:
+    backing = needed("oxiseq.cli.backing")
+    progress = needed("oxiseq.cli.progress")
+    serving = needed("oxiseq.cli.serving")
+    verifying = needed("oxiseq.live.verifying")
+    journal = needed("oxiseq.journal")
+    restoring = needed("oxiseq.journal.restoring")
+
 
 # --- serve -----------------------------------------------------------------------------------------------
 
@@ -45,10 +59,7 @@ def serve_command(ctx: click.Context, /, **options: Any) -> None:
     """
     if print_if_asked(ctx):
         return
-    with loading():
-        from oxiseq.cli.serving import serve  # noqa: PLC0415  loads the engine: see __init__.py
-
-    serve(settings_of(options), tables_of(ctx))
+    serving.serve(settings_of(options), tables_of(ctx))
 
 
 # --- token -----------------------------------------------------------------------------------------------
@@ -190,24 +201,20 @@ def backup_command(named: str, location: Path, since: Path | None, full: bool, q
     oxiseq backup --location data monday.oxiseq
     oxiseq backup --location data --since last.mark - | ssh elsewhere 'cat > "$(date +%s).oxiseq"'
     """
-    with loading():
-        from oxiseq.cli.backing import STDOUT, back_up, back_up_into, back_up_since  # noqa: PLC0415  see __init__.py
-        from oxiseq.cli.progress import working  # noqa: PLC0415  as above
-
     target = Path(named)
     folder = target.is_dir() or named.endswith("/")
     if folder and since is not None:
         raise click.UsageError("--since is for a file or a pipe: in a folder the last backup is found")
     if full and not folder:
         raise click.UsageError("--full is for a folder of backups")
-    with working(f"copying to {target}", quiet=quiet):
+    with progress.working(f"copying to {target}", quiet=quiet):
         if folder:
-            target, why = back_up_into(location, target, full=full)
+            target, why = backing.back_up_into(location, target, full=full)
             size = target.stat().st_size
         else:
             why = ""
-            plain = since is None and str(target) != STDOUT
-            size = back_up(location, target) if plain else back_up_since(location, since, target)
+            plain = since is None and str(target) != backing.STDOUT
+            size = backing.back_up(location, target) if plain else backing.back_up_since(location, since, target)
     if why:
         click.echo(f"note: a full copy: {why}", err=True)
     if not quiet:
@@ -236,20 +243,14 @@ def restore_command(backups: tuple[Path, ...], location: Path, quiet: bool) -> N
     oxiseq restore backups/ --location data2
     oxiseq restore monday.oxiseq tuesday.oxiseq --location data2
     """
-    with loading():
-        from oxiseq.cli.backing import UNCHECKED, restored  # noqa: PLC0415  see __init__.py
-        from oxiseq.cli.progress import working  # noqa: PLC0415  as above
-        from oxiseq.journal import FILE_NAME  # noqa: PLC0415  as above
-        from oxiseq.journal.restoring import resumed  # noqa: PLC0415  as above
-
-    with working(f"restoring to {location}", quiet=quiet):
-        files, unchecked = restored(backups, location)
+    with progress.working(f"restoring to {location}", quiet=quiet):
+        files, unchecked = backing.restored(backups, location)
     if not quiet:
-        click.echo(f"{location}: restored from {', '.join(path.name for path in files)}", err=True)
-        for iri, stood in resumed(location / FILE_NAME).items():
+        click.echo(f"{location}: backing.restored from {', '.join(path.name for path in files)}", err=True)
+        for iri, stood in restoring.resumed(location / journal.FILE_NAME).items():
             click.echo(f"<{iri}>: push again from offset {stood.next}", err=True)
     for path in unchecked:
-        click.echo(f"note: {path}: {UNCHECKED}", err=True)
+        click.echo(f"note: {path}: {backing.UNCHECKED}", err=True)
 
 
 # --- verify ----------------------------------------------------------------------------------------------
@@ -267,13 +268,8 @@ def verify_command(ctx: click.Context, folder: Path, as_json: bool, quiet: bool)
     The server may be running; then the store is not checked. Of a backup, or a folder of backups, every byte is
     compared with the checksums in it.
     """
-    with loading():
-        from oxiseq.cli.backing import is_backup, verified  # noqa: PLC0415  as above
-        from oxiseq.cli.progress import working  # noqa: PLC0415  see __init__.py
-        from oxiseq.live.verifying import verify  # noqa: PLC0415  loads the engine: as above
-
-    with working(f"looking {folder} through", quiet=quiet):
-        found = verified(folder) if is_backup(folder) else verify(folder)
+    with progress.working(f"looking {folder} through", quiet=quiet):
+        found = backing.verified(folder) if backing.is_backup(folder) else verifying.verify(folder)
     if as_json:
         click.echo(json.dumps(asdict(found), indent=2, ensure_ascii=False))
     else:
