@@ -37,6 +37,7 @@ EXTRAS: Final = {
     "httpx": "client",
     "httpcore": "client",
     "httpx_sse": "client",
+    "msgspec": "client",
     "prometheus_client": "client",
     "werkzeug": "client",
     "confluent_kafka": "kafka",

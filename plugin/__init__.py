@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from oxiseq.api.continuous import ContinuousQuery
     from oxiseq.api.query import Query, run
     from oxiseq.api.standing import Snapshot, StandingQuery, StoreChange
-    from oxiseq.api.store import Store
-    from oxiseq.api.stream import Stream
+    from oxiseq.api.store import Store, Stream
     from oxiseq.engine.errors import (
         ArgumentTypeError,
         ArgumentValueError,

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.records import dataclass
-from oxiseq.options.paths import overlap
+from oxiseq.options.room import overlap
 
 STDIN: Final = "-"
 _FILE: Final = "file://"

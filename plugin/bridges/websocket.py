@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from oxiseq.bridges.settings import BridgeError, BridgeSettings
 from oxiseq.bridges.source import Message
 from oxiseq.engine.extras import needed
-from oxiseq.options.unredirected import unredirected
+from oxiseq.options.addresses import unredirected
 
 if TYPE_CHECKING:
     from websockets import exceptions

@@ -24,7 +24,7 @@ from oxiseq.journal.journal import flush
 from oxiseq.journal.restoring import check_whole, restore
 from oxiseq.journal.schema import lock
 from oxiseq.live.verifying import Fault, Verified
-from oxiseq.options.paths import overlap
+from oxiseq.options.room import overlap
 
 SUMS: Final = "SHA256SUMS"
 NAME: Final = re.compile(r"(\d{4,})-(\d{5,})\.oxiseq")

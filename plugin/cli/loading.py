@@ -36,7 +36,7 @@ from oxiseq.mappings.rows import Table
 from oxiseq.mappings.sources import row_tables
 from oxiseq.mappings.suggesting import suggested
 from oxiseq.mappings.trying import Tried, tried
-from oxiseq.options.durations import duration_text
+from oxiseq.options.kinds import duration_text
 
 # --- import ----------------------------------------------------------------------------------------------
 

@@ -18,8 +18,8 @@ from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.languages import STANDING, AnyQuery, language_names, language_of
 from oxiseq.grammar.records import dataclass
 from oxiseq.options import OPTIONS, Door, options_for
-from oxiseq.options.durations import LONGEST, data_duration
 from oxiseq.options.kinds import (
+    LONGEST,
     TIME,
     CountKind,
     DurationKind,
@@ -31,6 +31,7 @@ from oxiseq.options.kinds import (
     TimeKind,
     TimesKind,
     WordKind,
+    data_duration,
 )
 from oxiseq.options.query_text import known_text
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
@@ -30,13 +30,12 @@ from oxiseq.options import QUERY, STATE
 
 if TYPE_CHECKING:
     from oxiseq.cli import sending
+    from oxiseq.served.wire import How, Wire
 else:
     sending = needed("oxiseq.cli.sending")
 
-
-if TYPE_CHECKING:
-    from oxiseq.served.wire import Wire
-
+_ONCE: Final[How] = {"again": False}
+"""Whoever asks hears of a failure at once."""
 
 # --- queries ---------------------------------------------------------------------------------------------
 
@@ -56,7 +55,7 @@ def queries_command() -> None:
 @at_server
 def list_command(server: Wire, as_json: bool) -> None:
     """List the queries: name, language, state, events, matches and errors."""
-    found = server.send("GET", "queries", again=False).json()["queries"]
+    found = server.call("listQueries", _ONCE).json()["queries"]
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
@@ -79,44 +78,44 @@ def register_command(
     if replace and name is None:
         raise click.UsageError("--replace needs --name")
     if replace:
-        made = server.send("PUT", "queries", str(name), json=body).json()
+        made = server.call("replaceQuery", {"json": body}, query=name).json()
     else:
-        made = server.send("POST", "queries", json=body | ({} if name is None else {"name": name})).json()
+        made = server.call("registerQuery", {"json": body | ({} if name is None else {"name": name})}).json()
     for lint in made.get("lints", ()):
         click.echo(f"warning: {one_line(lint)}", err=True)
     click.echo(made["name"])
 
 
-@queries_command.command("show")
-@click.argument("name")
-@at_server
-def show_command(server: Wire, name: str) -> None:
-    """Show everything about a query, as JSON."""
-    click.echo(json.dumps(server.send("GET", "queries", name, again=False).json(), indent=2, ensure_ascii=False))
+def _verb(group: click.Group, name: str, operation: str, about: str, how: How = _ONCE, *, sink: bool = False) -> None:
+    """A command that is one operation of the server's table, over a query or a sink of it; what it gets is printed."""
+
+    @at_server
+    def command(server: Wire, **given: str) -> None:
+        reply = server.call(operation, how, **given)
+        if operation.startswith("get"):
+            click.echo(json.dumps(reply.json(), indent=2, ensure_ascii=False))
+
+    if sink:
+        command = click.argument("sink")(command)
+    group.command(name, help=about)(click.argument("query", metavar="NAME")(command))
 
 
-@queries_command.command("pause")
-@click.argument("name")
-@at_server
-def pause_command(server: Wire, name: str) -> None:
-    """Pause a query; it catches up with missed events when it is resumed."""
-    server.send("PATCH", "queries", name, json={"state": "paused"})
-
-
-@queries_command.command("resume")
-@click.argument("name")
-@at_server
-def resume_command(server: Wire, name: str) -> None:
-    """Resume a query that was paused or stopped with an error."""
-    server.send("PATCH", "queries", name, json={"state": "running"})
-
-
-@queries_command.command("delete")
-@click.argument("name")
-@at_server
-def delete_command(server: Wire, name: str) -> None:
-    """Delete a query and its matches."""
-    server.send("DELETE", "queries", name, again=False)
+_verb(queries_command, "show", "getQuery", "Show everything about a query, as JSON.")
+_verb(
+    queries_command,
+    "pause",
+    "changeQuery",
+    "Pause a query; it catches up with missed events when it is resumed.",
+    {"json": {"state": "paused"}},
+)
+_verb(
+    queries_command,
+    "resume",
+    "changeQuery",
+    "Resume a query that was paused or stopped with an error.",
+    {"json": {"state": "running"}},
+)
+_verb(queries_command, "delete", "deleteQuery", "Delete a query and its matches.")
 
 
 @queries_command.group("sink", short_help="Manage where a query's matches are delivered.")
@@ -144,7 +143,7 @@ def put_sink_command(server: Wire, name: str, sink: str, settings: IO[bytes], af
     """Deliver matches of the query NAME as the file SETTINGS says, JSON or TOML; - is stdin."""
     given = _settings(settings)
     more = {} if after is None else {"after": after}
-    server.send("PUT", "queries", name, "sinks", sink, json={**given, **more})
+    server.call("putSink", {"json": {**given, **more}}, query=name, sink=sink)
 
 
 @sink_group.command("list")
@@ -152,7 +151,7 @@ def put_sink_command(server: Wire, name: str, sink: str, settings: IO[bytes], af
 @at_server
 def list_sinks_command(server: Wire, name: str) -> None:
     """List the sinks of the query NAME: id, kind, state, matches and errors."""
-    found = server.send("GET", "queries", name, "sinks", again=False).json()["sinks"]
+    found = server.call("listSinks", _ONCE, query=name).json()["sinks"]
     rows = [
         (
             each["id"],
@@ -166,23 +165,8 @@ def list_sinks_command(server: Wire, name: str) -> None:
     _print_table(("id", "kind", "state", "delivered", "waiting", "lost", ""), rows)
 
 
-@sink_group.command("show")
-@click.argument("name")
-@click.argument("sink")
-@at_server
-def show_sink_command(server: Wire, name: str, sink: str) -> None:
-    """Show everything about a sink, as JSON, without its secrets."""
-    found = server.send("GET", "queries", name, "sinks", sink, again=False).json()
-    click.echo(json.dumps(found, indent=2, ensure_ascii=False))
-
-
-@sink_group.command("delete")
-@click.argument("name")
-@click.argument("sink")
-@at_server
-def delete_sink_command(server: Wire, name: str, sink: str) -> None:
-    """Delete a sink: nothing more is delivered to it."""
-    server.send("DELETE", "queries", name, "sinks", sink, again=False)
+_verb(sink_group, "show", "getSink", "Show everything about a sink, as JSON, without its secrets.", sink=True)
+_verb(sink_group, "delete", "deleteSink", "Delete a sink: nothing more is delivered to it.", sink=True)
 
 
 def _settings(file: IO[bytes]) -> dict[str, Any]:
@@ -253,7 +237,7 @@ def push_command(
     oxiseq push http://example.org/quotes quotes.csv --mapping quotes.json
     """
     if create:
-        server.send("PUT", "streams", stream)
+        server.call("putStream", stream=stream)
     sending.push_files(server, stream, files, on_error, time_predicate, mapping, session, quiet=quiet)
 
 
@@ -348,7 +332,7 @@ def watch_command(server: Wire, name: str, after: int | None, limit: int | None,
     \b
     oxiseq watch rises --url http://localhost:7878 | jq .bindings
     """
-    query = server.send("GET", "queries", name, again=False).json()
+    query = server.call("getQuery", _ONCE, query=name).json()
     over_store = query["language"] == STANDING
     cursor = after if after is not None or over_store else query["matches"]["next"] - 1
-    sending.Watch(server, ("queries", name, "changes" if over_store else "matches"), quiet).follow(cursor, limit)
+    sending.Watch(server, "changes" if over_store else "matches", name, quiet).follow(cursor, limit)

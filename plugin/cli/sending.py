@@ -36,7 +36,7 @@ from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow
 from oxiseq.mappings.sources import is_table
 from oxiseq.served.long_push import LongPush, NoSocketError
-from oxiseq.served.wire import AnswerError, UnreachableError, Wire, check_name
+from oxiseq.served.wire import AnswerError, How, UnreachableError, Wire, check_name
 from oxiseq.sources.sources import batches_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def mapping_of_stream(server: Wire, stream: str) -> Callable[[], StreamMapping |
 
     @cache
     def asked() -> StreamMapping | None:
-        given = server.send("GET", "streams", stream).json().get("mapping")
+        given = server.call("getStream", stream=stream).json().get("mapping")
         return None if given is None else StreamMapping(given)
 
     return asked
@@ -230,9 +230,8 @@ class _Pushing:
     def _send(self, body: bytes, name: str) -> None:
         """One batch. Its id is the digest of its name and content, so that the same file again is the same batches."""
         digest = hashlib.blake2b(name.encode() + b"\0" + body, digest_size=16).hexdigest()
-        done: dict[str, Any] = self._server.send(
-            "POST", "streams", self._stream, content=body, kind="application/n-quads", key=digest
-        ).json()
+        how: How = {"content": body, "kind": "application/n-quads", "key": digest}
+        done: dict[str, Any] = self._server.call("push", how, stream=self._stream).json()
         if done["duplicates"]:
             self.counts["duplicates"] += done["accepted"]
             return
@@ -291,18 +290,10 @@ class Elsewhere:
     def push(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         """See Intake: the first of them."""
         message, settings = messages[0], self._settings
-        params = None if settings.time is None else {"time": settings.time}
+        how: How = {"content": message.body, "kind": settings.media_type, "key": message.key}
+        how["headers"] = dict(key_headers(message))
         try:
-            reply = self._server.send(
-                "POST",
-                "streams",
-                settings.into,
-                params=params,
-                content=message.body,
-                kind=settings.media_type,
-                key=message.key,
-                headers=dict(key_headers(message)),
-            )
+            reply = self._server.call("push", how, stream=settings.into, time=settings.time)
         except ConflictError as error:
             return [Outcome(refused=str(error))]
         except AnswerError as error:
@@ -320,7 +311,7 @@ def bridge(server: Wire, source: str, given: dict[str, Any]) -> None:
     """Until SIGTERM or SIGINT, or the end of stdin. Raises OxiseqError."""
     options = dict(_option(each) for each in given.pop("options"))
     settings = BridgeSettings(url=source, options=options, **given)
-    server.send("PUT", "streams", settings.into)
+    server.call("putStream", stream=settings.into)
     letters = DeadLetters(settings.dead_letter)
     made = Bridge(settings.shown, opener_of(settings), Elsewhere(server, settings), letters)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -355,17 +346,16 @@ _PAUSES: Final = (0.5, 1, 2, 4, 8, 15)
 class Watch:
     """A query's matches, or what changes of its answer, behind a cursor."""
 
-    def __init__(self, server: Wire, path: tuple[str, ...], quiet: bool) -> None:
-        self._server, self._path, self._quiet = server, path, quiet
+    def __init__(self, server: Wire, operation: str, query: str, quiet: bool) -> None:
+        self._server, self._operation, self._query, self._quiet = server, operation, query, quiet
         self._turn = 0
 
     def follow(self, cursor: int | None, limit: int | None) -> None:
         """Until there were `limit`. Raises OxiseqError when nothing will come any more."""
         at, count = None if cursor is None else str(cursor), 0
         while True:
-            after = {} if at is None else {"after": at}
             try:
-                with self._server.listening(*self._path, params=after, patience=_SILENCE) as reply:
+                with self._server.listening(self._operation, _SILENCE, query=self._query, after=at) as reply:
                     for told in httpx_sse.EventSource(reply).iter_sse():
                         if not told.data:  # how long to wait before one comes back
                             continue
@@ -395,7 +385,7 @@ class Watch:
         """Raises OxiseqError if nothing will come any more: the query has been deleted, or has failed."""
         reason = json.loads(data)["reason"]
         if reason not in _GO_ON:
-            raise OxiseqError(f"the query {self._path[1]}: {reason}")
+            raise OxiseqError(f"the query {self._query}: {reason}")
 
     def _wait(self, reason: str) -> None:
         seconds = _PAUSES[min(self._turn, len(_PAUSES) - 1)]

@@ -39,12 +39,11 @@ try:
     from oxiseq.live.remote import RemoteKnowledge
     from oxiseq.options import room
     from oxiseq.options.addresses import networks_of
-    from oxiseq.options.paths import overlap
+    from oxiseq.options.room import overlap
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
-    from oxiseq.server.allocation import share_arenas
     from oxiseq.server.connections import raise_open_files
-    from oxiseq.server.logs import log_to_stderr
-    from oxiseq.server.tls import tls_context
+    from oxiseq.server.serving import log_to_stderr, share_arenas
+    from oxiseq.server.settings import tls_context
     from oxiseq.sinks import Allowed, DeclaredSink
     from oxiseq.sparql import SparqlEndpoint
     from oxiseq.sparql.asking import InProcesses

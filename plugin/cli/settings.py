@@ -21,7 +21,7 @@ from click.core import ParameterSource
 from oxiseq.cli.options import Duration
 from oxiseq.engine.bounds import SERVED
 from oxiseq.grammar.records import dataclass
-from oxiseq.options.durations import UNITS, duration_text
+from oxiseq.options.kinds import UNITS, duration_text
 
 SECOND: Final = UNITS["s"]
 _LONGEST_WAIT: Final = 24 * UNITS["d"]

@@ -22,7 +22,7 @@ from oxiseq.grammar.arguments import named_node
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
-from oxiseq.options.durations import duration_text
+from oxiseq.options.kinds import duration_text
 from oxiseq.sources.ignored import ColumnWarning, LateWarning, warn_of
 from oxiseq.sources.late import LateBatch, as_graphs
 from oxiseq.sources.time_order import given_batches

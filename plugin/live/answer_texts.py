@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, parse, parse_query_results, serialize
 
-from oxiseq.api.standing.change import Form
+from oxiseq.api.standing.query import Form
 from oxiseq.engine.events.time import to_text
 from oxiseq.journal import StoredMatches
 from oxiseq.journal.lines import json_cell

@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from pyoxigraph import Triple
 
-from oxiseq.api.standing.change import Form
-from oxiseq.api.standing.change import Row as Told
+from oxiseq.api.standing.query import Form
+from oxiseq.api.standing.query import Row as Told
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import DamagedError, Found, Heading, Journal, StoredMatches, unpack_matches

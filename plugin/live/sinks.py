@@ -46,7 +46,7 @@ from oxiseq.live.errors import BoundError
 from oxiseq.live.metrics import Metrics, gauge
 from oxiseq.live.reading import reason_of
 from oxiseq.live.settings import LiveSettings
-from oxiseq.options.paths import overlap
+from oxiseq.options.room import overlap
 from oxiseq.sinks import DeclaredSink, Delivery, DeliveryError, Receiver, SinkError, SinkSettings, settings_of
 from oxiseq.sparql.snapshots import FOLDER as SNAPSHOTS
 

@@ -24,7 +24,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from oxiseq.api.standing import Snapshot, StandingQuery, StoreChange
-from oxiseq.api.standing.change import Form
+from oxiseq.api.standing.query import Form
 from oxiseq.api.store import Store
 from oxiseq.engine.background import Background
 from oxiseq.engine.errors import LimitError, OxiseqError

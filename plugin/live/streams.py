@@ -41,7 +41,7 @@ from oxiseq.live.metrics import Metrics
 from oxiseq.live.portions import Portion
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.worker import Worker
-from oxiseq.options.durations import duration_text
+from oxiseq.options.kinds import duration_text
 
 _REASONS: Final = 10
 _NO_TIMES: Final = np.zeros(0, np.int64)

@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, field, fields
 from typing import Any, ClassVar, Final, Protocol, Self
 
 from oxiseq.grammar.records import dataclass
-from oxiseq.options.durations import UNITS, data_duration, duration_text
+from oxiseq.options.kinds import UNITS, data_duration, duration_text
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import SinkError

@@ -22,8 +22,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from oxiseq.engine.extras import loaded, needed
 from oxiseq.grammar.records import dataclass
-from oxiseq.options.durations import UNITS, duration_text
-from oxiseq.options.retry_after import seconds_of
+from oxiseq.options.addresses import seconds_of
+from oxiseq.options.kinds import UNITS, duration_text
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import DeliveryError, SinkError

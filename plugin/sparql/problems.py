@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from oxiseq.api.refusals import SparqlError
+from oxiseq.api.store import SparqlError
 from oxiseq.grammar.over_sparql import refusal
 from oxiseq.grammar.records import dataclass
 from oxiseq.rights import DeniedError

@@ -14,7 +14,7 @@ from pyoxigraph import Literal, NamedNode
 from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.grammar.errors import OxiseqError
-from oxiseq.options.durations import UNITS, data_duration, duration_text, is_in_units
+from oxiseq.options.kinds import UNITS, data_duration, duration_text, is_in_units
 from oxiseq.testing.errors import TestFileError
 
 _NEAR: Final = 9_999 * UNITS["h"]

@@ -21,7 +21,7 @@ from oxiseq.bridges.ldes.state import Open
 from oxiseq.live import ldes
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.bridges import Door, Inside
-from oxiseq.server.logs import log_to_stderr
+from oxiseq.server.serving import log_to_stderr
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.messages import Request
 from oxiseq.sparql.settings import Limits

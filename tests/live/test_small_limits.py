@@ -24,7 +24,7 @@ from oxiseq.cli import main
 from oxiseq.engine.background import Background, Backgrounds
 from oxiseq.live import LiveSettings
 from oxiseq.live.errors import BoundError
-from oxiseq.options.retry_after import seconds_of
+from oxiseq.options.addresses import seconds_of
 from oxiseq.served.wire import UnreachableError, Wire
 
 QUERY = f"SELECT ?s FROM STREAM S <{POWER}%s> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?s ?p ?o }} }}"

@@ -19,7 +19,7 @@ from oxiseq.bridges.settings import BridgeError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.rdf import parse
 from oxiseq.grammar.records import dataclass
-from oxiseq.options.retry_after import seconds_of
+from oxiseq.options.addresses import seconds_of
 
 if TYPE_CHECKING:
     import httpx

@@ -23,7 +23,7 @@ from oxiseq.bridges.settings import BridgeError, BridgeSettings
 from oxiseq.bridges.source import Message, digest
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.quads import GENERATED_AT
-from oxiseq.options.durations import UNITS, duration
+from oxiseq.options.kinds import UNITS, duration
 
 if TYPE_CHECKING:
     import httpx
