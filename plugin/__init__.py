@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from oxiseq.matches.match import Match, Positions
     from oxiseq.matches.matches import Matches
     from oxiseq.served.opening import open
-    from oxiseq.sources.ignored import LateWarning
+    from oxiseq.sources.warned import LateWarning
 
 _HOMES = {
     "ArgumentTypeError": "engine.errors",

@@ -30,9 +30,8 @@ from oxiseq.matches.shape import Shape
 from oxiseq.options import HISTORY, Options, said
 from oxiseq.options.kinds import Duration, duration, whole_number
 from oxiseq.options.query_text import QueryText
-from oxiseq.pictures.tables import html_table
-from oxiseq.sources.ignored import warn_of
-from oxiseq.sources.late import LateEvent, late_events
+from oxiseq.pictures.timeline import html_table
+from oxiseq.sources.warned import LateEvent, late_events, warn_of
 
 IDLE: Final = "50ms"
 """Without a push for so long, a waiting consumer takes the open instant as complete."""

@@ -24,7 +24,7 @@ from oxiseq.api.query import Query
 from oxiseq.api.standing import StandingQuery, Standings
 from oxiseq.api.standing.standings import KEEP
 from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
-from oxiseq.changes.growth import grows, growth
+from oxiseq.changes.methods import grows, growth
 from oxiseq.engine.attended import check
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError, QueryError
 from oxiseq.engine.events.batch import EventBatch
@@ -52,10 +52,10 @@ from oxiseq.options import QUERY, said
 from oxiseq.options.declared import QueryKeywords, documented
 from oxiseq.options.kinds import TEXT, Duration, duration, whole_number
 from oxiseq.options.query_text import QueryLike, query_text
-from oxiseq.pictures.tables import html_table
-from oxiseq.sources.ignored import warn_of_late
+from oxiseq.pictures.timeline import html_table
 from oxiseq.sources.knowledge import knowledge_of
 from oxiseq.sources.sources import EventLike, Events, batches_of, check_events, row_event
+from oxiseq.sources.warned import warn_of_late
 
 # --- refusals --------------------------------------------------------------------------------------------
 

@@ -25,9 +25,8 @@ from oxiseq.languages.registry import language_for
 from oxiseq.options import HISTORY, QUERY, SOURCES, Options, fitting, said_as_data
 from oxiseq.sources.knowledge import Kb, kb_store
 from oxiseq.testing.cases import ENDING
-from oxiseq.testing.errors import TestFileError
-from oxiseq.testing.report import failure_text
-from oxiseq.testing.run import each_result
+from oxiseq.testing.run import each_result, failure_text
+from oxiseq.testing.words import TestFileError
 
 # --- explain ---------------------------------------------------------------------------------------------
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from oxiseq import demo
     from oxiseq.cli import progress
-    from oxiseq.warmup import warmup
+    from oxiseq.warmup import first_run as warmup
 else:
     console = needed("rich.console")
     demo = needed("oxiseq.demo")
     progress = needed("oxiseq.cli.progress")
-    warmup = needed("oxiseq.warmup.warmup")
+    warmup = needed("oxiseq.warmup.first_run")
 
 
 # --- demo ------------------------------------------------------------------------------------------------

@@ -30,12 +30,9 @@ from oxiseq.kb_loader.report import Watch
 from oxiseq.kb_loader.tables import Mapping
 from oxiseq.logs import arrange
 from oxiseq.logs.reading import Meaning
-from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.ready import READY
-from oxiseq.mappings.rows import Table
-from oxiseq.mappings.sources import row_tables
-from oxiseq.mappings.suggesting import suggested
-from oxiseq.mappings.trying import Tried, tried
+from oxiseq.mappings.declared import READY, StreamMapping
+from oxiseq.mappings.events import Tried, suggested, tried
+from oxiseq.mappings.rows import Table, row_tables
 from oxiseq.options.kinds import duration_text
 
 # --- import ----------------------------------------------------------------------------------------------

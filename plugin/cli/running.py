@@ -35,7 +35,7 @@ from oxiseq.options import HISTORY, QUERY, RUN, SOURCES, Options, said_as_data
 from oxiseq.options.query_text import known_text
 from oxiseq.sources.knowledge import Kb, knowledge_of, opened
 from oxiseq.sources.sources import Source
-from oxiseq.sources.unread import unread
+from oxiseq.sources.warned import unread
 
 # --- the knowledge base ----------------------------------------------------------------------------------
 

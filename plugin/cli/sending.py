@@ -19,7 +19,7 @@ import click
 from pyoxigraph import NamedNode
 
 from oxiseq.bridges import Bridge, BridgeError, BridgeSettings, DeadLetters, Message, Outcome, opener_of, outcome_of
-from oxiseq.bridges.intake import REFUSED, key_headers
+from oxiseq.bridges.source import REFUSED, key_headers
 from oxiseq.cli.loading import mapping_named
 from oxiseq.cli.progress import Bar, closing, counted, nothing_of, progress_bar
 from oxiseq.engine.errors import EventError, OxiseqError
@@ -33,8 +33,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.live.errors import BusyError
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.rows import BadRow
-from oxiseq.mappings.sources import is_table
+from oxiseq.mappings.rows import BadRow, is_table
 from oxiseq.served.long_push import LongPush, NoSocketError
 from oxiseq.served.wire import AnswerError, How, UnreachableError, Wire, check_name
 from oxiseq.sources.sources import batches_of

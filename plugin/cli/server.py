@@ -23,7 +23,7 @@ from oxiseq.cli.settings import (
 from oxiseq.engine.extras import needed
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.rights import ANONYMOUS, Grant, Token, TokenError, digest_of, grant_of, line_of, new_secret, tokens_of
-from oxiseq.rights.named import checked_name
+from oxiseq.rights.grants import checked_name
 
 if TYPE_CHECKING:
     from oxiseq import journal

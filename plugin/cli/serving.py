@@ -164,7 +164,7 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
 def _load() -> None:
     """All kernels are compiled, and Numba is ready for the first one, which takes it a twentieth of a second."""
     if not is_warm():
-        from oxiseq.warmup.warmup import warm_up  # noqa: PLC0415  a server that is warm need not load it
+        from oxiseq.warmup.first_run import warm_up  # noqa: PLC0415  a server that is warm need not load it
 
         warm_up()
     TermDictionary().texts(np.zeros(0, np.int64))

@@ -34,7 +34,7 @@ from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
-from oxiseq.sources.time_order import given_batches
+from oxiseq.sources.sources import given_batches
 from oxiseq.sources.unmet import Watch
 
 if TYPE_CHECKING:

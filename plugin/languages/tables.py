@@ -21,8 +21,8 @@ from oxiseq.grammar.algebra import PathNegated, PathRepeat, TriplePattern
 from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Opener, Told
 from oxiseq.options import Options
-from oxiseq.sources.late import LateBatch
-from oxiseq.sources.time_order import given_batches, in_time_order, is_stream
+from oxiseq.sources.sources import given_batches, in_time_order, is_stream
+from oxiseq.sources.warned import LateBatch
 
 Encode = Callable[[TupleRows, TermDictionary], LateBatch]
 """Makes of rows what a language takes."""

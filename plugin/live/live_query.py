@@ -20,7 +20,7 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.languages.language import Language
 from oxiseq.live.budgets import Budget, Watch
 from oxiseq.matches.shape import Shape
-from oxiseq.sources.late import LateBatch, graphs
+from oxiseq.sources.warned import LateBatch, graphs
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from oxiseq.matches.matches import Matches
 from oxiseq.options.kinds import Duration, duration, whole_number
 from oxiseq.served.rows import Decoder, term_of
 from oxiseq.served.wire import ONCE, How, UnreachableError, Wire
-from oxiseq.sources.late import LateEvent
+from oxiseq.sources.warned import LateEvent
 
 LOG: Final = logging.getLogger("oxiseq")
 T = TypeVar("T")

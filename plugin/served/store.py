@@ -30,13 +30,13 @@ from oxiseq.options import QUERY, as_data, options_for, said
 from oxiseq.options.declared import QueryKeywords, documented
 from oxiseq.options.kinds import whole_number
 from oxiseq.options.query_text import QueryLike, query_text
-from oxiseq.pictures.tables import html_table
+from oxiseq.pictures.timeline import html_table
 from oxiseq.served.knowledge import ServedKnowledge
 from oxiseq.served.long_push import LongPush, NoSocketError
 from oxiseq.served.query import ServedQuery, ServedStanding
 from oxiseq.served.wire import Wire, check_name
-from oxiseq.sources.ignored import warn_of_late
 from oxiseq.sources.sources import EventLike, Events, Row, batches_of, check_events, row_event
+from oxiseq.sources.warned import warn_of_late
 
 _N_QUADS: Final = "application/n-quads"
 

@@ -19,7 +19,7 @@ from oxiseq.server.connections import Connections
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """Secrets of `Authorization: Bearer`. A write token also reads; with none of a kind everybody may. `lines`, and the
-    file of such lines: named tokens (`oxiseq.rights.named`); with any of these nobody may do anything without a token
+    file of such lines: named tokens (`oxiseq.rights.grants`); with any of these nobody may do anything without a token
     but what is listed under `anonymous`."""
 
     read: str | None = field(default=None, repr=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyoxigraph import BlankNode, QueryBoolean, QueryResultsFormat, QuerySolutions, parse_query_results
 
-from oxiseq.changes.tokens import tokens
+from oxiseq.changes.operations import tokens
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.kb import Solution
 from oxiseq.engine.rdf import Guarded

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pyoxigraph import DefaultGraph
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.changes.tokens import depth
+from oxiseq.changes.operations import depth
 from oxiseq.sparql.loading import NOTHING, Loading, loadings, replaced
 from oxiseq.sparql.problems import Problem, sparql_problem
 from oxiseq.sparql.settings import SparqlSettings

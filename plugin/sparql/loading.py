@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyoxigraph import NamedNode, RdfFormat
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.changes.tokens import Token, tokens
+from oxiseq.changes.operations import Token, tokens
 from oxiseq.engine.attended import check, looking
 from oxiseq.engine.bodies import whole_body
 from oxiseq.engine.errors import LimitError

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from oxiseq.changes.tokens import Token, tokens
+from oxiseq.changes.operations import Token, tokens
 
 _LONGEST: Final = 10_000
 _WORDS: Final = {"SELECT": "S", "ASK": "A", "WHERE": "W", "GRAPH": "G", "LIMIT": "L", "PREFIX": "P", "BASE": "B"}

@@ -20,7 +20,7 @@ from typing import IO, Final, Protocol, cast
 from pyoxigraph import NamedNode, QueryResultsFormat, QuerySolutions
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.changes.tokens import Token, tokens
+from oxiseq.changes.operations import Token, tokens
 from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.problems import Problem
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oxiseq.changes.tokens import Token, tokens
+from oxiseq.changes.operations import Token, tokens
 from oxiseq.sparql.problems import Problem
 
 

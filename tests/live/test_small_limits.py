@@ -16,10 +16,9 @@ from click.testing import CliRunner
 from live_events import POWER
 from live_services import live
 
-from oxiseq.bridges.followed import FollowedFile
-from oxiseq.bridges.position import SourcePosition
-from oxiseq.bridges.settings import BridgeError, BridgeSettings
-from oxiseq.bridges.websocket import WebSocket
+from oxiseq.bridges.brokers import WebSocket
+from oxiseq.bridges.lines import FollowedFile
+from oxiseq.bridges.source import BridgeError, BridgeSettings, SourcePosition
 from oxiseq.cli import main
 from oxiseq.engine.background import Background, Backgrounds
 from oxiseq.live import LiveSettings

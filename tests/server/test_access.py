@@ -17,7 +17,8 @@ from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.api.operations import OPERATIONS
 from oxiseq.live.api.table import Operation
-from oxiseq.rights import Grant, Right, Token, digest_of, grant_of, line_of, table
+from oxiseq.rights import Grant, Right, Token, digest_of, grant_of, line_of
+from oxiseq.rights import grants as tables
 from oxiseq.server import ServerSettings, Tokens, create_app
 from oxiseq.server.access import Access
 from oxiseq.server.app import OPEN
@@ -85,7 +86,7 @@ class Served:
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    monkeypatch.setattr(table, "_LOOKED_EVERY", 0.0)
+    monkeypatch.setattr(tables, "_LOOKED_EVERY", 0.0)
     store = Store()
     store.update(KB_FACTS)
     with LiveService(store, tmp_path, LiveSettings(idle=0.02), "normal") as service:

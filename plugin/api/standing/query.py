@@ -28,7 +28,7 @@ from oxiseq.journal import CursorError
 from oxiseq.languages.explanation import Explanation, operator_lines
 from oxiseq.options.kinds import Duration, duration
 from oxiseq.pictures.drawing import Arrow, Drawing, Node
-from oxiseq.pictures.tables import html_table
+from oxiseq.pictures.timeline import html_table
 
 if TYPE_CHECKING:
     from oxiseq.api.standing.standings import Standings

@@ -13,10 +13,9 @@ from oxiseq.grammar.languages import media_types
 from oxiseq.live.api.streams import MAPPING
 from oxiseq.live.api.table import JSON, Call, findings, json_response, unsupported
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.errors import MappingError
+from oxiseq.mappings.events import Tried, suggested, tried
+from oxiseq.mappings.plan import MappingError
 from oxiseq.mappings.rows import ROWS, BadRow, read_table
-from oxiseq.mappings.suggesting import suggested
-from oxiseq.mappings.trying import Tried, tried
 from oxiseq.matches.text import json_term
 from oxiseq.sparql.guards import check_size, check_syntax
 from oxiseq.sparql.messages import Response

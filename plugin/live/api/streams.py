@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 from werkzeug.http import parse_etags
 
-from oxiseq.bridges.intake import FORMER_KEY
+from oxiseq.bridges.source import FORMER_KEY
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.announced import MessageFormat
@@ -37,7 +37,7 @@ from oxiseq.live.intake import (
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.streams import Pushed
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.errors import MappingError
+from oxiseq.mappings.plan import MappingError
 from oxiseq.mappings.rows import ROWS
 from oxiseq.options.kinds import DURATION, data_duration, duration_text
 from oxiseq.sparql.media import wanted, with_messages
