@@ -46,12 +46,10 @@ try:
     from oxiseq.server.settings import tls_context
     from oxiseq.sinks import Allowed, DeclaredSink
     from oxiseq.sparql import SparqlEndpoint
-    from oxiseq.sparql.asking import InProcesses
-    from oxiseq.sparql.processes import Processes
+    from oxiseq.sparql.processes import InProcesses, Processes, Workers
     from oxiseq.sparql.settings import Limits, SparqlSettings
     from oxiseq.sparql.snapshots import Snapshots, Unchanging, in_memory, on_disk
     from oxiseq.sparql.upstream import RemoteKb, Upstream
-    from oxiseq.sparql.workers import Workers
 except ModuleNotFoundError as error:
     missing = (error.name or "").partition(".")[0]
     raise ExtraError(missing, "server") from error

@@ -19,7 +19,7 @@ from oxiseq.api.standing import StandingQuery, Standings
 from oxiseq.changes import Listeners
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.standing import Limits, Question, Solutions
-from oxiseq.sparql.answers import read_rows
+from oxiseq.sparql.upstream import read_rows
 
 
 class Kept(Protocol):

@@ -23,7 +23,7 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.live.intake import Reason, read_triples
 from oxiseq.live.portions import LARGEST_ITEM, Portion, too_large
 from oxiseq.options.kinds import TIME
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem
 
 ON_ARRIVAL: Final = "arrival"
 """As a time: the server stamps the event."""

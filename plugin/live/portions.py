@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from oxiseq.grammar.records import dataclass
 from oxiseq.live.intake import Reading
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem
 
 LARGEST_ITEM: Final = 1 << 20
 """Bytes of a line, of an event or of a WebSocket message at most."""

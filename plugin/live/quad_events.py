@@ -15,7 +15,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import pack_events
 from oxiseq.live.intake import SHARED_TERMS, Reading, Reason, quad_batches
 from oxiseq.live.portions import LARGEST_ITEM, Portion, too_large
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem
 
 _REASONS: Final = 10
 _OPEN: Final = 16 << 20

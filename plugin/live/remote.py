@@ -25,7 +25,7 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.journal.answers import KbAnswer, KbAnswers
 from oxiseq.journal.journal import microseconds
 from oxiseq.live.elsewhere import StandingElsewhere
-from oxiseq.sparql.answers import read_answer
+from oxiseq.sparql.upstream import read_answer
 
 LOG = logging.getLogger("oxiseq.live")
 

@@ -35,7 +35,7 @@ from oxiseq.rights.grants import READING
 from oxiseq.server.conversion import ANY, Named, named, refusal
 from oxiseq.server.settings import ServerSettings, Tokens
 from oxiseq.sparql import Problem
-from oxiseq.sparql.problems import TOKEN_NEEDED, challenge
+from oxiseq.sparql.messages import TOKEN_NEEDED, challenge
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

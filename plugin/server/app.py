@@ -31,7 +31,7 @@ from oxiseq.server.conversion import Named, allow_origin, as_problem, preflight,
 from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Problem, Request, Response, SparqlEndpoint
 from oxiseq.sparql.endpoint import is_writing
-from oxiseq.sparql.problems import denied
+from oxiseq.sparql.messages import denied
 from oxiseq.sparql.upstream import Upstream
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from oxiseq.sparql import lanes
-from oxiseq.sparql.lanes import Lane, Ticket
-from oxiseq.sparql.plainness import is_plain
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.evaluation import Lane, Ticket
+from oxiseq.sparql.messages import Problem
+from oxiseq.sparql.querying import is_plain
 
 
 @pytest.fixture(autouse=True)

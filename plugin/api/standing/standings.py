@@ -16,7 +16,7 @@ In the flow: `Standing.next_question` → a thread each, some at a time → an `
 No lock is held while the store is queried: it answers as it was when it began, so updates need not wait, however long
 that takes. Here the store is queried in this process and cannot be interrupted: who has waited for `most_seconds` waits
 no more, and leaves the thread behind until the store is through. A server asks in processes, which it ends
-(`oxiseq.sparql.asking`).
+(`oxiseq.sparql.processes`).
 """
 
 from __future__ import annotations

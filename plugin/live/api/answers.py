@@ -34,10 +34,7 @@ from oxiseq.matches.write import blocks_of
 from oxiseq.options import QUERY, Options, options_for, said_as_data
 from oxiseq.rights import Rights
 from oxiseq.sparql.evaluation import Sink
-from oxiseq.sparql.media import GRAPHS, RESULTS, content_type, wanted
-from oxiseq.sparql.messages import Request, Response
-from oxiseq.sparql.operations import query_of
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import GRAPHS, RESULTS, Problem, Request, Response, content_type, query_of, wanted
 
 # --- matches ---------------------------------------------------------------------------------------------
 

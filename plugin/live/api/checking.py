@@ -18,8 +18,7 @@ from oxiseq.mappings.plan import MappingError
 from oxiseq.mappings.rows import ROWS, BadRow, read_table
 from oxiseq.matches.text import json_term
 from oxiseq.sparql.guards import check_size, check_syntax
-from oxiseq.sparql.messages import Response
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem, Response
 from oxiseq.sparql.settings import SparqlSettings
 
 # --- check -----------------------------------------------------------------------------------------------

@@ -31,8 +31,7 @@ from oxiseq.live.portions import Decoder, Portion
 from oxiseq.live.quad_events import QuadEvents, QuadMessages
 from oxiseq.live.service import LiveService
 from oxiseq.live.streams import Push
-from oxiseq.sparql.messages import Request, Response
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem, Request, Response
 
 # --- one client's items ----------------------------------------------------------------------------------
 

@@ -22,8 +22,7 @@ from oxiseq.live.metrics import MEDIA_TYPE
 from oxiseq.live.options import DOORS
 from oxiseq.options import OPTIONS, Door
 from oxiseq.options.kinds import TIME
-from oxiseq.sparql.media import GRAPHS, RESULTS
-from oxiseq.sparql.messages import Response
+from oxiseq.sparql.messages import GRAPHS, RESULTS, Response
 
 Positive = Annotated[int, Meta(ge=1)]
 QUERY: Final = Parameter("query", "The query's name.", where="path", example="rises")

@@ -27,9 +27,7 @@ from oxiseq.live.made_of import made_of
 from oxiseq.live.past import Past, Told
 from oxiseq.options import OPTIONS
 from oxiseq.sparql.evaluation import Sink
-from oxiseq.sparql.media import wanted
-from oxiseq.sparql.messages import Response
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem, Response, wanted
 
 TRIG: Final = "application/trig"
 MATCHES: Final = 100

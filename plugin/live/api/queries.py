@@ -39,8 +39,7 @@ from oxiseq.sinks import KINDS
 from oxiseq.sinks import NAME as SINK_ID
 from oxiseq.sinks.settings import after_of
 from oxiseq.sources.knowledge import knowledge_of
-from oxiseq.sparql.messages import Response
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem, Response
 
 # --- queries ---------------------------------------------------------------------------------------------
 

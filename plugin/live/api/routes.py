@@ -27,8 +27,7 @@ from oxiseq.live.api.table import Call, Operation, as_problem, check_known, json
 from oxiseq.live.service import LiveService
 from oxiseq.sparql.endpoint import answered
 from oxiseq.sparql.evaluation import Evaluations
-from oxiseq.sparql.messages import Request, Response
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem, Request, Response
 
 # --- SERVICE ---------------------------------------------------------------------------------------------
 

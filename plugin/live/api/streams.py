@@ -40,10 +40,7 @@ from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.plan import MappingError
 from oxiseq.mappings.rows import ROWS
 from oxiseq.options.kinds import DURATION, data_duration, duration_text
-from oxiseq.sparql.media import wanted, with_messages
-from oxiseq.sparql.messages import Response
-from oxiseq.sparql.operations import checked_iri
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem, Response, checked_iri, wanted, with_messages
 
 # --- streams ---------------------------------------------------------------------------------------------
 

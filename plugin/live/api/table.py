@@ -36,9 +36,7 @@ from oxiseq.options.kinds import NamesKind, QueriesKind, TimeKind, TimesKind
 from oxiseq.options.query_text import findings_of
 from oxiseq.rights import DeniedError, Kind, Right, Rights
 from oxiseq.sparql.evaluation import Evaluations
-from oxiseq.sparql.messages import Request, Response, utf8
-from oxiseq.sparql.operations import checked_iri
-from oxiseq.sparql.problems import Place, Problem, denied
+from oxiseq.sparql.messages import Place, Problem, Request, Response, checked_iri, denied, utf8
 from oxiseq.sparql.upstream import UpstreamError
 
 # --- refusals --------------------------------------------------------------------------------------------
