@@ -31,7 +31,7 @@ from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.extras import needed
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import ConflictError, UnknownError
-from oxiseq.live.errors import BusyError
+from oxiseq.live.settings import BusyError
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow, is_table
 from oxiseq.served.long_push import LongPush, NoSocketError

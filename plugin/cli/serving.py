@@ -35,7 +35,7 @@ try:
     from oxiseq.live import LiveService, LiveSettings
     from oxiseq.live.api import LiveRoutes
     from oxiseq.live.bridges import FOLDER, Bridges, Door
-    from oxiseq.live.budgets import Budget
+    from oxiseq.live.live_query import Budget
     from oxiseq.live.remote import RemoteKnowledge
     from oxiseq.options import room
     from oxiseq.options.addresses import networks_of

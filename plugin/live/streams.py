@@ -35,11 +35,10 @@ from oxiseq.journal import (
     unpack_events,
 )
 from oxiseq.journal.journal import microseconds
-from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import Reading, Reason, RejectedError, SharedTerms
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.portions import Portion
-from oxiseq.live.settings import LiveSettings
+from oxiseq.live.settings import BoundError, BusyError, LiveSettings
 from oxiseq.live.worker import Worker
 from oxiseq.options.kinds import duration_text
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.extras import needed
 from oxiseq.grammar.records import dataclass
-from oxiseq.live.errors import BusyError
+from oxiseq.live.settings import BusyError
 from oxiseq.options.addresses import unredirected
 from oxiseq.served.wire import PAUSES, How, UnreachableError, Wire
 

@@ -15,7 +15,7 @@ from oxiseq.engine.errors import ArgumentValueError, OxiseqError
 from oxiseq.engine.extras import installed
 from oxiseq.journal import ConflictError, CursorError, DamagedBatchError, FullError, UnknownError
 from oxiseq.live.api.operations import NAMED
-from oxiseq.live.errors import BoundError, BusyError
+from oxiseq.live.settings import BoundError, BusyError
 from oxiseq.options.addresses import seconds_of
 
 _CONNECTING, _ANSWERING = 10.0, 330.0

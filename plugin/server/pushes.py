@@ -45,9 +45,8 @@ from oxiseq.journal import Appending
 from oxiseq.live.api.long_push import LINES, LongPush, Opening, failure, last_of
 from oxiseq.live.api.routes import is_push
 from oxiseq.live.api.table import as_problem
-from oxiseq.live.intake import is_small
+from oxiseq.live.intake import LARGEST, is_small
 from oxiseq.live.service import LiveService
-from oxiseq.live.small import LARGEST
 from oxiseq.live.streams import Push
 from oxiseq.mappings.rows import ROWS
 from oxiseq.rights import Rights

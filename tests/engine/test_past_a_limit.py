@@ -29,7 +29,7 @@ from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms import dictionary
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.languages.registry import language_for
-from oxiseq.live.options import options_of
+from oxiseq.live.settings import options_of
 
 E = "http://e/"
 TEXT = f"""PREFIX : <{E}> SELECT {{}} WITHIN 8 SECONDS SLIDING FROM STREAM S :s WHERE {{{{ SEQ(A:+ ; B)

@@ -22,7 +22,7 @@ from oxiseq.bridges.source import BridgeError, BridgeSettings, SourcePosition
 from oxiseq.cli import main
 from oxiseq.engine.background import Background, Backgrounds
 from oxiseq.live import LiveSettings
-from oxiseq.live.errors import BoundError
+from oxiseq.live.settings import BoundError
 from oxiseq.options.addresses import seconds_of
 from oxiseq.served.wire import UnreachableError, Wire
 

@@ -20,7 +20,7 @@ from test_edge import EACH, EX, PATH, STREAM, Client, eventually, live
 
 from oxiseq.journal import Appending
 from oxiseq.live import LiveService
-from oxiseq.live.line_events import LineEvents
+from oxiseq.live.portions import LineEvents
 from oxiseq.server import ServerSettings, readers
 
 LINES = "Content-Type: application/x-ndjson"

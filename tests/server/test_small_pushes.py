@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_edge import PATH, STREAM, Client, event, live, request
 
-from oxiseq.live.small import LARGEST
+from oxiseq.live.intake import LARGEST
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.server.connections import LEAVE, Connection, Connections
 from oxiseq.server.pushes import may_begin, read_head

@@ -17,8 +17,7 @@ from oxiseq.journal import CursorError, DamagedBatchError, LogSource, StoredMatc
 from oxiseq.journal.lines import match_lines
 from oxiseq.languages.registry import language_for
 from oxiseq.live.answer_readers import follow
-from oxiseq.live.answer_texts import answer_graph, answer_results, change_text
-from oxiseq.live.answers import OF_ANSWER
+from oxiseq.live.answers import OF_ANSWER, answer_graph, answer_results, change_text, results
 from oxiseq.live.api.table import (
     JSON,
     Call,
@@ -28,7 +27,6 @@ from oxiseq.live.api.table import (
     query_problem,
 )
 from oxiseq.live.service import LiveService
-from oxiseq.live.texts import results
 from oxiseq.matches.text import text_of
 from oxiseq.matches.write import blocks_of
 from oxiseq.options import QUERY, Options, options_for, said_as_data

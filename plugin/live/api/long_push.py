@@ -26,9 +26,7 @@ from oxiseq.journal import Appended, Session
 from oxiseq.live.api.streams import contexts_of
 from oxiseq.live.api.table import Call, as_problem, unsupported
 from oxiseq.live.intake import Reason
-from oxiseq.live.line_events import LineEvents
-from oxiseq.live.portions import Decoder, Portion
-from oxiseq.live.quad_events import QuadEvents, QuadMessages
+from oxiseq.live.portions import Decoder, LineEvents, Portion, QuadEvents, QuadMessages
 from oxiseq.live.service import LiveService
 from oxiseq.live.streams import Push
 from oxiseq.sparql.messages import Problem, Request, Response

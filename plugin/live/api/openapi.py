@@ -13,7 +13,7 @@ from oxiseq.live.api.operations import OPERATIONS
 from oxiseq.live.api.queries import described
 from oxiseq.live.api.streams import MAPPING
 from oxiseq.live.api.table import JSON, PROBLEM, Answer, Operation, Parameter
-from oxiseq.live.options import DOORS
+from oxiseq.live.settings import DOORS
 from oxiseq.options import options_for
 from oxiseq.sinks import KINDS
 

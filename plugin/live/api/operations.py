@@ -19,7 +19,7 @@ from oxiseq.live import ldes
 from oxiseq.live.api import answers, checking, long_push, past, queries, streams
 from oxiseq.live.api.table import JSON, PAGED, Answer, Call, EventTime, Natural, Need, Operation, Parameter, StreamIri
 from oxiseq.live.metrics import MEDIA_TYPE
-from oxiseq.live.options import DOORS
+from oxiseq.live.settings import DOORS
 from oxiseq.options import OPTIONS, Door
 from oxiseq.options.kinds import TIME
 from oxiseq.sparql.messages import GRAPHS, RESULTS, Response

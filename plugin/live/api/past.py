@@ -23,8 +23,7 @@ from oxiseq.live.api.table import (
     query_problem,
     unsupported,
 )
-from oxiseq.live.made_of import made_of
-from oxiseq.live.past import Past, Told
+from oxiseq.live.past import Past, Told, made_of
 from oxiseq.options import OPTIONS
 from oxiseq.sparql.evaluation import Sink
 from oxiseq.sparql.messages import Problem, Response, wanted

@@ -28,9 +28,9 @@ from oxiseq.live.api.table import (
     listed,
     query_problem,
 )
-from oxiseq.live.options import DOORS, options_of
 from oxiseq.live.queries import QueryStatus, random_name
 from oxiseq.live.remote import RemoteKnowledge
+from oxiseq.live.settings import DOORS, options_of
 from oxiseq.live.sinks import SinkStatus
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.options import OPTIONS, Option, options_for

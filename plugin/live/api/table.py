@@ -27,9 +27,9 @@ from oxiseq.journal import (
     LockedError,
     UnknownError,
 )
-from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError
 from oxiseq.live.service import LiveService
+from oxiseq.live.settings import BoundError, BusyError
 from oxiseq.options import OPTIONS, Door, Option, options_for
 from oxiseq.options.kinds import Kind as OptionKind
 from oxiseq.options.kinds import NamesKind, QueriesKind, TimeKind, TimesKind
