@@ -10,7 +10,7 @@ import msgspec
 
 from oxiseq.grammar.languages import STANDING, syntaxes
 from oxiseq.live.api.operations import OPERATIONS
-from oxiseq.live.api.queries import described
+from oxiseq.live.api.queries import SINK_SCHEMA, described
 from oxiseq.live.api.streams import MAPPING
 from oxiseq.live.api.table import JSON, PROBLEM, Answer, Operation, Parameter
 from oxiseq.live.settings import DOORS
@@ -314,7 +314,7 @@ _ANSWERS: Final[dict[str, Any]] = {
 
 _TYPES: Final = tuple(each.body for each in OPERATIONS if each.body is not None)
 _BODIES, _STRUCTS = msgspec.json.schema_components(_TYPES, ref_template="#/components/schemas/{name}")
-SCHEMAS: Final = {**_ANSWERS, **_STRUCTS}
+SCHEMAS: Final = {**_ANSWERS, "NewSink": SINK_SCHEMA, **_STRUCTS}
 """Of all bodies, of requests and of answers."""
 _BODY_OF: Final = dict(zip((each.name for each in OPERATIONS if each.body is not None), _BODIES, strict=True))
 

@@ -450,7 +450,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         Need("register", "query"),
         (QUERY, SINK),
         (JSON,),
-        queries.NEW_SINK,
+        queries.NewSink,
         {
             200: Answer("The sink.", schema="Sink"),
             403: Answer("There are too many.", ()),

@@ -296,22 +296,20 @@ def _given(call: Call, name: str | None, body: Any) -> _Given:
 
 # --- sinks -----------------------------------------------------------------------------------------------
 
-NEW_SINK = Annotated[
-    dict[str, Any],
-    Meta(
-        extra_json_schema={
-            "required": ["kind"],
-            "properties": {
-                "after": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "description": "Begin after the match with this id. Default: from now on; 0: all that are kept.",
-                }
-            },
-            "oneOf": [kind.schema() for kind in KINDS.values()],
+SINK_SCHEMA: Final = {
+    "type": "object",
+    "required": ["kind"],
+    "properties": {
+        "after": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "Begin after the match with this id. Default: from now on; 0: all that are kept.",
         }
-    ),
-]
+    },
+    "oneOf": [kind.schema() for kind in KINDS.values()],
+}
+NewSink = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/NewSink"})]
+"""The settings of a sink: those of its kind check them."""
 
 
 def all_sinks(call: Call, query: str) -> Response:
