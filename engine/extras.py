@@ -31,11 +31,13 @@ from threading import RLock
 from typing import Any, Final
 
 from oxiseq.engine.errors import ExtraError
+from oxiseq.engine.importing import loading
 
 EXTRAS: Final = {
     "httpx": "client",
     "httpcore": "client",
     "httpx_sse": "client",
+    "msgspec": "client",
     "prometheus_client": "client",
     "werkzeug": "client",
     "confluent_kafka": "kafka",
@@ -89,7 +91,7 @@ def loaded(name: str) -> Any:
     """Import a module of a package in `EXTRAS`, or of oxiseq. Raises ExtraError where the package is not installed."""
     package = name.partition(".")[0]
     try:
-        with _ONE_AT_A_TIME:
+        with _ONE_AT_A_TIME, loading():
             return import_module(name)
     except ModuleNotFoundError as error:
         if package not in EXTRAS or (error.name or "").partition(".")[0] != package:

@@ -25,14 +25,13 @@ streams and continuous queries.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from oxiseq.warmup.importing import loading
+from oxiseq.engine.importing import loading
 
 if TYPE_CHECKING:
     from oxiseq.api.continuous import ContinuousQuery
     from oxiseq.api.query import Query, run
     from oxiseq.api.standing import Snapshot, StandingQuery, StoreChange
-    from oxiseq.api.store import Store
-    from oxiseq.api.stream import Stream
+    from oxiseq.api.store import Store, Stream
     from oxiseq.engine.errors import (
         ArgumentTypeError,
         ArgumentValueError,
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from oxiseq.matches.match import Match, Positions
     from oxiseq.matches.matches import Matches
     from oxiseq.served.opening import open
-    from oxiseq.sources.ignored import LateWarning
+    from oxiseq.sources.warned import LateWarning
 
 _HOMES = {
     "ArgumentTypeError": "engine.errors",
@@ -58,7 +57,7 @@ _HOMES = {
     "EventError": "engine.errors",
     "ExtraError": "engine.errors",
     "KbError": "engine.errors",
-    "LateWarning": "sources.ignored",
+    "LateWarning": "sources.warned",
     "LimitError": "engine.errors",
     "LintWarning": "languages.lints",
     "Match": "matches.match",
@@ -72,7 +71,7 @@ _HOMES = {
     "Query": "api.query",
     "QueryError": "engine.errors",
     "Store": "api.store",
-    "Stream": "api.stream",
+    "Stream": "api.store",
     "StreamMapping": "mappings.declared",
     "Why": "languages.reasons.report",
     "open": "served.opening",

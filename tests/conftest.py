@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _compile_once(tests: list[str]) -> None:
     """Kernels, and beside them the modules of the tests: else each worker would, and tests that wait for an answer
     would wait for that."""
-    code = "from oxiseq.warmup.warmup import warm_up; warm_up()"
+    code = "from oxiseq.warmup.first_run import warm_up; warm_up()"
     with subprocess.Popen([sys.executable, "-c", code]) as compiling:
         if not sys.dont_write_bytecode:
             collecting = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-qq", *tests]

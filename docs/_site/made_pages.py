@@ -20,7 +20,7 @@ from oxiseq.api.store import Store
 from oxiseq.cli.settings import ServeSettings
 from oxiseq.engine import errors
 from oxiseq.live.api.openapi import document
-from oxiseq.live.api.routes import ROUTES
+from oxiseq.live.api.operations import OPERATIONS
 from oxiseq.live.service import LiveService
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def command_line() -> str:
 
 def http() -> str:
     """The routes of streams and queries, by path; SPARQL's own are in server.md."""
-    described = document(ROUTES)
+    described = document(OPERATIONS)
     text = (
         "# HTTP\n\nMade from the server's own description, `GET /openapi.json`. SPARQL's protocol and the graph store\n"
         "(`/query`, `/update`, `/store`) are in [Run a server](../server.md). Errors are `application/problem+json`.\n"

@@ -289,7 +289,8 @@ def _checked_naming(schema: pa.Schema, naming: Naming, name: str) -> Naming:
     if naming.time is None:
         others = f"none called {', '.join(TIME_NAMES[1:])}, and not one of times alone"
         reason = f"no column {TIME_NAMES[0]!r} for the time, {others}"
-        raise EventError(name, None, f"{reason}; {there}: say which is meant with --time-column (time_column= in Python)")
+        hint = "say which is meant with --time-column (time_column= in Python)"
+        raise EventError(name, None, f"{reason}; {there}: {hint}")
     for what, column in (("type", naming.type), ("time", naming.time)):
         if what == "type" and not naming.typed and column not in schema.names:
             continue

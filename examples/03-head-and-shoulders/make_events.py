@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oxiseq.demo.quotes import STREAM, daily_events
+from oxiseq.demo.show import STREAM, daily_events
 
 
 def streams() -> dict[str, list[tuple[int, str]]]:

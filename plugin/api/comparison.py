@@ -17,7 +17,7 @@ from oxiseq.matches.rows import EVENTS, Row, cell_text, row_of, surplus
 from oxiseq.options import Options, fitting
 from oxiseq.options.query_text import QueryText
 from oxiseq.sources.knowledge import Asked, Kb, kb_store
-from oxiseq.sources.unread import warn_unread
+from oxiseq.sources.warned import warn_unread
 
 
 @dataclass(frozen=True, slots=True)

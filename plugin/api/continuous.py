@@ -8,9 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from oxiseq.api.exchange import Exchange
-from oxiseq.api.feed import Feed
-from oxiseq.api.found import FoundMatches
+from oxiseq.api.feed import Exchange, Feed, FoundMatches
 from oxiseq.api.live_view import EVERY, MATCHES, LiveView
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
@@ -30,12 +28,10 @@ from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import HISTORY, Options, said
-from oxiseq.options.durations import Duration, duration
-from oxiseq.options.kinds import whole_number
+from oxiseq.options.kinds import Duration, duration, whole_number
 from oxiseq.options.query_text import QueryText
-from oxiseq.pictures.tables import html_table
-from oxiseq.sources.ignored import warn_of
-from oxiseq.sources.late import LateEvent, late_events
+from oxiseq.pictures.timeline import html_table
+from oxiseq.sources.warned import LateEvent, late_events, warn_of
 
 IDLE: Final = "50ms"
 """Without a push for so long, a waiting consumer takes the open instant as complete."""

@@ -1,32 +1,216 @@
-"""Between streams and queries: what is pushed reaches every query that reads it, and what they find is passed on."""
+"""Between streams and queries: what is pushed reaches every query that reads it, and what they find is passed on.
+
+The matches of a query at work, so far: as columns, numbered from 1, the newest of them kept.
+
+In the flow: batches of a run → **found** → `Match`, `Matches`, when somebody looks.
+
+Between queries: what a push has found is returned once every query has seen the push.
+
+Callbacks get their matches in order of completion. Results of CONSTRUCT ... INTO STREAM are written when every query
+that writes the stream has told all before, in order of the time at which they are decided; then the stream is complete
+up to there, and its readers are told (semantics.md 2.6a). So a push inside a callback, or a chain of queries, never
+overtakes, and no result is late.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import numpy as np
 from pyoxigraph import Triple
 
-from oxiseq.api.exchange import Exchange
-from oxiseq.api.kept import Kept
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.order.watermarks import BEFORE_ALL, REMEMBERED, Passed
+from oxiseq.engine.events.encode import decode_events
+from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL, REMEMBERED, Passed
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
+from oxiseq.journal import CursorError
 from oxiseq.matches.match import Match
+from oxiseq.matches.results import ResultQueue
+from oxiseq.matches.shape import Block, Shape
+from oxiseq.options.kinds import whole_number
 
 if TYPE_CHECKING:
     from oxiseq.api.continuous import ContinuousQuery
 
     AnyQuery: TypeAlias = ContinuousQuery
+
+
+# --- kept ------------------------------------------------------------------------------------------------
+
+
+class Kept:
+    """At most `most` events, in order of arrival. The dictionary holds their terms."""
+
+    def __init__(self, terms: TermDictionary, most: int) -> None:
+        self.most = most
+        self._terms = terms
+        self._batches: deque[EventBatch] = deque()
+        self._count = 0
+
+    def add(self, batch: EventBatch) -> None:
+        """Events that have come; older ones go for them."""
+        if len(batch) > self.most:
+            batch = batch.take(np.arange(len(batch) - self.most, len(batch)))
+        self._terms.hold(*batch.ids)
+        self._batches.append(batch)
+        self._count += len(batch)
+        self.trim(self.most)
+
+    def trim(self, most: int) -> None:
+        """Keep at most so many from now on."""
+        self.most = most
+        while self._count > most:
+            first, over = self._batches.popleft(), self._count - most
+            self._count -= len(first)
+            if over < len(first):  # a copy, so that the rest is freed
+                rest = first.take(np.arange(over, len(first)))
+                self._terms.hold(*rest.ids)
+                self._batches.appendleft(rest)
+                self._count += len(rest)
+
+    def events(self) -> list[tuple[int, tuple[Triple, ...]]]:
+        """(time in µs, triples) of each."""
+        return [event for batch in self._batches for event in decode_events(batch, self._terms)]
+
+    def __len__(self) -> int:
+        return self._count
+
+
+# --- found -----------------------------------------------------------------------------------------------
+
+MOST: Final = 1_000_000
+"""Matches of a query that are kept unless it says otherwise."""
+
+
+class FoundMatches:
+    """Not safe for many threads: the query's lock is held. `first`: the number of the first that is kept; `last`: of
+    the newest, 0 when there is none; `most`: how many are kept, or a few more, since a batch goes as a whole."""
+
+    def __init__(self, shape: Shape, most: int) -> None:
+        self.first, self.last, self.most = 1, 0, whole_number(most, "keep", 1)
+        self._shape = shape
+        self._parts: deque[tuple[int, Any]] = deque()
+        """Number of the first, and a batch."""
+        self._open: tuple[int, Block] | None = None
+        """The part that is being returned one by one."""
+
+    def add(self, batches: Sequence[Any]) -> None:
+        """Matches in the order in which they were found."""
+        for batch in batches:
+            if len(batch):
+                self._parts.append((self.last + 1, batch))
+                self.last += len(batch)
+        while len(self._parts) > 1 and self.last - self._parts[1][0] + 1 >= self.most:
+            self._parts.popleft()
+            self.first = self._parts[0][0]
+
+    def one(self, number: int) -> Match | None:
+        """The match with this number, None before it is found. Raises CursorError if it is no longer kept."""
+        if number > self.last:
+            return None
+        begin, block = self._block_with(number)
+        return block.match(number - begin)
+
+    def behind(self, after: int, limit: int | None) -> Block:
+        """Those with greater numbers than `after`, at most `limit`. Raises CursorError."""
+        self._check(after + 1)
+        stop = self.last + 1 if limit is None else min(self.last, after + limit) + 1
+        parts = [(begin, batch) for begin, batch in self._parts if begin < stop and begin + len(batch) > after + 1]
+        block = self._shape.block([batch for _, batch in parts])
+        begin = parts[0][0] if parts else 1
+        block = block.numbered(begin)
+        return block.take(np.arange(max(0, after + 1 - begin), max(0, min(stop - begin, len(block)))))
+
+    def _block_with(self, number: int) -> tuple[int, Block]:
+        if self._open is None or not self._open[0] <= number < self._open[0] + len(self._open[1]):
+            self._check(number)
+            begin, batch = next((b, batch) for b, batch in self._parts if b <= number < b + len(batch))
+            self._open = begin, self._shape.block([batch]).numbered(begin)
+        return self._open
+
+    def _check(self, number: int) -> None:
+        if number < self.first:
+            raise CursorError("matches of the query", number, self.first)
+
+
+# --- exchange --------------------------------------------------------------------------------------------
+
+Callbacks: TypeAlias = tuple[Callable[[Match], object], ...]
+
+
+class Exchange:
+    """Holds matches back while streams are fed, in a `with` block: the outermost of nested blocks emits all at its
+    end. `push(stream, match)` feeds a result to its stream, `punctuate(stream, time)` says up to when that is complete.
+    `complete()`: by stream that queries write, before which time (µs) all their results have been found.
+
+    When a callback raises, what has not been returned yet follows at the next push.
+    """
+
+    def __init__(
+        self,
+        push: Callable[[str, Match], None],
+        punctuate: Callable[[str, int], None],
+        complete: Callable[[], Mapping[str, int]],
+    ) -> None:
+        self._push, self._punctuate, self._complete = push, punctuate, complete
+        self._depth = 0
+        self._found: deque[tuple[Match, Callbacks, str | None]] = deque()
+        self._results = ResultQueue[None, Match]()
+        self._told: dict[str, int] = {}
+        """By stream that queries write, up to when it is complete."""
+
+    def __enter__(self) -> None:
+        self._depth += 1
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        try:
+            if error is None and self._depth == 1:
+                self._hand_out()
+        finally:
+            self._depth -= 1
+
+    def found(self, match: Match, callbacks: Callbacks, into: str | None) -> None:
+        """A match has completed: `callbacks` get it, its graph goes to the stream `into`."""
+        if callbacks or into is not None:
+            self._found.append((match, callbacks, into))
+
+    def _hand_out(self) -> None:
+        while True:
+            while self._found:
+                match, callbacks, into = self._found.popleft()
+                if into is not None:
+                    self._results.add(into, match.at_us, None, match)
+                for callback in callbacks:
+                    callback(match)
+            complete = self._complete()
+            if not complete and not self._results:
+                return
+            if (result := self._results.next(complete)) is not None:
+                self._push(result[0], result[2])
+            elif not self._tell(complete.items()):
+                return
+
+    def _tell(self, complete: Iterable[tuple[str, int]]) -> bool:
+        """Say of one stream that it is complete up to a later time; whether there was one."""
+        for into, until in complete:
+            if self._told.get(into, BEFORE_ALL) < until < AFTER_ALL:
+                self._told[into] = until
+                self._punctuate(into, until)
+                return True
+        return False
+
+
+# --- feed ------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from oxiseq.api.answering import answered, named_streams, shape_of
+from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.engine.events.time import Time
 from oxiseq.engine.extras import needed
+from oxiseq.engine.importing import loading
 from oxiseq.engine.matches.paging import PAGE
 from oxiseq.grammar.arguments import public
+from oxiseq.languages.language import Language
+from oxiseq.languages.lints import lints_of, warn_of_lints
 from oxiseq.languages.registry import check_kb, language_named
 from oxiseq.matches.matches import Matches
-from oxiseq.options import HISTORY, QUERY, RUN, SOURCES, said
-from oxiseq.options.keywords import AnswerKeywords, RunKeywords, WhyKeywords, documented
+from oxiseq.matches.shape import Shape
+from oxiseq.options import HISTORY, QUERY, RUN, SOURCES, Options, said
+from oxiseq.options.declared import AnswerKeywords, RunKeywords, WhyKeywords, documented
 from oxiseq.options.query_text import QueryLike, QueryText, query_text
-from oxiseq.sources.knowledge import Kb
-from oxiseq.sources.sources import Streams
+from oxiseq.sources.knowledge import Kb, knowledge_of, opened
+from oxiseq.sources.sources import Streams, check_events
 
 if TYPE_CHECKING:
     from oxiseq.api import comparison
@@ -31,6 +35,56 @@ else:
     comparison, translating = needed("oxiseq.api.comparison"), needed("oxiseq.grammar.translating")
     paging, read = needed("oxiseq.languages.reasons.paging"), needed("oxiseq.languages.reasons.read")
     report = needed("oxiseq.languages.reasons.report")
+
+
+_ANY: Final = ("any stream",)
+"""What an EP-SPARQL query that names no stream reads, when it is not known what there is."""
+
+
+def answered(query: QueryText, streams: Streams, kb: Kb, given: Mapping[str, Any]) -> Matches:
+    """All matches; `given`: the caller's options. Warnings are about the caller of who calls this.
+
+    Raises QueryError, EventError, KbError, OxiseqError.
+    """
+    streams = named_streams(query, streams)
+    with loading():  # of a language's first query: its grammar's tables, its modules
+        language: Language[Any] = language_named(query.language)
+        algebra = query.algebra
+        check_kb(language, kb)
+        options = said(query.language, given, (QUERY, SOURCES, RUN), tuple(streams))
+        if language.asks_kb:
+            kb = opened(kb)
+        driver = language.driver(algebra, kb, options)
+    lints = lints_of(query, knowledge_of(kb) if language.asks_kb else None, options.rules)
+    warn_of_lints(each.to_json() for each in lints)
+    language.prepare()
+    for name, events in streams.items():
+        driver.attach(name, events, options.on_error, options.time_predicate)
+    return driver.matches()
+
+
+def named_streams(query: QueryText, streams: Streams) -> Mapping[str, Any]:
+    """By name what is given of each stream; that of a query's only stream may be given alone.
+
+    Raises ArgumentTypeError, QueryError.
+    """
+    if isinstance(streams, Mapping):
+        if unnamed := [name for name in streams if not isinstance(name, str)]:
+            raise ArgumentTypeError(f"streams are named by texts, not {unnamed[0]!r}"[:200])
+        return streams
+    check_events(streams)
+    iris = tuple(dict.fromkeys(shape_of(query)[1].values()))
+    if len(iris) != 1:
+        several = f"the query reads {len(iris)} streams" if iris else "the query names no stream"
+        raise ArgumentTypeError(f"{several}: give a mapping, the IRI of a stream → its file or events")
+    return {iris[0]: streams}
+
+
+def shape_of(query: QueryText, reads: Collection[str] = ()) -> tuple[Shape, Mapping[str, str]]:
+    """What its matches have in common, and the streams that it reads: its name → IRI. `reads`: those that there are,
+    for an EP-SPARQL query that names none. Raises QueryError."""
+    driver = language_named(query.language).driver(query.algebra, None, Options(reads=tuple(reads) or _ANY))
+    return driver.shape, {name: iri for name, iri in driver.streams.items() if iri not in _ANY}
 
 
 @public

@@ -8,11 +8,8 @@ stored once. A further source is one file with a class that reads and confirms (
 """
 
 from oxiseq.bridges.bridge import Bridge, Counts
-from oxiseq.bridges.intake import Intake, Outcome, outcome_of
 from oxiseq.bridges.kinds import opener_of
-from oxiseq.bridges.letters import DeadLetters
-from oxiseq.bridges.settings import BridgeError, BridgeSettings
-from oxiseq.bridges.source import Message, Source
+from oxiseq.bridges.source import BridgeError, BridgeSettings, DeadLetters, Intake, Message, Outcome, Source, outcome_of
 
 __all__ = [
     "Bridge",

@@ -9,9 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from oxiseq.bridges.intake import Intake
-from oxiseq.bridges.letters import DeadLetters
-from oxiseq.bridges.source import Message, Source
+from oxiseq.bridges.source import DeadLetters, Intake, Message, Source
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal.journal import microseconds

@@ -8,17 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from oxiseq.bridges.followed import FollowedFile
-from oxiseq.bridges.kafka import KafkaSource
+from oxiseq.bridges.brokers import KafkaSource, MqttSource, RedisSource, WebSocket
 from oxiseq.bridges.ldes import LdesSource, State
-from oxiseq.bridges.lines import Stdin
-from oxiseq.bridges.mqtt import MqttSource
+from oxiseq.bridges.lines import FollowedFile, Stdin
 from oxiseq.bridges.nats import NatsSource
-from oxiseq.bridges.position import SourcePosition
-from oxiseq.bridges.redis import RedisSource
-from oxiseq.bridges.settings import STDIN, BridgeError, BridgeSettings
-from oxiseq.bridges.source import Source, digest
-from oxiseq.bridges.websocket import WebSocket
+from oxiseq.bridges.source import STDIN, BridgeError, BridgeSettings, Source, SourcePosition, digest
 from oxiseq.engine.extras import loaded
 
 _Opened: TypeAlias = Callable[[BridgeSettings, SourcePosition], Source]

@@ -15,9 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from oxiseq.bridges.position import SourcePosition
-from oxiseq.bridges.settings import BridgeError, BridgeSettings
-from oxiseq.bridges.source import Message, digest
+from oxiseq.bridges.source import BridgeError, BridgeSettings, Message, SourcePosition, digest
 from oxiseq.engine.extras import needed
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ be described so, or has more than `limits.MOST` quads, is passed on as `Anew`: e
 that fails notifies nobody. While nobody listens none of this is done.
 """
 
-from oxiseq.changes.change import Anew, Change, Changed
-from oxiseq.changes.listeners import Listener, Listeners, Listening
+from oxiseq.changes.change import Anew, Change, Changed, Listener, Listeners, Listening
 from oxiseq.changes.methods import METHODS, carried_out
 
 __all__ = ["METHODS", "Anew", "Change", "Changed", "Listener", "Listeners", "Listening", "carried_out"]

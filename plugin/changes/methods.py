@@ -7,15 +7,133 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
-from pyoxigraph import DefaultGraph, Quad
+from pyoxigraph import DefaultGraph, NamedNode, Quad
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.changes import limits
-from oxiseq.changes.change import Anew, Changed, GraphName
-from oxiseq.changes.content import Content, normal_quads
-from oxiseq.changes.limits import TooMuchError
-from oxiseq.changes.updating import updated
-from oxiseq.engine.rdf import waited_for
+from oxiseq.changes.change import Anew, Change, Changed, GraphName
+from oxiseq.changes.limits import NotFollowedError, TooMuchError
+from oxiseq.changes.operations import operations, parts, tokens
+from oxiseq.changes.steps import Content, Function, Put, Step, Steps, normal_quads
+from oxiseq.engine.attended import check
+from oxiseq.engine.rdf import Attended, waited_for
+
+# --- growth ----------------------------------------------------------------------------------------------
+
+_DELETING: Final = frozenset(("remove", "clear", "clear_graph", "remove_graph"))
+_GROWING: Final = ("INSERT", "LOAD", "ADD", "COPY", "MOVE", "CREATE")
+_STATEMENT: Final = 200
+"""Bytes of a short triple: its keys in the store's indexes, in the log and in a file."""
+_TEXT: Final = 3
+"""Times that a text is written, on the average."""
+
+
+def growth(name: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> int:
+    """Bytes that a method of the store may write. Too many rather than too few; of what is not known beforehand, as the
+    solutions of a WHERE or the quads of an iterator, none."""
+    if name in _DELETING:
+        return 0
+    given, path = args[0] if args else named.get("input", named.get("update")), named.get("path")
+    if isinstance(given, Attended):
+        given = given.content
+    if isinstance(given, str):
+        return _TEXT * len(given) + _STATEMENT * sum(map(given.count, ".;,"))
+    if isinstance(given, bytes):
+        return _TEXT * len(given) + _STATEMENT * sum(map(given.count, (b".", b";", b",")))
+    if isinstance(path, str | Path):
+        try:
+            return 10 * Path(path).stat().st_size
+        except OSError:  # the method says what is the matter with it
+            return 0
+    return _STATEMENT * len(given) if hasattr(given, "__len__") else _STATEMENT
+
+
+def grows(name: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
+    """Whether a method of the store, or an operation of an update, may add anything."""
+    if name != "update":
+        return name not in _DELETING
+    text = args[0] if args else named.get("update", "")
+    return any(token.is_word(*_GROWING) for token in tokens(text))
+
+
+# --- updating --------------------------------------------------------------------------------------------
+
+_UNREADABLE = (SyntaxError, ValueError, OSError, RuntimeError, NotFollowedError)
+
+
+def updated(store: RdfStore, update: str, **options: Any) -> Changed:
+    """As `pyoxigraph.Store.update`, which see for options and errors; after an error nothing has been changed."""
+    if len(update) > limits.MOST_BYTES:
+        store.update(update, **options)
+        return Anew("a long update")
+    content = Content(store)
+    try:
+        text, steps = _followed(update, options)
+        for step in steps:
+            check()
+            step.look(content)
+    except TooMuchError:
+        store.update(update, **options)
+        return Anew("an update of many quads")
+    except _UNREADABLE:
+        return compared(store, update, **options)
+    return _carried_out(store, update, text, steps, content, options)
+
+
+def _followed(update: str, options: dict[str, Any]) -> tuple[str, list[Step]]:
+    """The text to be carried out, and its steps. Raises what `Steps.of` does."""
+    found = operations(update)
+    steps_of = Steps(update, options)
+    steps: list[Step] = []
+    instead: list[str | None] = []
+    for operation in found:
+        own = steps_of.of(operation)
+        steps += own
+        instead.append(None if own[0].text is None else " ;\n".join(step.text or "" for step in own))
+    return "".join(parts(update, found, instead)), steps
+
+
+def _carried_out(
+    store: RdfStore, update: str, text: str, steps: list[Step], content: Content, options: dict[str, Any]
+) -> Changed:
+    if len(steps) == 1 and isinstance(steps[0], Put) and not steps[0].graphs:
+        store.extend(steps[0].quads)  # the same in one transaction, and the text is not parsed again
+    else:
+        functions: dict[NamedNode, Function] = dict(options.get("custom_functions") or {})
+        for step in steps:
+            functions |= step.functions
+        try:
+            store.update(text, **(options | {"custom_functions": functions}))
+        except SyntaxError:  # it is ours, or has not been understood; pyoxigraph parses before it does anything
+            return compared(store, update, **options)
+    try:
+        for step in steps:
+            step.follow(content)
+    except TooMuchError:
+        return Anew("an update of many quads")
+    return content.change()
+
+
+def compared(store: RdfStore, update: str, **options: Any) -> Changed:
+    """The same by comparing the whole store before and after, which must be small; else listeners must query again."""
+    before = _whole(store)
+    check()
+    store.update(update, **options)
+    after = _whole(store) if before is not None else None
+    if before is None or after is None:
+        return Anew("an update that cannot be followed")
+    removed, added = (tuple(a[0] - b[0]) for a, b in ((before, after), (after, before)))
+    dropped, created = (tuple(a[1] - b[1]) for a, b in ((before, after), (after, before)))
+    return Change(removed, added, dropped, created)
+
+
+def _whole(store: RdfStore) -> tuple[set[Any], set[Any]] | None:
+    """All quads and all named graphs; None where they are too many."""
+    quads, graphs = (list(islice(each, limits.MOST_COMPARED + 1)) for each in (iter(store), store.named_graphs()))
+    return None if max(len(quads), len(graphs)) > limits.MOST_COMPARED else (set(quads), set(graphs))
+
+
+# --- methods ---------------------------------------------------------------------------------------------
 
 
 def carried_out(store: RdfStore, name: str, /, *args: Any, **named: Any) -> Changed:

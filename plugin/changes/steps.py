@@ -9,22 +9,302 @@ so that pyoxigraph calls the function once for each solution, in the update's tr
 however often its functions would answer otherwise (RAND, UUID, SERVICE). At that moment the store still answers what
 was there before the update. Blank nodes, which pyoxigraph would make silently, become variables: BNODE() in
 templates, rows of a table in data. ADD, MOVE and COPY are the operations that SPARQL defines them by.
+
+What a change touches of a store's content: as it was before, and as it becomes.
+
+The quads touched are *looked at* first, while the store still has its old content. The operations are then followed
+here, in their order; the difference of both is the change.
+
+Data and templates of an update, read by pyoxigraph itself.
+
+pyoxigraph has no parser of updates in Python. But an `INSERT DATA` into an empty store is one: what is then in the
+store is what the text says, in normal form, blank nodes being fresh ones. A template is data too once its variables are
+replaced by placeholder IRIs; in data and templates `<` always begins an IRI or a triple, so the tokens of
+`oxiseq.changes.operations` are those of the parser, and where they might not be the update is not followed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, Triple
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.changes.change import GraphName
-from oxiseq.changes.content import Content
-from oxiseq.changes.limits import NotFollowedError
-from oxiseq.changes.operations import Operation
-from oxiseq.changes.templates import STEM, Surroundings, Template, Variables
-from oxiseq.engine.terms.texts import Term
+from oxiseq.changes import limits
+from oxiseq.changes.change import Change, GraphName
+from oxiseq.changes.limits import NotFollowedError, TooMuchError
+from oxiseq.changes.operations import Operation, tokens
+from oxiseq.engine.terms.texts import Term, term_text
+from oxiseq.grammar.records import dataclass
+
+# --- content ---------------------------------------------------------------------------------------------
+
+
+class Content:
+    """At most MOST quads and as many graphs. The quads are in the store's normal form.
+
+    A quad or a graph is looked at before it is put, taken, cleared, dropped or created. `look...` raise TooMuchError.
+    """
+
+    def __init__(self, store: RdfStore) -> None:
+        self._store = store
+        self._before: dict[Quad, bool] = {}
+        self._now: dict[GraphName | DefaultGraph, dict[Quad, bool]] = {DefaultGraph(): {}}
+        self._graphs_before: dict[GraphName, bool] = {}
+        self._graphs_now: dict[GraphName, bool] = {}
+        self._whole: set[GraphName | DefaultGraph] = set()
+
+    # --- before ---------------------------------------------------------------------------------------
+
+    def look(self, quads: Iterable[Quad]) -> None:
+        """Whether each of them is there, and its graph."""
+        for quad in quads:
+            if quad not in self._before:
+                self._know(quad, quad in self._store)
+
+    def look_at_name(self, graph: GraphName | DefaultGraph) -> None:
+        """Whether it is there."""
+        if graph in self._now:
+            return
+        assert not isinstance(graph, DefaultGraph)  # it is there from the first
+        if len(self._graphs_before) >= limits.MOST:
+            raise TooMuchError
+        self._graphs_before[graph] = self._graphs_now[graph] = self._store.contains_named_graph(graph)
+        self._now[graph] = {}
+
+    def look_at_graph(self, graph: GraphName | DefaultGraph) -> None:
+        """All that it holds."""
+        if graph in self._whole:
+            return
+        self._whole.add(graph)
+        self.look_at_name(graph)
+        for quad in islice(self._store.quads_for_pattern(None, None, None, graph), limits.MOST + 1):
+            if quad not in self._before:
+                self._know(quad, True)
+
+    def look_at_graphs(self) -> None:
+        """All named graphs, and all that they hold."""
+        for graph in list(islice(self._store.named_graphs(), limits.MOST + 1)):
+            self.look_at_graph(graph)
+
+    def _know(self, quad: Quad, is_there: bool) -> None:
+        if len(self._before) >= limits.MOST:
+            raise TooMuchError
+        self.look_at_name(quad.graph_name)
+        self._before[quad] = is_there
+        self._now[quad.graph_name][quad] = is_there
+
+    # --- what becomes of it -----------------------------------------------------------------------------
+
+    def put(self, quads: Iterable[Quad]) -> None:
+        """They are added, with their graphs."""
+        for quad in quads:
+            graph = quad.graph_name
+            self._now[graph][quad] = True
+            if not isinstance(graph, DefaultGraph):
+                self._graphs_now[graph] = True
+
+    def take(self, quads: Iterable[Quad]) -> None:
+        """They are removed; their graphs stay."""
+        for quad in quads:
+            self._now[quad.graph_name][quad] = False
+
+    def clear(self, graph: GraphName | DefaultGraph) -> None:
+        """It is empty; it stays."""
+        held = self._now[graph]
+        for quad in held:
+            held[quad] = False
+
+    def drop(self, graph: GraphName | DefaultGraph) -> None:
+        """It is no more; the default graph is empty."""
+        self.clear(graph)
+        if not isinstance(graph, DefaultGraph):
+            self._graphs_now[graph] = False
+
+    def create(self, graph: GraphName) -> None:
+        """It is there, empty if it was not."""
+        self._graphs_now[graph] = True
+
+    @property
+    def named_graphs(self) -> list[GraphName]:
+        """Those that have been looked at and are there now."""
+        return [graph for graph, is_there in self._graphs_now.items() if is_there]
+
+    def change(self) -> Change:
+        """What has become of it."""
+        removed: list[Quad] = []
+        added: list[Quad] = []
+        for held in self._now.values():
+            for quad, is_there in held.items():
+                if is_there != self._before[quad]:
+                    (added if is_there else removed).append(quad)
+        graphs = [
+            (graph, is_there) for graph, is_there in self._graphs_now.items() if is_there != self._graphs_before[graph]
+        ]
+        return Change(
+            tuple(removed),
+            tuple(added),
+            tuple(graph for graph, is_there in graphs if not is_there),
+            tuple(graph for graph, is_there in graphs if is_there),
+        )
+
+
+def normal_quads(quads: Iterable[Quad]) -> list[Quad]:
+    """The quads as a store has them (1 for "01"^^xsd:integer), each once. Raises TypeError for what is none."""
+    store = RdfStore()
+    store.extend(quads)
+    return list(store)
+
+
+# --- templates -------------------------------------------------------------------------------------------
+
+STEM: Final = f"oxiseq_{secrets.token_hex(6)}_"
+"""In the names that we write into texts: they are nobody else's."""
+_MARK: Final = f"urn:{STEM}"
+Row: TypeAlias = Sequence[Term | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What IRIs are resolved by. options: `base_iri`, `prefixes`, as pyoxigraph takes them. The methods raise
+    SyntaxError, ValueError."""
+
+    prologue: str
+    options: Mapping[str, Any]
+
+    def quads(self, data: str) -> list[Quad]:
+        """The quads of a block of data, in braces."""
+        store = RdfStore()
+        store.update(f"{self.prologue}\nINSERT DATA {data}", **self.options)
+        return list(store)
+
+    def iris(self, texts: Sequence[str]) -> list[NamedNode]:
+        """IRIs as written in a text, or names with a prefix."""
+        lines = "".join(f"<{_MARK}s> <{_MARK}{number}> {text} .\n" for number, text in enumerate(texts))
+        found = {quad.predicate.value: quad.object for quad in self.quads(f"{{ {lines} }}")}
+        iris = [found[f"{_MARK}{number}"] for number in range(len(texts))]
+        return [iri for iri in iris if isinstance(iri, NamedNode)]
+
+
+class _Nested(NamedTuple):
+    """A triple term of a template."""
+
+    subject: _Part
+    predicate: _Part
+    object: _Part
+
+
+_Part: TypeAlias = "Term | DefaultGraph | int | _Nested"
+"""A term, or the place of a variable in a row."""
+
+
+class Variables:
+    """The variables of an update's templates, numbered; behind them the blank nodes of its INSERT template."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._place: dict[str | BlankNode, int] = {}
+
+    def place(self, name: str | BlankNode) -> int:
+        """The number of a variable's name without its mark, or of a blank node."""
+        if name not in self._place:
+            self._place[name] = len(self.names)
+            self.names.append(name if isinstance(name, str) else f"{STEM}b{len(self.names)}")
+        return self._place[name]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Quads with variables. `blanks`: whether some are blank nodes."""
+
+    patterns: tuple[tuple[_Part, _Part, _Part, _Part], ...] = ()
+    blanks: bool = False
+
+    @classmethod
+    def read(
+        cls, block: str, surroundings: Surroundings, variables: Variables, graph: NamedNode | DefaultGraph
+    ) -> Template:
+        """That of a block in braces; `graph`: where its triples go that are in no GRAPH. Raises SyntaxError,
+        ValueError, NotFollowedError."""
+        quads = surroundings.quads(_as_data(block, variables))
+        patterns = []
+        count = len(variables)
+        for quad in quads:
+            place = graph if isinstance(quad.graph_name, DefaultGraph) else _part(quad.graph_name, variables)
+            s, p, o = (_part(term, variables) for term in (quad.subject, quad.predicate, quad.object))
+            patterns.append((s, p, o, place))
+        blanks = len(variables) - count
+        if blanks > limits.MOST_BLANKS:
+            raise NotFollowedError("too many blank nodes in a template")
+        return cls(tuple(patterns), blanks > 0)
+
+    def filled(self, row: Row) -> Iterator[Quad]:
+        """The quads for a solution; those are left out that are none, or have something unbound."""
+        for s, p, o, g in self.patterns:
+            graph = _filled(g, row)
+            if graph is None:  # for a Quad that is the default graph
+                continue
+            try:
+                yield Quad(_filled(s, row), _filled(p, row), _filled(o, row), graph)  # type: ignore[arg-type]
+            except TypeError:  # a term that cannot be in this place, None among them
+                continue
+
+    def written(self, variables: Variables) -> str:
+        """As a block in braces, blank nodes being variables."""
+        lines = []
+        for s, p, o, g in self.patterns:
+            triple = " ".join(_written(part, variables) for part in (s, p, o)) + " ."
+            lines.append(triple if isinstance(g, DefaultGraph) else f"GRAPH {_written(g, variables)} {{ {triple} }}")
+        return "{ " + "\n".join(lines) + " }"
+
+
+def _as_data(block: str, variables: Variables) -> str:
+    """The block with an IRI for each variable. Raises NotFollowedError where tokens may be led astray."""
+    parts, done = [], 0
+    for token in tokens(block):
+        if token.kind == "variable":
+            parts += [block[done : token.start], f"<{_MARK}v{variables.place(token.text[1:])}>"]
+            done = token.end
+        elif token.kind == "mark" and token.text in ("<", "\\"):
+            raise NotFollowedError("an IRI with escapes")
+    return "".join([*parts, block[done:]])
+
+
+def _part(term: Term, variables: Variables) -> _Part:
+    if isinstance(term, BlankNode):
+        return variables.place(term)
+    if isinstance(term, NamedNode) and term.value.startswith(_MARK):
+        return int(term.value.removeprefix(f"{_MARK}v"))
+    if isinstance(term, Triple):
+        return _Nested(*(_part(each, variables) for each in (term.subject, term.predicate, term.object)))
+    return term
+
+
+def _filled(part: _Part, row: Row) -> Term | DefaultGraph | None:
+    """Raises TypeError for a triple term that is none."""
+    if isinstance(part, int):
+        return row[part]
+    if isinstance(part, _Nested):
+        return Triple(*(_filled(each, row) for each in part))  # type: ignore[arg-type]  # else it raises
+    return part
+
+
+def _written(part: _Part, variables: Variables) -> str:
+    if isinstance(part, int):
+        return f"?{variables.names[part]}"
+    if isinstance(part, _Nested):
+        return f"<<( {' '.join(_written(each, variables) for each in part)} )>>"
+    assert not isinstance(part, DefaultGraph)
+    return term_text(part)
+
+
+# --- steps -----------------------------------------------------------------------------------------------
 
 NOTHING: Final = "INSERT DATA {}"
 _UNBOUND: Final = NamedNode(f"urn:{STEM}unbound")

@@ -11,29 +11,20 @@ from typing import Any, Final
 
 import click
 
-from oxiseq.cli.backup import backup_command, restore_command
-from oxiseq.cli.bridge import bridge_command
-from oxiseq.cli.check import check_command
-from oxiseq.cli.compare import compare_command
-from oxiseq.cli.completion import completion_command
-from oxiseq.cli.convert import convert_command
-from oxiseq.cli.declare import declare_command
-from oxiseq.cli.demo import demo_command
-from oxiseq.cli.explain import explain_command
-from oxiseq.cli.import_logs import import_command
-from oxiseq.cli.load import load_command
-from oxiseq.cli.mapping import mapping_command
-from oxiseq.cli.push import push_command
-from oxiseq.cli.queries import queries_command
-from oxiseq.cli.run import run_command
-from oxiseq.cli.serve import serve_command
-from oxiseq.cli.test import test_command
-from oxiseq.cli.token import token_command
-from oxiseq.cli.translate import translate_command
-from oxiseq.cli.verify import verify_command
-from oxiseq.cli.warmup import warmup_command
-from oxiseq.cli.watch import watch_command
-from oxiseq.cli.why import why_command
+from oxiseq.cli.data import convert_command, import_command, load_command, mapping_command
+from oxiseq.cli.installation import completion_command, demo_command, warmup_command
+from oxiseq.cli.local import (
+    check_command,
+    compare_command,
+    declare_command,
+    explain_command,
+    run_command,
+    test_command,
+    translate_command,
+    why_command,
+)
+from oxiseq.cli.remote import bridge_command, push_command, queries_command, watch_command
+from oxiseq.cli.server import backup_command, restore_command, serve_command, token_command, verify_command
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.finding_tools import close_name, listing
 

@@ -1,4 +1,4 @@
-"""The work of `oxiseq backup` and `oxiseq restore`.
+"""The work of `oxiseq backup`, `restore` and, of backups, `verify`.
 
 A folder of backups holds chains: `0001-00000.oxiseq` is a full copy, `0001-00001.oxiseq` what was new after it, and so
 on; `0002-00000.oxiseq` begins the next chain. `SHA256SUMS` is as `sha256sum -c` reads it.
@@ -18,12 +18,13 @@ from typing import Final
 
 from oxiseq.engine.events.write import replacing
 from oxiseq.journal import FILE_NAME, ConflictError, DamagedError, Journal, JournalError
-from oxiseq.journal.archive import is_archive
-from oxiseq.journal.increments import Mark, mark_from, mark_of, write_full, write_increment
+from oxiseq.journal.archive import check_archive, is_archive
+from oxiseq.journal.increments import Mark, is_increment, mark_from, mark_of, write_full, write_increment
 from oxiseq.journal.journal import flush
-from oxiseq.journal.restoring import restore
+from oxiseq.journal.restoring import check_whole, restore
 from oxiseq.journal.schema import lock
-from oxiseq.options.paths import overlap
+from oxiseq.live.verifying import Fault, Verified
+from oxiseq.options.room import overlap
 
 SUMS: Final = "SHA256SUMS"
 NAME: Final = re.compile(r"(\d{4,})-(\d{5,})\.oxiseq")
@@ -180,3 +181,48 @@ def parts_of(path: Path) -> tuple[int, int]:
     found = NAME.fullmatch(path.name)
     assert found is not None
     return int(found[1]), int(found[2])
+
+
+# --- verify ----------------------------------------------------------------------------------------------
+
+
+def is_backup(target: Path) -> bool:
+    """Whether it is a file, or a folder with backups and no journal."""
+    return target.is_file() or (not (target / FILE_NAME).exists() and bool(newest_chain(target)))
+
+
+def verified(target: Path) -> Verified:
+    """Read every byte of a backup, or of all in a folder, and compare it with what was written. Raises OSError."""
+    files = [target] if target.is_file() else sorted(path for path in target.iterdir() if NAME.fullmatch(path.name))
+    sums = {} if target.is_file() else sums_of(target)
+    holds: list[str] = []
+    faults = [] if target.is_file() else list(_gaps(files))
+    for path in files:
+        try:
+            if path.name in sums:
+                check_sum(path, sums)
+            check = check_archive if is_archive(path) else _check_older
+            check(path)
+            size, unchecked = path.stat().st_size, not is_archive(path) and path.name not in sums
+            holds.append(f"{path.name}: {size:,} bytes" + (f", {UNCHECKED}" if unchecked else ""))
+        except JournalError as error:
+            faults.append(Fault("backup", str(error), "it, and what follows it in its chain, cannot be restored"))
+    return Verified(tuple(holds), tuple(faults))
+
+
+def _check_older(path: Path) -> None:
+    """An SQLite file by itself: what that and a journal know of themselves. Raises JournalError."""
+    if not is_increment(path):
+        check_whole(path, path)
+
+
+def _gaps(files: Sequence[Path]) -> Iterator[Fault]:
+    """The files that are missing between those of a folder."""
+    following = (0, 0)
+    for path in files:
+        chain, number = parts_of(path)
+        expected = following[1] if chain == following[0] else 0
+        if number != expected:
+            missing = f"{chain:04}-{expected:05}.oxiseq is missing"
+            yield Fault("backup", missing, "what follows it in its chain cannot be restored")
+        following = (chain, number + 1)

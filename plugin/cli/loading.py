@@ -1,7 +1,8 @@
-"""The work of `oxiseq load`: the loader with a progress bar, and a report."""
+"""The work of `oxiseq load`, `import`, `convert` and `mapping`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,16 +10,196 @@ from time import perf_counter
 from typing import Any, Final
 
 import click
+from pyoxigraph import NamedNode
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Shown
 
-from oxiseq.cli.progress import counted, lines, nothing_of
-from oxiseq.engine.errors import KbError
+from oxiseq.cli.progress import Bar, closing, counted, lines, nothing_of, progress_bar, working
+from oxiseq.engine.errors import EventError, KbError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.open import EventFormat, EventReader, event_format, open_events, write_events
+from oxiseq.engine.events.report import OnError
+from oxiseq.engine.events.time import to_text
+from oxiseq.engine.events.units import TimeUnit
+from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.kb_loader import LoadReport, Progress, Rehearsal, append, load, rehearse
 from oxiseq.kb_loader.marker import half_loaded
 from oxiseq.kb_loader.report import Watch
+from oxiseq.kb_loader.tables import Mapping
+from oxiseq.logs import arrange
+from oxiseq.logs.reading import Meaning
+from oxiseq.mappings.declared import READY, StreamMapping
+from oxiseq.mappings.events import Tried, suggested, tried
+from oxiseq.mappings.rows import Table, row_tables
+from oxiseq.options.kinds import duration_text
+
+# --- import ----------------------------------------------------------------------------------------------
+
+
+def mapping_of_file(path: Path) -> Mapping | StreamMapping:
+    """A CONSTRUCT query, or of a file that ends in .json a mapping as a stream has one. Raises KbError, EventError,
+    MappingError."""
+    return StreamMapping(json_of(path)) if path.suffix.lower() == ".json" else Mapping.of_file(path)
+
+
+def json_of(path: Path) -> Any:
+    """The value that a file holds. Raises EventError."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise EventError(str(path), None, f"cannot be read: {error}") from error
+
+
+def arrange_events(
+    sources: Sequence[str],
+    output: Path,
+    *,
+    mapping: Path | None,
+    time: str,
+    time_unit: TimeUnit | None,
+    every: int,
+    time_predicate: str,
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Arrange, files of `every` µs; `given`: what else `logs.arrange` takes. Raises EventError, KbError."""
+    begun = perf_counter()
+    of_rows = None if mapping is None else mapping_of_file(mapping)
+    with working("looking for sources", quiet=quiet) as watch:
+        done = arrange(
+            sources,
+            output,
+            every=duration_text(every),
+            meaning=Meaning(time, of_rows, NamedNode(time_predicate), time_unit),
+            watch=watch,
+            **given,
+        )
+    if quiet:
+        return
+    seconds = perf_counter() - begun
+    parts = [
+        counted(done.events, "event", "events"),
+        counted(done.files, "file", "files"),
+        f"{done.late:,} late",
+        f"{done.bad:,} bad",
+        f"{done.events / seconds:,.0f} events/s",
+    ]
+    click.echo(" · ".join(parts), err=True)
+    for note in nothing_of(done.without, "event"):
+        click.echo(note, err=True)
+    if done.quarantine is not None:
+        click.echo(f"what is wrong with {done.late + done.bad:,}: {done.quarantine}", err=True)
+
+
+# --- convert ---------------------------------------------------------------------------------------------
+
+
+def convert_events(
+    source: Path,
+    target: Path,
+    *,
+    source_format: EventFormat | None,
+    target_format: EventFormat | None,
+    time_predicate: str,
+    on_error: OnError,
+    quiet: bool,
+) -> None:
+    """Copy the events; formats that are not given follow from the names. Raises EventError."""
+    begun = perf_counter()
+    terms = TermDictionary()
+    predicate = NamedNode(time_predicate)
+    reader = open_events(source, terms, predicate, on_error, source_format or event_format(source))
+    with progress_bar(lambda: [reader.report], quiet=quiet) as bar:
+        count = write_events(_watched(reader, bar), terms, target, predicate, target_format or event_format(target))
+    if not quiet:
+        parts = [counted(count, "event", "events"), counted(reader.report.quads, "triple", "triples")]
+        click.echo(closing([reader.report], parts, count, perf_counter() - begun), err=True)
+
+
+def _watched(reader: EventReader, bar: Bar) -> Iterator[EventBatch]:
+    for batch in reader:
+        bar.update()
+        yield batch
+
+
+# --- mapping try, suggest --------------------------------------------------------------------------------
+
+_NO_TABLE: Final = "a table is expected: CSV, TSV, JSON, JSON Lines or Parquet"
+_TOLD: Final = 10
+"""Bad rows that are shown."""
+
+
+def shown(file: Path, given: str, first: int) -> bool:
+    """Show it; whether all is well. Raises OxiseqError."""
+    mapping = mapping_named(given)
+    seen: dict[str, None] = {}
+
+    def key(name: str) -> str | None:
+        seen[name] = None
+        return mapping.key(name)
+
+    tables = row_tables(file, key)
+    if tables is None:
+        raise EventError(str(file), None, _NO_TABLE)
+    table = next(tables, Table({}, []))
+    if mapping.why_slow is not None:
+        click.echo(f"note: Oxigraph answers row by row: {mapping.why_slow} is not compiled", err=True)
+    found = tried(table, tuple(seen), mapping, first)
+    _events(found, mapping)
+    _columns(found, tuple(seen))
+    return bool(found.events) and not found.bad and not found.missing
+
+
+def suggested_for(file: Path) -> dict[str, Any]:
+    """A first mapping for a table, from all of its rows. Raises EventError."""
+    seen: dict[str, str] = {}
+    tables = row_tables(file, lambda name: seen.setdefault(name, name))
+    if tables is None:
+        raise EventError(str(file), None, _NO_TABLE)
+    columns: dict[str, list[Any]] = {}
+    count = 0
+    for table in tables:
+        for name in seen:
+            known = columns.setdefault(name, [None] * count)
+            known += table.column(name)
+        count += len(table)
+    return suggested(Table(columns, list(range(1, count + 1))), tuple(seen))
+
+
+def mapping_named(given: str) -> StreamMapping:
+    """The ready mapping of this name, or that of a file. Raises KbError, EventError, MappingError."""
+    if given in READY:
+        return StreamMapping(given)
+    found = mapping_of_file(Path(given))
+    return StreamMapping(found.text) if isinstance(found, Mapping) else found
+
+
+def _events(found: Tried, mapping: StreamMapping) -> None:
+    """The first events and bad rows of the file's first rows."""
+    for at, graph in found.events:
+        click.echo(f"# {to_text(at)}" if mapping.time else "# the time is given beside the row")
+        for triple in graph:
+            click.echo(f"{triple.subject} {triple.predicate} {triple.object} .")
+    for row in found.bad[:_TOLD]:
+        click.echo(f"left out: {'' if row.place is None else f'row or line {row.place}: '}{row}", err=True)
+    if len(found.bad) > _TOLD:
+        click.echo(f"left out: {len(found.bad) - _TOLD:,} more", err=True)
+    if not found.events:
+        click.echo("no event comes of the first rows", err=True)
+
+
+def _columns(found: Tried, names: tuple[str, ...]) -> None:
+    """What the mapping reads and the file does not have, and the reverse."""
+    for column, near in ((each.column, each.near) for each in found.missing):
+        listed = f"did you mean {near!r}?" if near else f"columns: {', '.join(names)[:500]}"
+        click.echo(f"no column {column!r}; {listed}", err=True)
+    if found.unread:
+        click.echo(f"not read: {', '.join(found.unread)[:500]}", err=True)
+
+
+# --- load ------------------------------------------------------------------------------------------------
 
 
 def load_kb(sources: Sequence[str], location: Path | None, *, quiet: bool, dry_run: bool, **given: Any) -> None:

@@ -1,23 +1,25 @@
-"""Parameter types and options that several commands share."""
+"""Parameter types and options that several commands share, and the requests that they make."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path, PurePath
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 from pyoxigraph import NamedNode
 
+from oxiseq.engine.extras import loaded, needed
 from oxiseq.grammar import QueryError
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.languages import STANDING, AnyQuery, language_names, language_of
 from oxiseq.grammar.records import dataclass
 from oxiseq.options import OPTIONS, Door, options_for
-from oxiseq.options.durations import LONGEST, data_duration
 from oxiseq.options.kinds import (
+    LONGEST,
     TIME,
     CountKind,
     DurationKind,
@@ -29,8 +31,15 @@ from oxiseq.options.kinds import (
     TimeKind,
     TimesKind,
     WordKind,
+    data_duration,
 )
 from oxiseq.options.query_text import known_text
+
+if TYPE_CHECKING:
+    from oxiseq.served import wire
+else:
+    wire = needed("oxiseq.served.wire")
+
 
 _OVER_STORE: Final = (".rq", ".sparql")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -222,7 +231,6 @@ _FLAG_TYPES: Final[Mapping[type[Kind[Any]], tuple[str, click.ParamType[Any], boo
     NamesKind: ("NAME=IRI", StreamName(), True),
     QueriesKind: ("FILE", QueryFile(), True),
 }
-
 _LANGUAGE_HELP: Final = "The query's language. [default: what the file's ending says, else spaseq]"
 
 
@@ -270,3 +278,71 @@ log_option = click.option(
     help="Read the events that the server of this folder has kept, instead of files.",
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary.")
+
+
+# --- requests --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """The arguments of `oxiseq run`: over files, or over a server's folder. `given`: the declared options, as data."""
+
+    query: QuerySource
+    streams: tuple[str, ...]
+    location: Path | None
+    kbs: tuple[str, ...]
+    format: str | None
+    output: Path | None
+    late: Path | None
+    sort: bool
+    quiet: bool
+    given: Mapping[str, Any]
+    rules: tuple[QuerySource, ...] = ()
+    """The files of the rules in `given`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRequest:
+    """Over which events `why` and `compare` work: files, or a server's folder. `given`: the declared options."""
+
+    streams: tuple[str, ...]
+    location: Path | None
+    kbs: tuple[str, ...]
+    given: Mapping[str, Any]
+
+
+# --- a server elsewhere ----------------------------------------------------------------------------------
+
+_PATIENCE: Final = 60.0
+"""Seconds for which a request that may be repeated is tried."""
+
+
+def at_server(command: F) -> F:
+    """The options `--url` and `--token`: the command is called with an open wire as `server`."""
+
+    @click.option(
+        "--url",
+        metavar="URL",
+        envvar="OXISEQ_URL",
+        default="http://127.0.0.1:7878",
+        show_default=True,
+        show_envvar=True,
+        help="The server's address.",
+    )
+    @click.option(
+        "--token",
+        metavar="TOKEN",
+        envvar="OXISEQ_TOKEN",
+        show_envvar=True,
+        help="Its token; better given by the environment.",
+    )
+    @wraps(command)
+    def opened(*given: Any, url: str, token: str | None, **more: Any) -> Any:
+        loaded("httpx_sse")  # or the error names the extra that brings it
+        server = wire.wire_to(url, token, _PATIENCE, lambda note: click.echo(f"note: {note}", err=True))
+        try:
+            return command(*given, server=server, **more)
+        finally:
+            server.close()
+
+    return opened  # type: ignore[return-value]  # with two parameters instead of one

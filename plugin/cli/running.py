@@ -2,34 +2,179 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Collection, Mapping
-from contextlib import nullcontext
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 import click
+from pyoxigraph import Store as RdfStore
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from oxiseq.cli.hint_why import why_command
-from oxiseq.cli.kept import check_place, check_span, kb_for, kept_events
-from oxiseq.cli.knowledge import checked_kb
-from oxiseq.cli.output import open_output, show_table
+from oxiseq.cli.options import QuerySource, RunRequest
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
-from oxiseq.cli.request import RunRequest
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.grammar.finding_tools import one_line
+from oxiseq.journal import FILE_NAME, Journal, LogSource
+from oxiseq.kb_loader import load_file, open_kb
+from oxiseq.kb_loader.marker import holds_store
 from oxiseq.languages.driving import Driver
+from oxiseq.languages.language import Language
 from oxiseq.languages.lints import lints_of
 from oxiseq.languages.registry import language_for
-from oxiseq.matches.text import table_of
+from oxiseq.matches.text import flush_lines, table_of
 from oxiseq.matches.write import BINARY, ResultFormat, blocks_of, check_format, result_format, write_blocks
+from oxiseq.matches.write import opened as written_file
 from oxiseq.options import HISTORY, QUERY, RUN, SOURCES, Options, said_as_data
 from oxiseq.options.query_text import known_text
-from oxiseq.sources.knowledge import knowledge_of, opened
+from oxiseq.sources.knowledge import Kb, knowledge_of, opened
 from oxiseq.sources.sources import Source
-from oxiseq.sources.unread import unread
+from oxiseq.sources.warned import unread
+
+# --- the knowledge base ----------------------------------------------------------------------------------
+
+
+def combined(given: Sequence[str]) -> Kb:
+    """`FILE`, a store's folder, or `IRI=FILE` for a named graph. A single file or folder is read where it is.
+
+    Raises KbError.
+    """
+    if not given:
+        return None
+    named = [_graph_and_file(text) for text in given]
+    if len(named) == 1 and named[0][0] is None:
+        return named[0][1]
+    store = RdfStore()
+    for graph, path in named:
+        if path.is_dir():
+            store.bulk_extend(iter(open_kb(path)))
+        else:
+            load_file(store, path, graph)
+    return store
+
+
+def _graph_and_file(text: str) -> tuple[str | None, Path]:
+    """(IRI of a named graph or None, path). An IRI may hold a "=": the file's name follows the last one."""
+    iri, separator, file = text.rpartition("=")
+    if separator and ":" in iri and not Path(text).exists():
+        return iri.removeprefix("<").removesuffix(">"), Path(file)
+    return None, Path(text)
+
+
+def checked_kb(language: Language[Any], given: Sequence[str]) -> None:
+    """Raise a usage error if `--kb` is given to a language whose queries ask none."""
+    if given and not language.asks_kb:
+        raise click.BadParameter(f"a {language.syntax.title} query asks no knowledge base", param_hint="--kb")
+
+
+# --- files, or a server's folder -------------------------------------------------------------------------
+
+
+def check_place(streams: tuple[str, ...], location: Path | None) -> None:
+    """Files or a folder, one of them. Raises click.UsageError."""
+    if (location is None) == (not streams):
+        raise click.UsageError("give --stream or --location")
+
+
+def check_span(location: Path | None, options: Options) -> None:
+    """Files are read whole. Raises click.UsageError."""
+    if location is None and (options.since is not None or options.until is not None):
+        raise click.UsageError("--since and --until are for --location")
+
+
+@contextmanager
+def kept_events(location: Path, options: Options) -> Iterator[Mapping[str, LogSource]]:
+    """Stream IRI → what the folder's log keeps of it between the options' `since` and `until`; a server may write
+    meanwhile. Raises JournalError."""
+    with Journal(location / FILE_NAME, read_only=True) as journal:
+        streams = [stream.iri for stream in journal.streams.all()]
+        yield {iri: LogSource(journal, iri, options.since, options.until) for iri in streams}
+
+
+def kb_for(kbs: tuple[str, ...], location: Path | None, asks_kb: bool) -> Kb:
+    """The knowledge base that is named, else the store in the folder, as it is now."""
+    if asks_kb and not kbs and location is not None and holds_store(location):
+        return location
+    return combined(kbs)
+
+
+# --- where results go ------------------------------------------------------------------------------------
+
+MOST_ROWS = 1000
+"""Beyond this, matches on the terminal are plain lines: laying out a rich table takes a while."""
+
+
+@contextmanager
+def open_output(path: Path | None) -> Iterator[BinaryIO]:
+    """The stream to write to; a file as `matches.write.opened` opens it."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with written_file(path) as file:
+            yield file
+
+
+def show_table(header: list[str], rows: list[list[str]], right: list[bool]) -> int:
+    """Matches as a table on the terminal; returns how many."""
+    if len(rows) > MOST_ROWS:
+        for text in flush_lines(header, rows, right):
+            click.echo(text, nl=False)
+        return len(rows)
+    table = Table(header_style="bold")
+    for name, flush in zip(header, right, strict=True):
+        table.add_column(Text(name), justify="right" if flush else "left", no_wrap=name == "at")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+    return len(rows)
+
+
+# --- why not ---------------------------------------------------------------------------------------------
+
+STDIN = "<stdin>"
+
+
+def why_command(request: RunRequest) -> str:
+    """`oxiseq why` with the query, events, KB and options of the request, quoted for a shell, in one line."""
+    words = ["oxiseq", "why", _file(request.query), *_options(request)]
+    line = " ".join(shlex.quote(word) for word in words)
+    piped = [source for source in (request.query, *request.rules) if source.name == STDIN]
+    if not piped:
+        return line
+    text = piped[0].text.replace("\\", "\\\\").replace("\n", "\\n")
+    return f"printf %b {shlex.quote(text)} | {line}"
+
+
+def _file(source: QuerySource) -> str:
+    """As the command takes it: a name that looks like an option would be taken for one."""
+    if source.name == STDIN:
+        return "-"
+    return f"./{source.name}" if source.name.startswith("-") else source.name
+
+
+def _options(request: RunRequest) -> Iterator[str]:
+    if request.query.chosen is not None:
+        yield f"--language={request.query.chosen}"
+    yield from (f"--stream={stream}" for stream in request.streams)
+    if request.location is not None:
+        yield f"--location={request.location}"
+    yield from (f"--kb={kb}" for kb in request.kbs)
+    for name, value in {**request.given, "rules": [_file(rules) for rules in request.rules]}.items():
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, dict):
+            yield from (f"{flag}={key}={iri}" for key, iri in value.items())
+        else:
+            yield from (f"{flag}={each}" for each in (value if isinstance(value, list) else [value]))
+
+
+# --- run -------------------------------------------------------------------------------------------------
 
 _ONE_STREAM: Final = "urn:oxiseq:stream"
 """The IRI of a stream whose file is given alone to a query that names none."""

@@ -19,8 +19,7 @@ from oxiseq.languages.registry import language_for
 from oxiseq.options import said_as_data
 
 try:
-    from oxiseq.sparql.services import blocks, with_values
-    from oxiseq.sparql.splitting import obstacle
+    from oxiseq.sparql.services import blocks, obstacle, with_values
     from oxiseq.sparql.upstream import WHOLE
 except ModuleNotFoundError as error:
     raise ExtraError((error.name or "").partition(".")[0], "server") from error

@@ -35,24 +35,21 @@ try:
     from oxiseq.live import LiveService, LiveSettings
     from oxiseq.live.api import LiveRoutes
     from oxiseq.live.bridges import FOLDER, Bridges, Door
-    from oxiseq.live.budgets import Budget
+    from oxiseq.live.live_query import Budget
     from oxiseq.live.remote import RemoteKnowledge
     from oxiseq.options import room
     from oxiseq.options.addresses import networks_of
-    from oxiseq.options.paths import overlap
+    from oxiseq.options.room import overlap
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
-    from oxiseq.server.allocation import share_arenas
     from oxiseq.server.connections import raise_open_files
-    from oxiseq.server.logs import log_to_stderr
-    from oxiseq.server.tls import tls_context
+    from oxiseq.server.serving import log_to_stderr, share_arenas
+    from oxiseq.server.settings import tls_context
     from oxiseq.sinks import Allowed, DeclaredSink
     from oxiseq.sparql import SparqlEndpoint
-    from oxiseq.sparql.asking import InProcesses
-    from oxiseq.sparql.processes import Processes
+    from oxiseq.sparql.processes import InProcesses, Processes, Workers
     from oxiseq.sparql.settings import Limits, SparqlSettings
     from oxiseq.sparql.snapshots import Snapshots, Unchanging, in_memory, on_disk
     from oxiseq.sparql.upstream import RemoteKb, Upstream
-    from oxiseq.sparql.workers import Workers
 except ModuleNotFoundError as error:
     missing = (error.name or "").partition(".")[0]
     raise ExtraError(missing, "server") from error
@@ -165,7 +162,7 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: 
 def _load() -> None:
     """All kernels are compiled, and Numba is ready for the first one, which takes it a twentieth of a second."""
     if not is_warm():
-        from oxiseq.warmup.warmup import warm_up  # noqa: PLC0415  a server that is warm need not load it
+        from oxiseq.warmup.first_run import warm_up  # noqa: PLC0415  a server that is warm need not load it
 
         warm_up()
     TermDictionary().texts(np.zeros(0, np.int64))

@@ -13,9 +13,8 @@ import atexit
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from oxiseq.cli.config import tables_of
-from oxiseq.cli.serve import serve_command
-from oxiseq.cli.settings import settings_of
+from oxiseq.cli.server import serve_command
+from oxiseq.cli.settings import settings_of, tables_of
 from oxiseq.grammar.errors import OxiseqError
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 def application() -> Flask:
     """The application; what it opens is closed when the process ends. Raises OxiseqError, click.UsageError."""
     from oxiseq.cli.serving import application_of  # noqa: PLC0415  after the settings have been read
-    from oxiseq.server.logs import log_to_stderr  # noqa: PLC0415  the same
+    from oxiseq.server.serving import log_to_stderr  # noqa: PLC0415  the same
 
     context = serve_command.make_context("serve", [])
     request = settings_of(context.params)

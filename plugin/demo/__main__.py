@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from oxiseq.demo.quotes import daily_events
+from oxiseq.demo.show import daily_events
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.open import write_events

@@ -23,13 +23,10 @@ from oxiseq.grammar.arguments import named_node
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
-from oxiseq.options.durations import duration_text
-from oxiseq.sources.ignored import ColumnWarning, LateWarning, warn_of
-from oxiseq.sources.late import LateBatch, as_graphs
-from oxiseq.sources.time_order import given_batches
+from oxiseq.options.kinds import duration_text
+from oxiseq.sources.sources import given_batches
 from oxiseq.sources.unmet import UnmetWarning, Watch
-from oxiseq.sources.unread import warn_unread
-from oxiseq.sources.warned import warn_caller
+from oxiseq.sources.warned import ColumnWarning, LateBatch, LateWarning, as_graphs, warn_caller, warn_of, warn_unread
 
 Told: TypeAlias = Callable[[ReadReport], object] | None
 """The receiver of the running report of a file."""

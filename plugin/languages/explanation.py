@@ -8,9 +8,7 @@ from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from oxiseq.pictures.drawing import Arrow, Drawing, Node, draw
-from oxiseq.pictures.graphviz import dot
-from oxiseq.pictures.svg import Svg
+from oxiseq.pictures.drawing import Arrow, Drawing, Node, Svg, dot, draw
 
 if TYPE_CHECKING:
     from oxiseq.engine.flow.explain import Step

@@ -23,10 +23,8 @@ from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Opener, Told
 from oxiseq.options import Options
-from oxiseq.sources.late import LateBatch
-from oxiseq.sources.sources import batches_of
-from oxiseq.sources.time_order import given_batches, in_time_order, is_stream
-from oxiseq.sources.warned import warn_caller
+from oxiseq.sources.sources import batches_of, given_batches, in_time_order, is_stream
+from oxiseq.sources.warned import LateBatch, warn_caller
 
 if TYPE_CHECKING:
     from oxiseq.mappings import usual

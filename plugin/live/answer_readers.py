@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import CursorError
-from oxiseq.live.answer_texts import answer_events, change_events
+from oxiseq.live.answers import answer_events, change_events
 from oxiseq.live.standing import StandingQueries
 from oxiseq.live.subscriptions import Subscription, Subscriptions, event
 from oxiseq.live.topics import Topic

@@ -28,11 +28,9 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Entry, Found, pack_block, pack_events, unpack_events
 from oxiseq.journal.journal import microseconds as microseconds_now
 from oxiseq.languages.registry import language_for
-from oxiseq.live.at_work import AtWork, Readers
-from oxiseq.live.budgets import Budget
-from oxiseq.live.live_query import LiveQuery, Seen
-from oxiseq.live.options import options_of
+from oxiseq.live.live_query import AtWork, Budget, LiveQuery, Readers, Seen
 from oxiseq.live.reading import UnworkableError, reason_of
+from oxiseq.live.settings import options_of
 from oxiseq.matches.match import result_event
 from oxiseq.matches.results import ResultQueue
 

@@ -27,7 +27,7 @@ from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import CursorError, Journal, StreamRecord
 from oxiseq.journal.log import Logged
-from oxiseq.live.errors import BoundError
+from oxiseq.live.settings import BoundError
 
 STREAM: Final = NamedNode("urn:oxiseq:stream")
 """The predicate between an event and its stream."""

@@ -30,16 +30,12 @@ from oxiseq.journal import (
 )
 from oxiseq.languages.registry import language_named
 from oxiseq.languages.result_streams import StreamUse, refuse_own_results
-from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine
-from oxiseq.live.errors import BoundError
-from oxiseq.live.live_query import Late, LiveQuery, Seen
-from oxiseq.live.mending import Mender
+from oxiseq.live.live_query import Budget, Late, LiveQuery, Seen
 from oxiseq.live.metrics import Metrics
-from oxiseq.live.options import options_of, stored_options
 from oxiseq.live.reading import UnworkableError, reason_of
-from oxiseq.live.rebuilding import Rebuilder
-from oxiseq.live.settings import LiveSettings
+from oxiseq.live.rebuilding import Mender, Rebuilder
+from oxiseq.live.settings import BoundError, LiveSettings, options_of, stored_options
 from oxiseq.live.standing import StandingQueries
 from oxiseq.live.streams import Streams
 from oxiseq.live.topics import Topics

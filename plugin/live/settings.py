@@ -1,14 +1,67 @@
-"""What the live service allows."""
+"""What the live service allows.
+
+What the live service refuses.
+
+OxiseqError
+├── QueryError            a query text that is not accepted (grammar/errors.py)
+├── JournalError...       unknown, conflicting, full, too old (journal/errors.py)
+├── RejectedError         a body of which nothing could be read (intake.py)
+├── BusyError             a queue or a cap is full: try again later
+└── BoundError            more streams or queries than the service keeps, more events than it reads
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import Any, Final
 
 from oxiseq.engine.bounds import SERVED, InstantBounds
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.records import dataclass
-from oxiseq.live.budgets import Budget
+from oxiseq.live.live_query import Budget
+from oxiseq.options import QUERY, STATE, Options, as_data, said_as_data
 from oxiseq.sinks import Allowed, DeclaredSink
+
+# --- errors ----------------------------------------------------------------------------------------------
+
+
+class BusyError(OxiseqError):
+    """A queue or a cap is full; `retry`: seconds after which to try again; `status`: HTTP's, 429 where the client is
+    too fast, 503 where there are too many of them."""
+
+    def __init__(self, message: str, retry: int = 1, status: int = 429) -> None:
+        super().__init__(message)
+        self.retry = retry
+        self.status = status
+
+
+class BoundError(OxiseqError):
+    """More streams or queries than the service keeps, or more events than it reads."""
+
+
+# --- options ---------------------------------------------------------------------------------------------
+
+DOORS: Final = (QUERY, STATE)
+"""What options a query that is registered has."""
+_READS: Final = "reads"
+
+
+def options_of(language: str, stored: Mapping[str, Any]) -> Options:
+    """From the journal's JSON values. Raises OxiseqError for what the language does not take."""
+    given = {name: value for name, value in stored.items() if name != _READS}
+    return said_as_data(language, given, DOORS, stored.get(_READS, ()))
+
+
+def stored_options(language: str, given: Mapping[str, Any], reads: Iterable[str]) -> dict[str, Any]:
+    """What is given, as JSON values for the journal; `reads`: the streams that there are, for a query that names none.
+    Raises OxiseqError."""
+    options = options_of(language, given)
+    return {**as_data(options), _READS: options.reads or list(reads)}
+
+
+# --- settings --------------------------------------------------------------------------------------------
 
 HOUR = 3_600_000_000
 """An hour in microseconds."""

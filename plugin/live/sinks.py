@@ -42,11 +42,10 @@ from oxiseq.journal.journal import microseconds as microseconds_now
 from oxiseq.kb_loader.marker import is_store_file
 from oxiseq.live.answers import OF_ANSWER
 from oxiseq.live.bridges import FOLDER as BRIDGES
-from oxiseq.live.errors import BoundError
 from oxiseq.live.metrics import Metrics, gauge
 from oxiseq.live.reading import reason_of
-from oxiseq.live.settings import LiveSettings
-from oxiseq.options.paths import overlap
+from oxiseq.live.settings import BoundError, LiveSettings
+from oxiseq.options.room import overlap
 from oxiseq.sinks import DeclaredSink, Delivery, DeliveryError, Receiver, SinkError, SinkSettings, settings_of
 from oxiseq.sparql.snapshots import FOLDER as SNAPSHOTS
 

@@ -24,7 +24,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from oxiseq.api.standing import Snapshot, StandingQuery, StoreChange
-from oxiseq.api.standing.change import Form
+from oxiseq.api.standing.query import Form
 from oxiseq.api.store import Store
 from oxiseq.engine.background import Background
 from oxiseq.engine.errors import LimitError, OxiseqError
@@ -45,10 +45,10 @@ from oxiseq.journal import (
     UnknownError,
 )
 from oxiseq.languages.explanation import Explanation
-from oxiseq.live.answer_texts import change_events
 from oxiseq.live.answers import (
     Answer,
     Rows,
+    change_events,
     columns_of,
     difference,
     packed,
@@ -57,11 +57,10 @@ from oxiseq.live.answers import (
     size_of,
     told_rows,
 )
-from oxiseq.live.elsewhere import StandingElsewhere
-from oxiseq.live.errors import BoundError
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.reading import reason_of
-from oxiseq.live.settings import LiveSettings
+from oxiseq.live.remote import StandingElsewhere
+from oxiseq.live.settings import BoundError, LiveSettings
 from oxiseq.live.topics import Topic, Topics
 
 LOG: Final = logging.getLogger("oxiseq.live")

@@ -35,13 +35,12 @@ from oxiseq.journal import (
     unpack_events,
 )
 from oxiseq.journal.journal import microseconds
-from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import Reading, Reason, RejectedError, SharedTerms
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.portions import Portion
-from oxiseq.live.settings import LiveSettings
+from oxiseq.live.settings import BoundError, BusyError, LiveSettings
 from oxiseq.live.worker import Worker
-from oxiseq.options.durations import duration_text
+from oxiseq.options.kinds import duration_text
 
 _REASONS: Final = 10
 _NO_TIMES: Final = np.zeros(0, np.int64)

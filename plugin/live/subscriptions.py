@@ -11,11 +11,9 @@ from typing import Final
 
 from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import CursorError, DamagedBatchError, Journal, UnknownError
-from oxiseq.live.answers import OF_ANSWER
-from oxiseq.live.errors import BusyError
+from oxiseq.live.answers import OF_ANSWER, match_events
 from oxiseq.live.metrics import Metrics
-from oxiseq.live.settings import LiveSettings
-from oxiseq.live.texts import match_events
+from oxiseq.live.settings import BusyError, LiveSettings
 from oxiseq.live.topics import MOST, Topic, Topics
 
 _PAGES: Final = 16

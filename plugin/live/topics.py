@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Found, StoredMatches, unpack_matches
-from oxiseq.live.texts import match_events
+from oxiseq.live.answers import match_events
 
 Written: TypeAlias = Callable[[StoredMatches], Sequence[bytes]]
 """What is stored as server-sent events: one for each match, or one for all that belongs together."""

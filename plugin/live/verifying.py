@@ -18,8 +18,8 @@ from oxiseq.journal.wal import look, lost
 from oxiseq.kb_loader import open_kb
 from oxiseq.kb_loader.marker import STORE_FILE, holds_store
 from oxiseq.live.answers import told_rows
-from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine
+from oxiseq.live.live_query import Budget
 from oxiseq.live.reading import reason_of
 from oxiseq.live.rebuilding import is_whole
 from oxiseq.sources.knowledge import Kb, knowledge_of

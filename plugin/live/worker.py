@@ -30,13 +30,11 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Checkpoint, Entry, Found, FullError, Journal, JournalError, Quarantined, UnknownError
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.rows import KIND
-from oxiseq.live.at_work import Readers
 from oxiseq.live.engine import Emission, Engine
-from oxiseq.live.live_query import LiveQuery
+from oxiseq.live.live_query import LiveQuery, Readers
 from oxiseq.live.metrics import Metrics
-from oxiseq.live.reading import ReadEntries, read_entries, reason_of
+from oxiseq.live.reading import ReadEntries, Silences, read_entries, reason_of
 from oxiseq.live.settings import LiveSettings
-from oxiseq.live.silences import Silences
 from oxiseq.live.timed_lock import TimedLock
 from oxiseq.live.topics import Topics
 

@@ -27,7 +27,7 @@ from oxiseq.kb_loader.quarantine import Fault, Quarantine
 from oxiseq.kb_loader.sources import Source, find_sources
 from oxiseq.kb_loader.tables import Mapping, check_columns
 from oxiseq.logs.reading import MESSAGES, Meaning, read_source
-from oxiseq.options.durations import Duration, duration
+from oxiseq.options.kinds import Duration, duration
 
 Engine: TypeAlias = Literal["plain", "spark"]
 Format: TypeAlias = Literal["arrow", "parquet"]

@@ -27,9 +27,9 @@ from oxiseq.kb_loader.rows import Rows, table_rows
 from oxiseq.kb_loader.sources import BROKEN, Source
 from oxiseq.kb_loader.tables import Mapping
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.errors import MappingError
 from oxiseq.mappings.events import mapped
-from oxiseq.mappings.sources import OBJECTS, rows_table
+from oxiseq.mappings.plan import MappingError
+from oxiseq.mappings.rows import OBJECTS, rows_table
 
 MESSAGES: Final = ".ndjsonld"
 """An ending of events that no knowledge base has."""

@@ -3,11 +3,21 @@
 The plan makes all rows at once; rows of which it is unsure, and all where there is no plan, are answered by Oxigraph
 one by one, as `oxiseq load` does it. Both agree (tests/mappings). A row of which nothing comes is left out like a bad
 one, and said.
+
+A first mapping for a table: each column a predicate, with the type that all of its texts have.
+
+In the flow: rows → **a mapping, to be read and corrected** → `oxiseq mapping suggest`, POST /mappings/suggest.
+
+A stored mapping says by itself what its columns are: nothing is guessed when rows are pushed. So the types are written
+into it here, once, from whole columns. Texts with zeros before their digits (`007`) stay texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -16,16 +26,18 @@ from pyoxigraph import Literal, Triple
 
 from oxiseq.engine.errors import EventError, KbError, LimitError
 from oxiseq.engine.events.batch import EventBatch, offsets
-from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.events.units import check_unit
+from oxiseq.engine.events.encode import decode_events, encode_events
+from oxiseq.engine.events.units import TimeUnit, check_unit
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.checking.comparisons import looks_like_number
 from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.rows import Rows
-from oxiseq.mappings.cells import IRI, Cells
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.plan import Blank, Constant, Part, Plan, Work, check_text, longest
+from oxiseq.mappings.plan import IRI, Blank, Cells, Constant, Part, Plan, Work, check_text, longest
 from oxiseq.mappings.rows import BadRow, Table
 from oxiseq.mappings.times import whole_numbers
+
+# --- events ----------------------------------------------------------------------------------------------
 
 TOGETHER: Final = 4096
 """Rows that are made into terms at a time."""
@@ -225,3 +237,106 @@ def interned(texts: Sequence[str], terms: TermDictionary) -> U32:
     if written:
         ids[1:] = terms.intern_texts(np.frombuffer(b"".join(written), np.uint8), ends)
     return ids
+
+
+# --- trying ----------------------------------------------------------------------------------------------
+
+_GUESSES: Final = 20
+"""Missing columns for which one of a like name is sought, among the first `_NAMES`: each is compared with each."""
+_NAMES: Final = 1_000
+_TEXT: Final = 16 << 20
+"""Characters of the terms: half a second of work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A column that the mapping reads and the table does not have; `near`: the column of it that has such a name."""
+
+    column: str
+    near: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """`events`: time (µs; 0 where the mapping states none) and triples; `bad`: the rows that are left out;
+    `missing`: columns that the table lacks; `unread`: columns of it that the mapping does not read."""
+
+    events: tuple[tuple[int, tuple[Triple, ...]], ...]
+    bad: tuple[BadRow, ...]
+    missing: tuple[Missing, ...]
+    unread: tuple[str, ...]
+
+
+def tried(table: Table, names: tuple[str, ...], mapping: StreamMapping, first: int) -> Tried:
+    """The first `first` events of a table that has columns of these names. Raises EventError, LimitError."""
+    terms, events, bad = TermDictionary(), list[tuple[int, tuple[Triple, ...]]](), list(table.bad)
+    table.bad = []
+    table.names = None  # a missing column has its own message
+    for part in mapped(table, mapping, terms, None if mapping.time else 0, most=_TEXT):
+        events += [(at, tuple(graph)) for at, graph in islice(decode_events(part.batch, terms), first - len(events))]
+        bad += part.bad
+        if len(events) >= first:
+            break
+    missing = tuple(Missing(c, _near(c, names) if n < _GUESSES else None) for n, c in enumerate(mapping.missing(names)))
+    return Tried(tuple(events), tuple(bad), missing, tuple(name for name in names if mapping.key(name) is None))
+
+
+def _near(column: str, names: tuple[str, ...]) -> str | None:
+    return next(iter(get_close_matches(column, names[:_NAMES], 1)), None)
+
+
+# --- suggesting ------------------------------------------------------------------------------------------
+
+_TIMES: Final = re.compile("time|timestamp|ts|at|date|datetime", re.IGNORECASE)
+_SUBJECTS: Final = re.compile("id|sensor|device|name|key", re.IGNORECASE)
+_NAME: Final = re.compile(r"[^\w-]")
+_CLOCK: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
+_TYPES: Final[Mapping[str, re.Pattern[str]]] = {
+    "xsd:integer": re.compile(r"[+-]?[0-9]+"),
+    "xsd:decimal": re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"),
+    "xsd:double": re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
+    "xsd:boolean": re.compile("true|false"),
+    "xsd:date": re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    "xsd:dateTime": re.compile(_CLOCK),
+}
+_NUMBERS: Final = frozenset(["xsd:integer", "xsd:decimal", "xsd:double"])
+_UNITS: Final[tuple[tuple[float, TimeUnit], ...]] = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"), (0, "s"))
+
+
+def suggested(table: Table, names: Sequence[str]) -> dict[str, Any]:
+    """A mapping for a table of these columns."""
+    time = next((name for name in names if _TIMES.fullmatch(name)), None)
+    subject = next((name for name in names if _SUBJECTS.fullmatch(name)), None)
+    predicates = {
+        f"ex:{_NAME.sub('_', name)}": _object(name, table.column(name)) for name in names if name not in (time, subject)
+    }
+    first = next((value for value in table.column(time) if value is not None), "") if time is not None else ""
+    return {
+        "prefixes": {"ex": "http://example.org/"},
+        **({} if subject is None else {"subject": f"ex:{{{subject}}}"}),
+        "predicates": predicates,
+        "time": time,
+        **_unit(str(first)),
+    }
+
+
+def _object(name: str, values: Sequence[Any]) -> Any:
+    """The column alone where its values have types of their own, or are texts."""
+    found = text_type([value for value in values if value is not None])
+    return name if found is None else {"column": name, "datatype": found}
+
+
+def text_type(values: Sequence[Any]) -> str | None:
+    """The type that all of these texts can have; None for other values, and for texts that have none."""
+    if not values or not all(isinstance(value, str) for value in values):
+        return None
+    for name, pattern in _TYPES.items():
+        if all(map(pattern.fullmatch, values)) and (name not in _NUMBERS or all(map(looks_like_number, values))):
+            return name
+    return None
+
+
+def _unit(first: str) -> dict[str, TimeUnit]:
+    if not looks_like_number(first):
+        return {}
+    return {"unit": next(unit for least, unit in _UNITS if abs(float(first)) >= least)}

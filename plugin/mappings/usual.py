@@ -16,9 +16,8 @@ from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.row_graphs import RDF_TYPE
 from oxiseq.engine.events.tuples import TIME_NAMES, Naming
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.rows import object_table
-from oxiseq.mappings.sources import row_tables
-from oxiseq.mappings.suggesting import text_type
+from oxiseq.mappings.events import text_type
+from oxiseq.mappings.rows import object_table, row_tables
 
 _AS_TABLES: Final = {"xsd:decimal": "xsd:double"}
 """A table has no decimals: its fractions are doubles."""

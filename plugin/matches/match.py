@@ -12,7 +12,7 @@ from oxiseq.engine.events.time import to_datetime, to_text
 from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.arguments import public
 from oxiseq.grammar.records import dataclass
-from oxiseq.pictures.tables import html_table
+from oxiseq.pictures.timeline import html_table
 
 Event: TypeAlias = tuple[str, int]
 """An event of a match: the IRI of its stream, and its time in microseconds since 1970 UTC."""

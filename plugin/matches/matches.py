@@ -15,14 +15,13 @@ from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.engine.events.faults import NO_FAULTS, Faults
 from oxiseq.engine.extras import loaded
 from oxiseq.grammar.arguments import internal, public
-from oxiseq.matches.arrow import arrow_table
 from oxiseq.matches.match import Match
 from oxiseq.matches.shape import Block, Form
 from oxiseq.matches.text import table_of
-from oxiseq.matches.write import check_format, opened, result_format, write_blocks
-from oxiseq.pictures.svg import Svg
+from oxiseq.matches.write import arrow_table, check_format, opened, result_format, write_blocks
+from oxiseq.pictures.drawing import Svg
 from oxiseq.pictures.timeline import timeline
-from oxiseq.sources.late import LateBatch, LateEvent, late_events
+from oxiseq.sources.warned import LateBatch, LateEvent, late_events
 
 if TYPE_CHECKING:
     import pandas as pd

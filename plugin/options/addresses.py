@@ -9,10 +9,22 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from oxiseq.engine.extras import needed
 from oxiseq.grammar.errors import OxiseqError
+
+if TYPE_CHECKING:
+    from websockets import exceptions
+    from websockets.sync import client
+else:
+    client = needed("websockets.sync.client")
+    exceptions = needed("websockets.exceptions")
+
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
@@ -85,3 +97,42 @@ def _behind(address: Address) -> Address:
         teredo = address.teredo
         return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else None) or address
     return address
+
+
+# --- no redirects ----------------------------------------------------------------------------------------
+
+
+@cache
+def unredirected() -> type[client.ClientConnection]:
+    """For `create_connection=`; it raises InvalidHandshake for a redirect. Needs websockets when it is called."""
+
+    class Unredirected(client.ClientConnection):
+        def handshake(self, *args: Any, **named: Any) -> None:
+            try:
+                super().handshake(*args, **named)
+            except exceptions.InvalidStatus as error:
+                if error.response.status_code not in range(300, 400):
+                    raise
+                told = f"{error}: redirects are not followed, give the address that it leads to"
+                raise exceptions.InvalidHandshake(told) from None
+
+    return Unredirected
+
+
+# --- Retry-After -----------------------------------------------------------------------------------------
+
+_LONGEST: Final = 86_400.0
+"""Seconds: what asks for more is waited for so long."""
+
+
+def seconds_of(given: str | None) -> float | None:
+    """Seconds from now on; None where it says none."""
+    text = (given or "").strip()
+    if text.isascii() and text.isdecimal():
+        return min(float(text[:12]), _LONGEST)
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    wait = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    return min(max(0.0, wait), _LONGEST)

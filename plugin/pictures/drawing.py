@@ -5,9 +5,42 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from html import escape
 
 from oxiseq.grammar.records import dataclass
-from oxiseq.pictures.svg import Svg, picture, text
+
+# --- svg -------------------------------------------------------------------------------------------------
+
+STYLE = (
+    "<style>.o text{font:12px sans-serif;fill:currentColor}.o .s{font-size:10px}.o .n{fill:none;stroke:currentColor}"
+    ".o .e{fill:none;stroke:currentColor;opacity:.6}.o .b{fill:#3b82c4;opacity:.25}.o .d{fill:#3b82c4}"
+    ".o .g{stroke:currentColor;opacity:.2}</style>"
+)
+
+
+class Svg(str):
+    """An SVG picture; notebooks show it."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+def picture(width: float, height: float, parts: list[str], title: str) -> Svg:
+    """The whole picture; `title` is read out instead of it."""
+    size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="o" role="img" {size}>'
+    return Svg(f"{head}<title>{escape(title)}</title>{STYLE}{''.join(parts)}</svg>")
+
+
+def text(x: float, y: float, words: str, *, small: bool = False, anchor: str = "middle") -> str:
+    """Words at a place."""
+    kind = ' class="s"' if small else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{kind}>{escape(words)}</text>'
+
+
+# --- drawing ---------------------------------------------------------------------------------------------
 
 _HEIGHT = 34
 _LINE = 13
@@ -176,3 +209,40 @@ def _arrow(
     yield f'<path class="e" marker-end="url(#oa)"{dash} d="{path}"/>'
     for i, line in enumerate(reversed(arrow.lines)):
         yield text(middle[0], middle[1] - _LINE * i, line, small=True)
+
+
+# --- graphviz --------------------------------------------------------------------------------------------
+
+
+def dot(drawing: Drawing) -> str:
+    """The same nodes and arrows as in the picture, with all their texts."""
+    return "\n".join(_lines(drawing)) + "\n"
+
+
+def _lines(drawing: Drawing) -> Iterator[str]:
+    yield from (
+        "digraph query {",
+        "  rankdir=LR;",
+        '  node [shape=box, style=rounded, fontname="sans-serif"];',
+        '  edge [fontname="sans-serif", fontsize=10];',
+    )
+    for node in drawing.nodes:
+        yield f"  {node.name} [{_shown(node)}];"
+    for arrow in drawing.arrows:
+        lines = (*arrow.lines, *arrow.more)
+        shown = [*(["style=dashed"] if arrow.dashed else []), *([f"label={_quoted(*lines)}"] if lines else [])]
+        yield f"  {arrow.source} -> {arrow.target}{' [' * bool(shown)}{', '.join(shown)}{']' * bool(shown)};"
+    yield "}"
+
+
+def _shown(node: Node) -> str:
+    if not node.label:
+        return 'shape=point, label=""'
+    label = f"label={_quoted(node.label, *([node.note] if node.note else []))}"
+    return f"{label}, peripheries=2" if node.final else label
+
+
+def _quoted(*lines: str) -> str:
+    """A label of several lines."""
+    escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for line in lines)
+    return '"' + "\\n".join(escaped) + '"'

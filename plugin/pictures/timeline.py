@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 
 from oxiseq.engine.events.time import to_text
-from oxiseq.pictures.svg import Svg, picture, text
+from oxiseq.pictures.drawing import Svg, picture, text
+
+# --- tables ----------------------------------------------------------------------------------------------
+
+
+def html_table(caption: str, rows: Sequence[tuple[str, str]], text: str = "") -> str:
+    """Names and values; `text` is folded away below."""
+    cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
+    below = f"<details><summary>text</summary><pre>{escape(text)}</pre></details>" if text else ""
+    return f"<table><caption>{escape(caption)}</caption>{cells}</table>{below}"
+
+
+# --- timeline --------------------------------------------------------------------------------------------
 
 _LANE = 26
 _WIDTH = 720

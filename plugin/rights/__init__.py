@@ -6,9 +6,26 @@ grants.py decides and knows nothing of HTTP. A `Rights` travels with each reques
 to identify the client.
 """
 
-from oxiseq.rights.grants import EVERYTHING, NOTHING, DeniedError, Grant, Kind, Right, Rights, allows, grant_of
-from oxiseq.rights.named import ANONYMOUS, Token, TokenError, digest_of, line_of, new_secret, tokens_of
-from oxiseq.rights.table import TokenFile, TokenTable
+from oxiseq.rights.grants import (
+    ANONYMOUS,
+    EVERYTHING,
+    NOTHING,
+    DeniedError,
+    Grant,
+    Kind,
+    Right,
+    Rights,
+    Token,
+    TokenError,
+    TokenFile,
+    TokenTable,
+    allows,
+    digest_of,
+    grant_of,
+    line_of,
+    new_secret,
+    tokens_of,
+)
 
 __all__ = [
     "ANONYMOUS",

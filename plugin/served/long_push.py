@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, Final
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.extras import needed
 from oxiseq.grammar.records import dataclass
-from oxiseq.live.errors import BusyError
-from oxiseq.options.unredirected import unredirected
-from oxiseq.served.wire import PAUSES, UnreachableError, Wire
+from oxiseq.live.settings import BusyError
+from oxiseq.options.addresses import unredirected
+from oxiseq.served.wire import PAUSES, How, UnreachableError, Wire
 
 if TYPE_CHECKING:
     from websockets import exceptions
@@ -126,9 +126,8 @@ class LongPush:
 
     def _push_alone(self, message: _Message) -> None:
         key = hashlib.blake2b(f"{self._session} {message.first}".encode(), digest_size=16).hexdigest()
-        reply = self._wire.send(
-            "POST", "streams", self._stream, content=message.body, kind="application/n-quads", key=key
-        )
+        how: How = {"content": message.body, "kind": "application/n-quads", "key": key}
+        reply = self._wire.call("push", how, stream=self._stream)
         self._note(reply.json())
         self._last = message.last
 
@@ -175,7 +174,7 @@ class LongPush:
         first = self._way[0].first if self._way else self._last + 1
         asked = {"session": self._session, "first": str(first), "format": "nquads"}
         asked["limit"] = "1"  # a server without WebSockets answers this with events: one is enough
-        address, options = self._wire.socket("streams", self._stream, "events", params=asked)
+        address, options = self._wire.socket("readEvents", stream=self._stream, **asked)
         connecting = client.connect(
             address,
             compression=None,

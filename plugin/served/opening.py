@@ -12,14 +12,14 @@ from oxiseq.api.store import Store
 from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError
 from oxiseq.engine.extras import loaded
 from oxiseq.grammar.arguments import public
-from oxiseq.options.durations import Duration, duration
+from oxiseq.options.kinds import Duration, duration
 
 if TYPE_CHECKING:
     from oxiseq.served import ServedStore
 
 _PATIENCE: Final = "30s"
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_NEEDED: Final = ("httpx_sse", "prometheus_client", "werkzeug")
+_NEEDED: Final = ("httpx_sse", "msgspec", "prometheus_client", "werkzeug")
 """Packages of the extra `client`."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode
 
-from oxiseq.api.answering import shape_of
+from oxiseq.api.query import shape_of
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import offsets
 from oxiseq.engine.events.time import to_microseconds

@@ -6,7 +6,7 @@ import base64
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -14,8 +14,9 @@ import httpx
 from oxiseq.engine.errors import ArgumentValueError, OxiseqError
 from oxiseq.engine.extras import installed
 from oxiseq.journal import ConflictError, CursorError, DamagedBatchError, FullError, UnknownError
-from oxiseq.live.errors import BoundError, BusyError
-from oxiseq.options.retry_after import seconds_of
+from oxiseq.live.api.operations import NAMED
+from oxiseq.live.settings import BoundError, BusyError
+from oxiseq.options.addresses import seconds_of
 
 _CONNECTING, _ANSWERING = 10.0, 330.0
 """Seconds that a server may take; to answer, a little more than its own time limit."""
@@ -46,6 +47,24 @@ class AnswerError(OxiseqError):
 
 class RefusedError(OxiseqError, PermissionError):
     """The server needs a (different) token, or does not allow this."""
+
+
+class How(TypedDict, total=False):
+    """How a request is sent, see `Wire.send`."""
+
+    accept: str
+    content: bytes | str | None
+    kind: str | None
+    json: Any
+    key: str | None
+    headers: Mapping[str, str] | None
+    again: bool | None
+    within: float
+
+
+NOTHING: Final[How] = {}
+ONCE: Final[How] = {"again": False}
+"""Whoever asks hears of a failure at once."""
 
 
 class Wire:
@@ -96,7 +115,6 @@ class Wire:
         if again is None:
             again = key is not None or method not in ("POST", "PATCH")
         timeout = httpx.Timeout(_CONNECTING, read=within)
-        given = {name: value for name, value in (params or {}).items() if value is not None}
         end = time.monotonic() + (self.patience if again else 0)
         pause = PAUSES[0]
         while True:
@@ -104,7 +122,7 @@ class Wire:
                 reply = self._client.request(
                     method,
                     _path(path),
-                    params=given or None,
+                    params=params or None,
                     headers=headers,
                     content=content,
                     json=json,
@@ -132,15 +150,22 @@ class Wire:
             self.pause(problem, pause)
             pause = min(2 * pause, PAUSES[1])
 
+    def call(self, name: str, how: How = NOTHING, /, **given: Any) -> httpx.Response:
+        """The reply to an operation of the table, with its parameters; `how` it is sent, as `send` says, which raises
+        as this does."""
+        method, path, params = _request(name, given)
+        return self.send(method, *path, params=params, **how)
+
     @contextmanager
-    def listening(self, *path: str, params: Mapping[str, Any], patience: float) -> Iterator[httpx.Response]:
+    def listening(self, name: str, patience: float, /, **given: Any) -> Iterator[httpx.Response]:
         """A reply of server-sent events that is running; reading it raises httpx.ReadTimeout after `patience`
         seconds of silence. Raises as `send` does."""
         self.check_open()
         headers = {"accept": "text/event-stream"}
         timeout = httpx.Timeout(30.0, read=max(patience, 0.001))
         try:
-            with self._client.stream("GET", _path(path), params=params, headers=headers, timeout=timeout) as reply:
+            method, path, params = _request(name, given)
+            with self._client.stream(method, _path(path), params=params, headers=headers, timeout=timeout) as reply:
                 if not reply.is_success:
                     reply.read()
                     raise self._refusal(reply)
@@ -150,7 +175,7 @@ class Wire:
         except httpx.TransportError as error:
             raise self.unreachable(error) from error
 
-    def socket(self, *path: str, params: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    def socket(self, name: str, /, **given: str) -> tuple[str, dict[str, Any]]:
         """The address of a WebSocket, and how `websockets.connect` is to open it: as this wire's requests are sent."""
         self.check_open()
         url = self._client.base_url
@@ -163,6 +188,7 @@ class Wire:
             options["additional_headers"] = {"authorization": f"Basic {given}"}
         elif "authorization" in self._client.headers:
             options["additional_headers"] = {"authorization": self._client.headers["authorization"]}
+        _, path, params = _request(name, given)
         return f"{place}{_path(path)}?{urlencode(params)}", options
 
     def pause(self, problem: OxiseqError, seconds: float) -> None:
@@ -205,6 +231,14 @@ class Wire:
         """Raise OxiseqError where it is closed."""
         if self.closed:
             raise OxiseqError("the store is closed")
+
+
+def _request(name: str, given: dict[str, Any]) -> tuple[str, tuple[str, ...], dict[str, Any]]:
+    """Method and parts of the path of an operation, and the parameters that are none of its path."""
+    operation = NAMED[name]
+    parts = operation.path[1:].split("/")
+    path = tuple(given.pop(part[1:-1]) if part.startswith("{") else part for part in parts)
+    return operation.method, path, {each: value for each, value in given.items() if value is not None}
 
 
 def _path(parts: tuple[str, ...]) -> str:

@@ -1,4 +1,15 @@
-"""Who may do what: bearer tokens, and pages of other origins.
+"""Who may come in: hosts, origins, tokens.
+
+Which names this server answers to.
+
+A page from elsewhere may have its own name lead to this machine (DNS rebinding): to the browser it then is of the same
+origin as the server. Only the Host that it sends differs.
+
+Cross-origin requests, for web pages from elsewhere; answered as `oxigraph serve --cors` does.
+
+`*` among the origins: any page may ask and read. What writes must be named (see access.py).
+
+Who may do what: bearer tokens, and pages of other origins.
 
 A browser sends what any page makes it send, with the address of the machine that it runs on: a token is not sent on its
 own, but without one a form on a foreign page could write. So what writes must come from here, from no page at all, or
@@ -7,22 +18,90 @@ from an origin that `--cors` names.
 
 from __future__ import annotations
 
+import ipaddress
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterable
 from math import ceil
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+import werkzeug
 from werkzeug.datastructures import Authorization
 
 from oxiseq.rights import EVERYTHING, NOTHING, Rights, Token, TokenFile, TokenTable, digest_of, tokens_of
 from oxiseq.rights.grants import READING
-from oxiseq.server.cors import ANY, Named, named
-from oxiseq.server.hosts import client_group
+from oxiseq.server.conversion import ANY, Named, named, refusal
 from oxiseq.server.settings import ServerSettings, Tokens
 from oxiseq.sparql import Problem
-from oxiseq.sparql.problems import TOKEN_NEEDED, challenge
+from oxiseq.sparql.messages import TOKEN_NEEDED, challenge
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+
+# --- hosts -----------------------------------------------------------------------------------------------
+
+
+class KnownHosts:
+    """Lets requests through to `rest` that ask for a host of ours: loopback names, where the server listens, and
+    `allowed`. A server that listens at all addresses has each of them: a number cannot be made to lead elsewhere."""
+
+    def __init__(self, listens: str, allowed: Iterable[str], rest: WSGIApplication) -> None:
+        self._names = frozenset(host_name(name) for name in (listens, *allowed))
+        self._any = ANY in self._names
+        address = _address(listens)
+        self._everywhere = not listens or (address is not None and address.is_unspecified)
+        self._rest = rest
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """WSGI."""
+        try:
+            self.check(environ.get("HTTP_HOST"))
+        except Problem as problem:
+            return refusal(problem, werkzeug.Request(environ))(environ, start_response)
+        return self._rest(environ, start_response)
+
+    def check(self, host: str | None) -> None:
+        """Raises Problem 421 for the Host of another server; None: HTTP 1.0, which no browser speaks."""
+        if host is not None and ("," in host or not self.knows(host)):  # of several none is believed
+            detail = f"{host} is not a name of this server; start it with --allowed-host {host_name(host)}"
+            raise Problem(421, "not this host", detail)
+
+    def knows(self, host: str) -> bool:
+        """Whether the value of a Host header is ours, whatever its port."""
+        name = host_name(host)
+        if self._any or name in self._names or name == "localhost" or name.endswith(".localhost"):
+            return True
+        address = _address(name)
+        return address is not None and (address.is_loopback or self._everywhere)
+
+
+def host_name(host: str) -> str:
+    """The name or number of `name:port`, `[number]:port`, or without a port; in lower case."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    name = host.rpartition(":")[0] if host.count(":") == 1 else host
+    return name.removesuffix(".").lower()
+
+
+def client_group(address: str | None) -> str:
+    """The client that an address belongs to: of IPv6 the network, which one client has whole."""
+    found = _address(address or "")
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is None:
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return address or ""
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None
+
+
+# --- tokens ----------------------------------------------------------------------------------------------
 
 _WRONG: Final = 10
 """Wrong tokens that a client may send in one period."""

@@ -1,33 +1,146 @@
-"""The Flask application: routes, tokens, CORS and health around something that answers SPARQL requests."""
+"""The WSGI application: the live service's routes before Flask's, tokens, CORS and health around SPARQL, the page.
+
+The routes of streams, queries and matches as a WSGI application, before Flask's.
+
+A single event is pushed a thousand times a second: Flask's contexts and routing would take longer than all that is
+done with it. Paths and methods are distinguished by LiveRoutes, tokens and CORS are checked by the code that Flask's
+routes use.
+
+The page at `/`, its files below `/ui/`, and what kind of server this is. They reveal nothing of the data, so they
+need no token.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final, Protocol
 
 import flask
-from werkzeug.exceptions import HTTPException
+import werkzeug
+from werkzeug.exceptions import HTTPException, NotFound
 
 from oxiseq.grammar.records import dataclass
 from oxiseq.live.api import LiveRoutes
-from oxiseq.rights import DeniedError
-from oxiseq.server.access import Access, check_origin
-from oxiseq.server.conversion import request_of, response_to
-from oxiseq.server.cors import allow_origin, preflight
-from oxiseq.server.hosts import KnownHosts
-from oxiseq.server.live import LiveApplication
-from oxiseq.server.page import ENDPOINTS as PAGE
-from oxiseq.server.page import Kind, add_page
-from oxiseq.server.refusals import as_problem, refusal
+from oxiseq.live.api.routes import FIRST, changes
+from oxiseq.page import SECURITY, asset
+from oxiseq.page.assets import INDEX
+from oxiseq.rights import DeniedError, Rights
+from oxiseq.server.access import Access, KnownHosts, check_origin
+from oxiseq.server.conversion import Named, allow_origin, as_problem, preflight, refusal, request_of, response_to
 from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Problem, Request, Response, SparqlEndpoint
 from oxiseq.sparql.endpoint import is_writing
-from oxiseq.sparql.problems import denied
+from oxiseq.sparql.messages import denied
 from oxiseq.sparql.upstream import Upstream
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+
+# --- streams, queries and matches, before Flask ----------------------------------------------------------
+
+
+class LiveApplication:
+    """Answers what LiveRoutes answers, and passes the rest on."""
+
+    def __init__(self, live: LiveRoutes, settings: ServerSettings, access: Access, rest: WSGIApplication) -> None:
+        self.routes = live
+        self._settings, self._access, self._rest = settings, access, rest
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """WSGI."""
+        if not FIRST.intersection(environ["PATH_INFO"].split("/", 2)[1:2]):  # of `OPTIONS *` there is no part
+            return self._rest(environ, start_response)
+        request = werkzeug.Request(environ)
+        response = self._answer(request)
+        if self._settings.cors:
+            allow_origin(request.headers, response.headers, self._settings.cors)
+        return response(environ, start_response)
+
+    def admit(self, method: str, path: str, headers: Named, address: str | None) -> Rights:
+        """The rights of a client, from this address; the path is decoded. Raises Problem."""
+        return self._access.check(headers, address, writing=changes(method, path))
+
+    def _answer(self, request: werkzeug.Request) -> flask.Response:
+        if self._settings.cors and request.method == "OPTIONS":
+            return preflight(request, self._settings.cors)
+        try:
+            rights = self.admit(request.method, request.path, request.headers, request.remote_addr)
+            asked = request_of(request, self._settings.body, rights)
+        except Problem as problem:
+            return refusal(problem, request)
+        except HTTPException as error:
+            return refusal(as_problem(error), request)
+        return response_to(self.routes.answer(asked), request)
+
+
+def same_rights(admitted: Callable[[], Rights], rights: Rights) -> bool:
+    """Whether the client would have the same rights now; `admitted` returns them, or raises Problem."""
+    try:
+        return admitted() == rights
+    except Problem as problem:
+        return problem.status == 429  # its token is not checked for now, because of others
+
+
+# --- the page --------------------------------------------------------------------------------------------
+
+ENDPOINTS: Final = ("page", "page-file", "page-server")
+"""Names of the routes here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the page must know before its first request: whether there are streams and continuous queries (`live`),
+    whether updates are refused, whether another endpoint answers SPARQL."""
+
+    live: bool
+    read_only: bool
+    upstream: bool
+
+
+def add_page(app: flask.Flask, kind: Kind) -> None:
+    """Its routes."""
+
+    def page() -> flask.Response:
+        return _sent(INDEX)
+
+    def file(path: str) -> flask.Response:
+        return _sent(path)
+
+    app.add_url_rule("/", ENDPOINTS[0], page)
+
+    def server() -> flask.Response:
+        response = flask.jsonify(asdict(kind))
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    app.add_url_rule("/ui/<path:path>", ENDPOINTS[1], file)
+    app.add_url_rule("/ui/server.json", ENDPOINTS[2], server)
+
+
+def _sent(path: str) -> flask.Response:
+    found = asset(path)
+    if found is None:
+        raise NotFound(f"no such file: {path}")
+    zipped = flask.request.accept_encodings["gzip"] > 0
+    response = flask.Response(found.packed if zipped else found.body, content_type=found.media_type)
+    if zipped:
+        response.headers["Content-Encoding"] = "gzip"
+    response.headers["Vary"] = "Accept-Encoding"
+    response.headers["Cache-Control"] = "no-cache"  # validated each time, answered by 304
+    response.headers.update(SECURITY)
+    response.set_etag(found.etag + ("-z" if zipped else ""))
+    response.make_conditional(flask.request)
+    return response
+
+
+# --- the application -------------------------------------------------------------------------------------
 
 DOORS = "oxiseq"
 """Where the application keeps its Doors among Flask's extensions."""
 _METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
-OPEN = ("health", "ready", *PAGE)
+OPEN = ("health", "ready", *ENDPOINTS)
 """Names of the routes that need no right: they reveal nothing of the data."""
 _SPARQL = ("/query", "/update", "/store", "/store/<path:name>")
 

@@ -6,7 +6,7 @@ answered, however many others only hold connections open.
 
 A Connection lies between the socket and the server's HTTP protocol, or that of WebSockets after it. It sees bytes
 come and go, and the application (edge.py) says when a request is at work. As long as all that comes are small
-pushes it gives them to a Short (small_pushes.py), one after the other. From the first bytes on that are something else
+pushes it gives them to a Short (pushes.py), one after the other. From the first bytes on that are something else
 all is the HTTP protocol's: nobody but it knows where a request of it ends, so it never goes back.
 """
 

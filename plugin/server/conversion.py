@@ -1,20 +1,126 @@
-"""WSGI requests to ours, and our responses back; gzip both ways."""
+"""Requests and responses between werkzeug, ASGI and our own terms."""
 
 from __future__ import annotations
 
+import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from gzip import BadGzipFile
 from io import BytesIO
-from typing import Final
+from typing import IO, Any, Final, Protocol
 from urllib.parse import quote, urlsplit
 
 import flask
 import werkzeug
+from werkzeug.datastructures import Headers
+from werkzeug.exceptions import HTTPException
 
 from oxiseq.engine.events.gzip_members import inflated
 from oxiseq.rights import EVERYTHING, Rights
 from oxiseq.sparql import Interrupted, Problem, Request, Response
+from oxiseq.sparql.endpoint import problem_response
+
+# --- bodies ----------------------------------------------------------------------------------------------
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+"""ASGI's."""
+_IN_MEMORY: Final = 512 << 10
+"""Bytes beyond which a body is in a file until a thread reads it."""
+_SLACK: Final = 1 << 20
+_PIECE: Final = 1 << 20
+
+
+class GoneError(Exception):
+    """The client has left before its request was whole."""
+
+
+class TooLargeError(Exception):
+    """A body is so much too large that what is left of it is not even read."""
+
+
+class Body:
+    """What has come of a body. One larger than `limit` is not kept, but read to its end where that is not far: beyond
+    `most` bytes."""
+
+    def __init__(self, limit: int, most: int) -> None:
+        self._limit, self._most = limit, most
+        self._parts: list[bytes] = []
+        self._file: IO[bytes] | None = None
+        self.size = 0
+        self._kept = 0
+
+    @classmethod
+    async def read(cls, receive: Receive, limit: int, *, keep: bool = True) -> Body:
+        """All of it; without `keep` it is read only so that the client, which sends it, comes to read the answer.
+        Raises GoneError, TooLargeError."""
+        body, more = cls(limit if keep else 0, 2 * limit + _SLACK), True
+        try:
+            while more:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise GoneError
+                more = bool(message.get("more_body", False))
+                body._add(message.get("body", b""))
+        except BaseException:
+            body.close()
+            raise
+        return body
+
+    def _add(self, data: bytes) -> None:
+        self.size += len(data)
+        if self.size > self._most:
+            raise TooLargeError
+        if self._kept > self._limit:
+            return  # that it is too large is known
+        self._kept += len(data)
+        if self._file is None and self._kept > _IN_MEMORY:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close`
+            self._file.writelines(self._parts)
+            self._parts = []
+        if self._file is None:
+            self._parts.append(data)
+        else:
+            self._file.write(data)
+
+    def content(self) -> bytes:
+        """All that is kept: more than `limit` bytes where it is too large."""
+        if self._file is None:
+            return b"".join(self._parts)
+        self._file.seek(0)
+        return self._file.read()
+
+    def again(self) -> Receive:
+        """ASGI's `receive` for who reads it now."""
+        if self._file is not None:
+            self._file.seek(0)
+        left = self._kept
+
+        async def receive() -> dict[str, Any]:
+            nonlocal left
+            data = b"".join(self._parts) if self._file is None else self._file.read(_PIECE)
+            left -= len(data)
+            return {"type": "http.request", "body": data, "more_body": bool(data) and left > 0}
+
+        return receive
+
+    def close(self) -> None:
+        """Release it."""
+        if self._file is not None:
+            self._file.close()
+
+
+async def refused(response: Response, headers: Mapping[str, str], receive: Receive, limit: int) -> Response:
+    """The answer to a request whose body has not been read. A client that sends it without asking first would not see
+    the answer if the connection were closed meanwhile. Raises GoneError, TooLargeError."""
+    if "expect" in headers:  # whether it is sent nobody knows: what comes next may be of this body or not
+        return replace(response, headers=(*response.headers, ("connection", "close")))
+    (await Body.read(receive, limit, keep=False)).close()
+    return response
+
+
+# --- werkzeug's ------------------------------------------------------------------------------------------
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _LEAST_TO_ZIP: Final = 1024
@@ -180,3 +286,116 @@ class _PackedSent:
         close = getattr(self._pieces, "close", None)
         if close is not None:
             close()
+
+
+# --- refusals --------------------------------------------------------------------------------------------
+
+
+def refusal(problem: Problem, request: werkzeug.Request) -> flask.Response:
+    """In the form that the client accepts."""
+    accept = (("accept", request.headers.get("Accept", "")),)
+    asked = Request(request.method, request.path, headers=accept)
+    return response_to(problem_response(problem, asked), request)
+
+
+def as_problem(error: HTTPException) -> Problem:
+    """The framework's own refusals (404, 405...) and failures of ours in its form."""
+    headers = tuple(
+        (name, value) for name, value in error.get_headers() if name.lower() not in ("content-type", "content-length")
+    )
+    return Problem(error.code or 500, error.name.lower(), error.description or "", headers=headers)
+
+
+ANY: Final = "*"
+
+
+# --- origins ---------------------------------------------------------------------------------------------
+
+
+class Named(Protocol):
+    """Headers of a request: a framework's, or a dictionary with names in lower case."""
+
+    def get(self, name: str, /) -> str | None:
+        """The value of the one of this name in lower case."""
+
+
+def named(origin: str, origins: tuple[str, ...]) -> bool:
+    """Whether it is one of them itself."""
+    return origin != ANY and origin.lower() in {each.lower().rstrip("/") for each in origins}
+
+
+def preflight(request: werkzeug.Request, origins: tuple[str, ...]) -> flask.Response:
+    """The answer to OPTIONS: the request is allowed to pages of allowed origins."""
+    response = flask.Response(status=204)
+    if not _may_ask(request.headers, origins):
+        return response
+    for asked, allowed in (("Method", "Methods"), ("Headers", "Headers")):
+        value = request.headers.get(f"Access-Control-Request-{asked}")
+        if value is not None:
+            response.headers[f"Access-Control-Allow-{allowed}"] = value
+    response.headers["Access-Control-Max-Age"] = "600"
+    return response
+
+
+def allow_origin(asked: Named, headers: Headers, origins: tuple[str, ...]) -> None:
+    """The page may read the response with these headers. Tokens are sent by the page itself, never by the browser."""
+    if ANY not in origins:
+        headers.add("Vary", "Origin")
+    origin = asked.get("origin")
+    if origin is not None and _may_ask(asked, origins):
+        headers["Access-Control-Allow-Origin"] = ANY if ANY in origins else origin
+        headers["Access-Control-Expose-Headers"] = (
+            "Link, Location, Oxiseq-Last-Id, Oxiseq-Next-Offset, Retry-After, WWW-Authenticate"
+        )
+
+
+def _may_ask(asked: Named, origins: tuple[str, ...]) -> bool:
+    return ANY in origins or named(asked.get("origin") or "", origins)
+
+
+# --- ASGI's ----------------------------------------------------------------------------------------------
+
+Scope = dict[str, Any]
+"""ASGI's."""
+
+
+def address_in(scope: Scope) -> str:
+    """Path and query as they were sent."""
+    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
+def request_in(scope: Scope) -> partial[Request]:
+    """The request but for its body, and what is known when that has come."""
+    headers = tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]])
+    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+    return partial(Request, scope["method"], path, query, headers)
+
+
+def headers_in(scope: Scope) -> dict[str, str]:
+    """By their names in lower case; of several of a name all, with commas."""
+    return joined([(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]])
+
+
+def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers by their names; of several of a name all, with commas."""
+    found: dict[str, str] = {}
+    for name, value in headers:
+        found[name] = f"{found[name]},{value}" if name in found else value
+    return found
+
+
+def client_in(scope: Scope) -> str | None:
+    """The client's address."""
+    return scope["client"][0] if scope["client"] else None
+
+
+def sent_headers(
+    headers: list[tuple[str, str]], asked: Mapping[str, str], cors: tuple[str, ...]
+) -> list[tuple[bytes, bytes]]:
+    """Headers of an answer as they are sent, with those that pages from elsewhere need."""
+    if cors:
+        shared = Headers(headers)
+        allow_origin(asked, shared, cors)
+        headers = list(shared)
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]

@@ -1,8 +1,15 @@
-"""The server's life: bind, serve until a signal, end what is running, close."""
+"""The server around the application.
+
+Settings of the C library's allocator for many threads that each need memory for a moment.
+
+glibc gives each thread an arena, and keeps there what is freed: with 80 threads that each once read a large body, all
+these bodies stay resident.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import logging
 import signal
@@ -14,10 +21,11 @@ from contextlib import contextmanager
 from functools import partial
 from math import ceil
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import flask
 import uvicorn
+from pythonjsonlogger.json import JsonFormatter
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -26,9 +34,52 @@ from oxiseq.live.portions import LARGEST_ITEM
 from oxiseq.server.app import DOORS
 from oxiseq.server.connections import BACKLOG, Connection, Connections, most_connections
 from oxiseq.server.edge import Edge
-from oxiseq.server.settings import ServerSettings
-from oxiseq.server.tls import accept
+from oxiseq.server.settings import ServerSettings, accept
 from oxiseq.sparql import Interrupted
+
+# --- the log ---------------------------------------------------------------------------------------------
+
+LogFormat = Literal["text", "json"]
+_FIELDS: Final = {"asctime": "time", "levelname": "level", "name": "logger"}
+
+
+def log_to_stderr(format: LogFormat) -> None:
+    """From INFO on. JSON objects have time (ISO 8601, UTC), level, logger, message, and what the message is about, the
+    query's name for instance."""
+    handler = logging.StreamHandler()
+    if format == "json":
+        formatter = JsonFormatter("%(asctime)s%(levelname)s%(name)s%(message)s", rename_fields=_FIELDS)
+        formatter.converter = time.gmtime
+        formatter.default_time_format, formatter.default_msec_format = "%Y-%m-%dT%H:%M:%S", "%s.%03dZ"
+        handler.setFormatter(formatter)
+    else:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs each request's address, with users and tokens
+
+
+# --- memory ----------------------------------------------------------------------------------------------
+
+_ARENA_MAX: Final = -8
+_MMAP_THRESHOLD: Final = -3
+_TRIM_THRESHOLD: Final = -1
+_ARENAS: Final = 4
+_LARGE: Final = 1 << 20
+"""Bytes from which memory goes back to the system when it is freed; fixed, else glibc raises it up to 32 MiB."""
+
+
+def share_arenas() -> None:
+    """Let all threads share a few arenas, and return what is large. To be called before threads begin; nothing where
+    the C library is another."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):  # musl, macOS, Windows
+        return
+    for parameter, value in ((_ARENA_MAX, _ARENAS), (_MMAP_THRESHOLD, _LARGE), (_TRIM_THRESHOLD, 4 * _LARGE)):
+        mallopt(parameter, value)
+
+
+# --- serving ---------------------------------------------------------------------------------------------
 
 LOG: Final = logging.getLogger("oxiseq.server")
 _LOG: Final = "uvicorn.error"

@@ -7,11 +7,9 @@ A kind is one file. Nothing here knows of threads, positions or retries: `oxiseq
 keeps how far each sink has come. Every connection goes through `allowed.Allowed`.
 """
 
-from oxiseq.sinks.allowed import Allowed
-from oxiseq.sinks.declared import DeclaredSink
+from oxiseq.sinks.allowed import Allowed, DeliveryError, SinkError
 from oxiseq.sinks.delivery import Delivery
-from oxiseq.sinks.errors import DeliveryError, SinkError
-from oxiseq.sinks.kinds import KINDS, settings_of
+from oxiseq.sinks.kinds import KINDS, DeclaredSink, settings_of
 from oxiseq.sinks.settings import NAME, Receiver, SinkSettings
 
 __all__ = [

@@ -2,6 +2,20 @@
 
 A host must be on the operator's list, and its addresses public or of a network that the operator allows
 (options/addresses.py).
+
+What goes wrong with a sink.
+
+OxiseqError
+├── SinkError        settings that are not accepted, or what the operator does not allow
+└── DeliveryError    the receiver has not confirmed: it is tried again
+
+A secret of a sink: a text, or where the operator keeps it.
+
+    "whsec_..."                       is in the journal, or in the settings' file
+    {"env": "OXISEQ_SECRET_CHAT"}     an environment variable of the server
+    {"file": "chat"}                  a file below the operator's folder of secrets
+
+settings → **Secret** ─ read whenever the receiver is opened, so that a new one is used then ─▶ the text
 """
 
 from __future__ import annotations
@@ -10,14 +24,33 @@ import os
 import re
 import socket
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.records import dataclass
 from oxiseq.options.addresses import AddressError, Network, addresses_of, networks_of
-from oxiseq.sinks.errors import DeliveryError, SinkError
+
+# --- errors ----------------------------------------------------------------------------------------------
+
+
+class SinkError(OxiseqError):
+    """Settings that are not accepted, or what the operator of the server does not allow."""
+
+
+class DeliveryError(OxiseqError):
+    """The receiver has not confirmed a delivery: `confirmed` matches of it are, from the first on. `retry`: seconds
+    after which the receiver accepts the next attempt, if it said so."""
+
+    def __init__(self, message: str, confirmed: int = 0, retry: float | None = None) -> None:
+        super().__init__(message)
+        self.confirmed, self.retry = confirmed, retry
+
+
+# --- allowed ---------------------------------------------------------------------------------------------
 
 ANY: Final = "*"
 _VARIABLE: Final = re.compile(r"OXISEQ_SECRET_[A-Za-z0-9_]{1,100}")
@@ -170,3 +203,72 @@ def _networks(host: str) -> tuple[str, ...]:
     except ValueError:
         return ("127.0.0.0/8", "::1/128") if host.lower().rstrip(".") == "localhost" else ()
     return (f"{address}/{address.max_prefixlen}",)
+
+
+# --- secret ----------------------------------------------------------------------------------------------
+
+HIDDEN: Final = "***"
+"""What is shown of a secret."""
+_LONGEST: Final = 8000
+"""Characters."""
+REFERENCE: Final = {
+    "type": "object",
+    "description": "Where the operator keeps it: a variable OXISEQ_SECRET_..., or a file below --sink-secrets.",
+    "minProperties": 1,
+    "maxProperties": 1,
+    "properties": {"env": {"type": "string"}, "file": {"type": "string"}},
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """`given`: the text, or the reference; `check` raises SinkError for a text that cannot be."""
+
+    name: str
+    given: str | Mapping[str, str] = field(repr=False)
+    check: Callable[[str, str], object] = field(repr=False, compare=False)
+
+    def text(self, allowed: Allowed) -> str:
+        """What it is now. Raises SinkError."""
+        if isinstance(self.given, str):
+            return self.given
+        ((where, name),) = self.given.items()
+        found = allowed.secret_variable(name) if where == "env" else allowed.secret_file(name)
+        self.check(found, self.name)
+        return found
+
+    def shown(self, write: Callable[[str], str] = lambda _: HIDDEN) -> str | dict[str, str]:
+        """Without the secret: `write` shows a text, a reference is shown as it was given."""
+        return write(self.given) if isinstance(self.given, str) else dict(self.given)
+
+
+def secret(check: Callable[[Any, str], object]) -> Callable[[Any, str], Secret]:
+    """Reads a secret from a JSON value. Raises SinkError."""
+
+    def read(given: Any, name: str) -> Secret:
+        if isinstance(given, dict):
+            if len(given) != 1 or not set(given) <= {"env", "file"} or not isinstance(next(iter(given.values())), str):
+                raise SinkError(f'{name} is a text, {{"env": NAME}} or {{"file": NAME}}')
+        else:
+            check(given, name)
+        return Secret(name, given, check)
+
+    return read
+
+
+def secret_text(given: Any, name: str) -> str:
+    """A text of one line that is not what is shown in a secret's place. Raises SinkError."""
+    found = line_of(given, name, _LONGEST)
+    if HIDDEN in found:
+        raise SinkError(f"{name}: {HIDDEN} is shown in place of a secret: give the secret itself")
+    return found
+
+
+def line_of(given: Any, name: str, longest: int) -> str:
+    """A text of one line that is not empty. Raises SinkError."""
+    if not isinstance(given, str) or not given.strip() or len(given) > longest:
+        raise SinkError(f"{name} is a text of 1 to {longest} characters")
+    if not given.isprintable():
+        raise SinkError(f"{name} has characters that cannot be printed, or more than one line")
+    return given

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from oxiseq.engine.extras import loaded, needed
 from oxiseq.grammar.records import dataclass
 from oxiseq.options import room
-from oxiseq.sinks.allowed import Allowed
-from oxiseq.sinks.delivery import Delivery
-from oxiseq.sinks.errors import DeliveryError, SinkError
+from oxiseq.sinks.allowed import Allowed, DeliveryError, SinkError
+from oxiseq.sinks.delivery import Delivery, Json, plain
 from oxiseq.sinks.settings import MOST, Receiver, SinkSettings, any_json, setting, text, word
-from oxiseq.sinks.templates import Json, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa

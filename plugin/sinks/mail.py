@@ -11,10 +11,8 @@ from email.utils import formatdate
 from typing import Any, ClassVar, Final
 
 from oxiseq.grammar.records import dataclass
-from oxiseq.sinks.allowed import Allowed
+from oxiseq.sinks.allowed import Allowed, DeliveryError, Secret, SinkError, secret, secret_text
 from oxiseq.sinks.delivery import Delivery
-from oxiseq.sinks.errors import DeliveryError, SinkError
-from oxiseq.sinks.secret import Secret, secret, secret_text
 from oxiseq.sinks.settings import Receiver, SinkSettings, port_number, setting, text, texts, word
 
 _TIMEOUT: Final = 20.0

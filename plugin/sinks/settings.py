@@ -12,12 +12,9 @@ from dataclasses import MISSING, Field, field, fields
 from typing import Any, ClassVar, Final, Protocol, Self
 
 from oxiseq.grammar.records import dataclass
-from oxiseq.options.durations import UNITS, data_duration, duration_text
-from oxiseq.sinks.allowed import Allowed
-from oxiseq.sinks.delivery import Delivery
-from oxiseq.sinks.errors import SinkError
-from oxiseq.sinks.secret import REFERENCE, Secret, line_of
-from oxiseq.sinks.templates import Json, checked
+from oxiseq.options.kinds import UNITS, data_duration, duration_text
+from oxiseq.sinks.allowed import REFERENCE, Allowed, Secret, SinkError, line_of
+from oxiseq.sinks.delivery import Delivery, Json, checked
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
 """Of a sink."""

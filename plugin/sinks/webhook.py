@@ -22,15 +22,12 @@ from urllib.parse import SplitResult, urlsplit
 
 from oxiseq.engine.extras import loaded, needed
 from oxiseq.grammar.records import dataclass
-from oxiseq.options.durations import UNITS, duration_text
-from oxiseq.options.retry_after import seconds_of
-from oxiseq.sinks.allowed import Allowed
-from oxiseq.sinks.delivery import Delivery
-from oxiseq.sinks.errors import DeliveryError, SinkError
-from oxiseq.sinks.secret import HIDDEN, REFERENCE, Secret, secret, secret_text
+from oxiseq.options.addresses import seconds_of
+from oxiseq.options.kinds import UNITS, duration_text
+from oxiseq.sinks.allowed import HIDDEN, REFERENCE, Allowed, DeliveryError, Secret, SinkError, secret, secret_text
+from oxiseq.sinks.delivery import Delivery, Json
 from oxiseq.sinks.settings import Receiver, SinkSettings, any_json, setting, word
 from oxiseq.sinks.settings import time as duration
-from oxiseq.sinks.templates import Json
 
 if TYPE_CHECKING:
     import httpcore

@@ -24,7 +24,7 @@ from oxiseq.engine.snapshot.saving import AnyPlan
 from oxiseq.engine.terms.dictionary import TermId
 from oxiseq.engine.terms.texts import Term
 from oxiseq.matches.shape import Block, Shape
-from oxiseq.sources.late import graphs
+from oxiseq.sources.warned import graphs
 from oxiseq.spark.bucket import Outcome
 from oxiseq.spark.order import Form
 from oxiseq.spark.work import Work

@@ -17,8 +17,7 @@ from pyoxigraph import Store as RdfStore
 
 from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader import is_path
-from oxiseq.mappings.cells import IRI
-from oxiseq.mappings.plan import Cast, Column, Constant, Part, Typed, Valid
+from oxiseq.mappings.plan import IRI, Cast, Column, Constant, Part, Typed, Valid
 from oxiseq.sources.knowledge import kb_store
 from oxiseq.spark.given import Given
 

@@ -26,7 +26,7 @@ from oxiseq.languages.lints import lints_of, warn_of_lints
 from oxiseq.languages.registry import language_named
 from oxiseq.mappings.declared import Declared
 from oxiseq.options import QUERY, SOURCES, said
-from oxiseq.options.durations import Duration
+from oxiseq.options.kinds import Duration
 from oxiseq.options.query_text import QueryLike, QueryText, query_text
 from oxiseq.spark.answers import (
     AT,

@@ -10,8 +10,7 @@ evaluated in a process that can be killed (`processes`: `workers` over `snapshot
 """
 
 from oxiseq.sparql.endpoint import SparqlEndpoint
-from oxiseq.sparql.messages import Request, Response
-from oxiseq.sparql.problems import Interrupted, Problem
+from oxiseq.sparql.messages import Interrupted, Problem, Request, Response
 from oxiseq.sparql.settings import Limits, SparqlSettings
 
 __all__ = ["Interrupted", "Limits", "Problem", "Request", "Response", "SparqlEndpoint", "SparqlSettings"]

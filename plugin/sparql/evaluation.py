@@ -10,28 +10,238 @@ thread is left behind until it next writes; such threads still count as running,
 
 How a client distinguishes an answer that was broken off from a complete one: what fits into FIRST bytes is sent whole,
 with a length, or not at all; of anything longer the connection is cut without the last chunk.
+
+How many evaluations there may be at a time, so that some leave room for the others.
+
+Those that can be ended at any moment have two kinds of places. All begin in a quick one; who is still at work after
+half a second moves to a slow one, if one is free. If none is, one goes for each that waits for a quick place. So a
+small query gets its turn within a second or so, however many never end.
+
+Counting rows in SPARQL results while pyoxigraph writes them.
+
+pyoxigraph writes results natively, several times faster than rows could pass through Python; a row limit
+therefore counts in what is written. Each counter relies on what its format can hold between rows only.
 """
 
 from __future__ import annotations
 
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import field
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
+
+from pyoxigraph import QueryResultsFormat
 
 from oxiseq.api.store import ChangeRefusedError
 from oxiseq.engine.attended import AbandonedError, attended, check
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import FullError
 from oxiseq.rights import DeniedError
-from oxiseq.sparql.counting import NoRows, RowCounter
-from oxiseq.sparql.lanes import Lane, Ticket, too_busy
-from oxiseq.sparql.messages import Response
-from oxiseq.sparql.problems import Interrupted, Problem, denied, store_problem, syntax_problem
+from oxiseq.sparql.messages import Interrupted, Problem, Response, denied, store_problem, syntax_problem
 from oxiseq.sparql.settings import Limits
+
+# --- lanes -----------------------------------------------------------------------------------------------
+
+GRACE: Final = 0.5
+"""Seconds for which anybody may have a quick place."""
+
+
+class Lane:
+    """Places; `slow` of them besides are for who stays long (see the module's text)."""
+
+    def __init__(self, quick: int, patience: float, slow: int = 0) -> None:
+        self.places = quick
+        self._patience = patience
+        self._quick, self._slow = quick, slow
+        self._waiting = self._leaving = 0
+        self._changed = threading.Condition()
+
+    def enter(self) -> Ticket:
+        """A place, when there is one. Raises Problem 503 after waiting without effect."""
+        with self._changed:
+            self._waiting += 1
+            try:
+                if not self._changed.wait_for(lambda: self._quick > 0, self._patience):
+                    raise too_busy(f"{self.places} requests are being answered")
+            finally:
+                self._waiting -= 1
+            self._quick -= 1
+        return Ticket(self)
+
+    def move(self, ticket: Ticket) -> bool:
+        """To a slow place; False if there is none, and Problem 503 if the quick one is needed."""
+        with self._changed:
+            if self._slow > 0:
+                self._slow -= 1
+                self._quick += 1
+                self._changed.notify()
+                ticket.slow = True
+                return True
+            if self._waiting > self._leaving:
+                self._leaving += 1
+                ticket.sent_away = True
+                raise too_busy(f"all places are taken by evaluations of more than {GRACE:g} s, and others wait")
+        return False
+
+    def leave(self, ticket: Ticket) -> None:
+        """The place is free."""
+        with self._changed:
+            if ticket.slow:
+                self._slow += 1
+            else:
+                self._quick += 1
+                self._changed.notify()
+            self._leaving -= ticket.sent_away
+
+
+class Ticket:
+    """The place of one evaluation."""
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+        self._moves_at = time.monotonic() + GRACE
+        self.slow = self.sent_away = False
+
+    def stay(self, moved: Callable[[], None]) -> None:
+        """To be called now and then by an evaluation that can be ended: Problem 503 says that it must. `moved` is
+        called when it has run for long."""
+        if not self.slow and time.monotonic() >= self._moves_at:
+            if self._lane.move(self):
+                moved()
+            else:
+                self._moves_at = time.monotonic() + GRACE / 5
+
+    def leave(self) -> None:
+        """It has come to its end."""
+        self._lane.leave(self)
+
+
+def too_busy(detail: str) -> Problem:
+    """There is no place."""
+    return Problem(503, "too busy", detail, headers=(("Retry-After", "5"),))
+
+
+# --- counting --------------------------------------------------------------------------------------------
+
+
+class RowCounter(Protocol):
+    """Rows begun (JSON, XML) or ended (CSV, TSV) in all that was given so far."""
+
+    rows: int
+
+    def add(self, chunk: bytes) -> None:
+        """The next bytes, cut anywhere."""
+        ...
+
+
+class TsvRows:
+    """Line feeds are escaped within TSV terms; the first line is the header."""
+
+    def __init__(self) -> None:
+        self.rows = -1
+
+    def add(self, chunk: bytes) -> None:
+        """See RowCounter."""
+        self.rows += chunk.count(b"\n")
+
+
+class CsvRows:
+    """Line feeds outside quotes; a doubled quote leaves and enters again."""
+
+    def __init__(self) -> None:
+        self.rows = -1
+        self._quoted = False
+
+    def add(self, chunk: bytes) -> None:
+        """See RowCounter."""
+        for index, part in enumerate(chunk.split(b'"')):
+            if index:
+                self._quoted = not self._quoted
+            if not self._quoted:
+                self.rows += part.count(b"\n")
+
+
+class XmlRows:
+    """`<result>`: within text a `<` is escaped."""
+
+    _MARK = b"<result>"
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._rest = b""
+
+    def add(self, chunk: bytes) -> None:
+        """See RowCounter."""
+        text = self._rest + chunk
+        self.rows += text.count(self._MARK)
+        self._rest = text[-len(self._MARK) + 1 :]
+
+
+class JsonRows:
+    """Objects in an array: `[{` or `,{` outside strings, which pyoxigraph writes without blanks."""
+
+    _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+    _REST = re.compile(rb"(?:[^\"\\]++|\\.)*+", re.DOTALL)
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._before = b""
+        self._inside = False
+        self._escaped = False
+
+    def add(self, chunk: bytes) -> None:
+        """See RowCounter."""
+        if self._inside:
+            chunk = self._after_string(chunk)
+            if self._inside:
+                return
+        outside = self._STRING.sub(b"", chunk)
+        begun = outside.find(b'"')
+        if begun >= 0:
+            self._inside = True
+            tail = outside[begun + 1 :]
+            self._escaped = self._REST.match(tail).end() < len(tail)  # type: ignore[union-attr]  # matches always
+            outside = outside[:begun]
+        text = self._before + outside
+        self.rows += text.count(b"[{") + text.count(b",{")
+        self._before = text[-1:]
+
+    def _after_string(self, chunk: bytes) -> bytes:
+        start = 1 if self._escaped and chunk else 0
+        end = self._REST.match(chunk, start).end()  # type: ignore[union-attr]  # matches always
+        if end < len(chunk) and chunk[end : end + 1] == b'"':
+            self._inside = self._escaped = False
+            return chunk[end + 1 :]
+        if chunk:
+            self._escaped = end < len(chunk)
+        return b""
+
+
+class NoRows:
+    """Nothing to count."""
+
+    rows = 0
+
+    def add(self, chunk: bytes) -> None:
+        """See RowCounter."""
+
+
+def counter_of(format_: QueryResultsFormat) -> RowCounter:
+    """A fresh counter for a format."""
+    kinds: dict[QueryResultsFormat, type[TsvRows | CsvRows | XmlRows | JsonRows]] = {
+        QueryResultsFormat.TSV: TsvRows,
+        QueryResultsFormat.CSV: CsvRows,
+        QueryResultsFormat.XML: XmlRows,
+        QueryResultsFormat.JSON: JsonRows,
+    }
+    return kinds[format_]()
+
+
+# --- evaluation ------------------------------------------------------------------------------------------
 
 FIRST = 64 << 10
 """Bytes up to which an answer is collected before anything of it is sent."""
@@ -44,7 +254,6 @@ _LOOK = 0.25
 """Seconds between looks whether the client is still there."""
 STACK = 256 << 20
 """Bytes of a thread's stack: address space, not memory. 500 nested groups need less than 16 MB."""
-
 _Result = TypeVar("_Result")
 
 

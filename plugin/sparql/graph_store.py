@@ -20,12 +20,21 @@ from werkzeug.http import parse_options_header
 
 from oxiseq.engine.rdf import load, parse
 from oxiseq.grammar.records import dataclass
-from oxiseq.sparql.backend import Backend
 from oxiseq.sparql.evaluation import Evaluations, Sink
-from oxiseq.sparql.media import DATASETS, GRAPHS, content_type, rdf_format, wanted
-from oxiseq.sparql.messages import Request, Response, values
-from oxiseq.sparql.operations import checked_iri
-from oxiseq.sparql.problems import Problem, syntax_problem
+from oxiseq.sparql.messages import (
+    DATASETS,
+    GRAPHS,
+    Problem,
+    Request,
+    Response,
+    checked_iri,
+    content_type,
+    rdf_format,
+    syntax_problem,
+    values,
+    wanted,
+)
+from oxiseq.sparql.querying import Backend
 
 METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE")
 

@@ -18,10 +18,8 @@ from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, parse_q
 
 from oxiseq.engine.extras import needed
 from oxiseq.engine.rdf import Guarded
-from oxiseq.sparql.counting import counter_of
-from oxiseq.sparql.evaluation import Sink
-from oxiseq.sparql.media import content_type
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.evaluation import Sink, counter_of
+from oxiseq.sparql.messages import Problem, content_type
 
 if TYPE_CHECKING:
     import httpx

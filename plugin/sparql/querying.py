@@ -1,29 +1,176 @@
-"""Query and update operations on the store."""
+"""Query and update operations on the store.
+
+Whether a query can be broken off at any row: it has a single triple pattern, and no more.
+
+Each step of such a query writes a row, where a limit is noticed; a join, a filter or a sum may work for hours without
+writing any. Told by the text's form alone; whatever is not plain by it is treated as if it never ended.
+
+`using-graph-uri` and `using-named-graph-uri` of an update, written into its text as USING clauses.
+
+pyoxigraph takes no dataset beside an update, so each `... WHERE` gets the clauses before it; `DELETE WHERE {P}`
+becomes `DELETE {P} USING ... WHERE {P}`. The store parses the result, so a text that is malformed stays so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import IO, Any, cast
+from typing import IO, Any, Final, Protocol, cast
 
-from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, Triple, serialize
+from pyoxigraph import (
+    DefaultGraph,
+    NamedNode,
+    Quad,
+    QueryBoolean,
+    QuerySolutions,
+    QueryTriples,
+    RdfFormat,
+    Triple,
+    serialize,
+)
 
+from oxiseq.changes.operations import Token, tokens
 from oxiseq.engine.attended import check
 from oxiseq.grammar.records import dataclass
-from oxiseq.sparql.backend import Backend
-from oxiseq.sparql.counting import counter_of
-from oxiseq.sparql.evaluation import Evaluations, Sink, Stopped
-from oxiseq.sparql.guards import check_calls, check_query, check_size, check_syntax, check_update
-from oxiseq.sparql.loading import loaded
-from oxiseq.sparql.media import GRAPHS, RESULTS, content_type, wanted
-from oxiseq.sparql.messages import Request, Response
-from oxiseq.sparql.operations import Operation, query_of, update_of
-from oxiseq.sparql.plainness import is_plain
-from oxiseq.sparql.problems import Problem, sparql_problem
+from oxiseq.sparql.evaluation import Evaluations, Sink, Stopped, counter_of
+from oxiseq.sparql.guards import check_calls, check_query, check_size, check_syntax, check_update, loaded
+from oxiseq.sparql.messages import (
+    GRAPHS,
+    RESULTS,
+    Operation,
+    Problem,
+    Request,
+    Response,
+    content_type,
+    query_of,
+    sparql_problem,
+    update_of,
+    wanted,
+)
 from oxiseq.sparql.processes import Processes
 from oxiseq.sparql.services import EMPTY, Services, asked, blocks, inner_text, with_values
 from oxiseq.sparql.settings import SparqlSettings
-from oxiseq.sparql.using import with_using
+
+# --- backend ---------------------------------------------------------------------------------------------
+
+
+class Backend(Protocol):
+    """See `pyoxigraph.Store`."""
+
+    def query(
+        self,
+        query: str,
+        *,
+        base_iri: str | None = None,
+        use_default_graph_as_union: bool = False,
+        default_graph: Sequence[NamedNode] | None = None,
+        named_graphs: Sequence[NamedNode] | None = None,
+    ) -> QuerySolutions | QueryBoolean | QueryTriples: ...
+
+    def update(self, update: str, *, base_iri: str | None = None) -> None: ...
+
+    def load(
+        self,
+        input: bytes,
+        format: RdfFormat,
+        *,
+        base_iri: str | None = None,
+        to_graph: NamedNode | DefaultGraph | None = None,
+    ) -> None: ...
+
+    def dump(
+        self, output: IO[bytes], format: RdfFormat, *, from_graph: NamedNode | DefaultGraph | None = None
+    ) -> None: ...
+
+    def clear(self) -> None: ...
+
+    def clear_graph(self, graph_name: NamedNode | DefaultGraph) -> None: ...
+
+    def remove_graph(self, graph_name: NamedNode | DefaultGraph) -> None: ...
+
+    def add_graph(self, graph_name: NamedNode) -> None: ...
+
+    def contains_named_graph(self, graph_name: NamedNode) -> bool: ...
+
+    def quads_for_pattern(
+        self, subject: None, predicate: None, object: None, graph_name: NamedNode | DefaultGraph
+    ) -> Iterable[Quad]: ...
+
+
+# --- plainness -------------------------------------------------------------------------------------------
+
+_LONGEST: Final = 10_000
+_WORDS: Final = {"SELECT": "S", "ASK": "A", "WHERE": "W", "GRAPH": "G", "LIMIT": "L", "PREFIX": "P", "BASE": "B"}
+_TERMS: Final = {"iri": "i", "name": "n", "variable": "v", "string": "s"}
+_TRIPLE: Final = "[invs][inav](?:[invs]|d+)\\.?"
+_FORM: Final = re.compile(rf"(?:Pni|Bi)*(?:A|S(?:v+|\*))W?\{{(?:{_TRIPLE}|G[inv]\{{(?:{_TRIPLE})?\}}\.?)?\}}(?:Ld+)?")
+
+
+def is_plain(text: str) -> bool:
+    """Whether it has this form."""
+    if len(text) > _LONGEST:
+        return False
+    found = list(tokens(text))
+    signs = "".join(map(_sign, found))
+    if _FORM.fullmatch(signs) is None:
+        return False
+    asked = [token.text[1:] for token in found[signs.index("{") :] if token.kind == "variable"]
+    return len(set(asked)) == len(asked)  # one that comes twice is a condition
+
+
+def _sign(token: Token) -> str:
+    """One character for each kind of token; of other words none that the form knows."""
+    if token.kind == "word":
+        return "a" if token.text == "a" else _WORDS.get(token.text.upper(), "_")
+    if token.kind == "mark":
+        return "d" if token.text.isdecimal() else token.text[0] if token.text in ("{", "}", ".", "*") else "_"
+    return _TERMS[token.kind]
+
+
+# --- using -----------------------------------------------------------------------------------------------
+
+
+def with_using(text: str, default_graphs: Sequence[str], named_graphs: Sequence[str]) -> str:
+    """The update over these graphs (checked IRIs). Raises Problem 400 where it has WITH or USING itself."""
+    if not default_graphs and not named_graphs:
+        return text
+    clauses = "".join(f"USING <{iri}> " for iri in default_graphs)
+    clauses += "".join(f"USING NAMED <{iri}> " for iri in named_graphs)
+    parts: list[str] = []
+    done = level = 0
+    found = list(tokens(text))
+    for index, token in enumerate(found):
+        if token.text == "{":
+            level += 1
+        elif token.text == "}":
+            level -= 1
+        elif level == 0 and token.is_word("USING", "WITH"):
+            raise Problem(400, "the dataset is given twice", f"a USING or WITH clause beside {_names(default_graphs)}")
+        elif level == 0 and token.is_word("WHERE"):
+            parts.append(text[done : token.start])
+            if index and found[index - 1].is_word("DELETE"):
+                parts.append(_group(text, found, index + 1) + " ")
+            parts.append(clauses)
+            done = token.start
+    return "".join([*parts, text[done:]])
+
+
+def _group(text: str, found: list[Token], first: int) -> str:
+    """The group in braces that begins at a token; to the end of the text if it is not closed."""
+    level = 0
+    for token in found[first:]:
+        level += (token.text == "{") - (token.text == "}")
+        if level == 0:
+            return text[found[first].start : token.end]
+    return text[found[first].start :] if first < len(found) else ""
+
+
+def _names(default_graphs: Sequence[str]) -> str:
+    return "using-graph-uri" if default_graphs else "using-named-graph-uri"
+
+
+# --- querying --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

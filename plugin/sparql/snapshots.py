@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 from pyoxigraph import NamedNode, RdfFormat
 
 from oxiseq.api.store import Store
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem
 
 FOLDER: Final = "oxiseq-snapshots"
 """In the store's folder."""

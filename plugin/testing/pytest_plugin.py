@@ -48,8 +48,7 @@ class OxiseqCase(pytest.Item):
 
     def runtest(self) -> None:
         """Raises CaseFailedError with the difference, and why matches are missing."""
-        from oxiseq.testing.report import failure_text  # noqa: PLC0415  pytest loads this always
-        from oxiseq.testing.run import run_case  # noqa: PLC0415  pytest loads this always
+        from oxiseq.testing.run import failure_text, run_case  # noqa: PLC0415  pytest loads this always
 
         result = run_case(self.case)
         if not result.passed:

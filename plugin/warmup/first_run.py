@@ -3,6 +3,11 @@
 In the flow: whoever is about to run a query calls `prepare`. Numba compiles a kernel when it is first called and
 keeps the result on disk; those that a run needs last (`AHEAD`) a second process compiles meanwhile. Where the package
 brings them compiled (kernels/archive.py) there is nothing to do.
+
+Compiling the kernels ahead of the first query.
+
+Numba compiles a kernel when it is first called and keeps the result on disk. `warm_up` compiles each of them for the
+types that it is called with, in two processes; what the package brings compiled is not compiled again.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from hashlib import sha256
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Event
-from time import monotonic, sleep
+from time import monotonic, perf_counter, sleep
 from typing import Any, Final, cast
 
 import llvmlite
@@ -29,11 +34,14 @@ import numpy as np
 import oxiseq.engine
 from oxiseq.engine.events.write import replacing
 from oxiseq.engine.kernels import ahead, archive
+from oxiseq.engine.kernels.ahead import compile_all
 from oxiseq.engine.kernels.compiling.as_python import AS_PYTHON
 from oxiseq.engine.kernels.compiling.options import PLAIN, before_compiling
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.sequence import advance
-from oxiseq.engine.kernels.signatures import kernel_of
+from oxiseq.engine.kernels.signatures import kernel_of, names
+
+# --- first_run -------------------------------------------------------------------------------------------
 
 NOTE: Final = (
     "first run, the kernels are compiled now and cached on disk "
@@ -178,3 +186,22 @@ def _await(process: Popen[bytes], kernel: Any, deadline: float) -> None:
         if monotonic() >= deadline:
             end(process)
         sleep(0.02)
+
+
+# --- warmup ----------------------------------------------------------------------------------------------
+
+
+def warm_up(tell: Callable[[int, int], object] = lambda done, count: None) -> float:
+    """Compile every kernel that is not compiled yet; returns the seconds that it took.
+
+    `tell` is called before each kernel: how many are done, and how many there are. Another process begins with the last
+    one; each finds what the other has compiled.
+    """
+    begun = perf_counter()
+    every = names()
+    other = start(reversed(every))
+    compile_all(every, lambda name: tell(every.index(name), len(every)))
+    if other is not None:
+        end(other)
+    note_warm()
+    return perf_counter() - begun

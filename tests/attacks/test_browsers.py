@@ -10,8 +10,7 @@ import pytest
 
 from oxiseq.api.store import Store
 from oxiseq.server import ServerSettings, Tokens, access, create_app
-from oxiseq.server.access import WrongTokens
-from oxiseq.server.hosts import KnownHosts, client_group
+from oxiseq.server.access import KnownHosts, WrongTokens, client_group
 from oxiseq.sparql import Problem, SparqlEndpoint
 
 FOREIGN = "http://evil.example"

@@ -19,7 +19,7 @@ from oxiseq.cli import main
 from oxiseq.cli.options import Duration
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
-from oxiseq.live.options import options_of
+from oxiseq.live.settings import options_of
 from oxiseq.logs import arrange
 from oxiseq.server import ServerSettings, create_app
 from oxiseq.sparql import SparqlEndpoint

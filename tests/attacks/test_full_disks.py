@@ -17,7 +17,7 @@ from attacked_server import attacked
 from pyoxigraph import Store as RdfStore
 
 import oxiseq
-from oxiseq.api.reopening import NoRoomError
+from oxiseq.api.knowledge import NoRoomError
 from oxiseq.api.store import Store
 from oxiseq.bridges import BridgeError, DeadLetters, Message
 from oxiseq.live import LiveSettings

@@ -16,7 +16,7 @@ from oxiseq.live.intake import MOST, SharedTerms
 
 PUSHES: Final = """
 import threading
-from oxiseq.server.allocation import share_arenas
+from oxiseq.server.serving import share_arenas
 from oxiseq.live.intake import read_batch
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -145,8 +145,8 @@ def test_load_reaches_no_address_that_is_not_public(web: Web) -> None:
 )
 def test_the_store_never_fetches_itself(text: str, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     ours: list[str] = []
-    monkeypatch.setattr("oxiseq.sparql.loading._fetched", lambda source, *_: ours.append(source) or (b"", None))
-    monkeypatch.setattr("oxiseq.sparql.loading.parse", lambda *_, **__: iter(()))
+    monkeypatch.setattr("oxiseq.sparql.guards._fetched", lambda source, *_: ours.append(source) or (b"", None))
+    monkeypatch.setattr("oxiseq.sparql.guards.parse", lambda *_, **__: iter(()))
     answer = update(allowing(), text.replace("U", web.address + "bomb"))
     assert web.asked == []
     assert answer.status in (204, 400)

@@ -22,7 +22,7 @@ from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.sources.ignored import IgnoredWarning
+from oxiseq.sources.warned import IgnoredWarning
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
@@ -139,7 +139,7 @@ def test_ten_are_named_and_all_are_counted() -> None:
     assert (found.ignored, len(found.ignored_events), len(found)) == (10_000, 10, 0)
 
 
-@pytest.mark.filterwarnings("ignore::oxiseq.sources.ignored.IgnoredWarning")
+@pytest.mark.filterwarnings("ignore::oxiseq.sources.warned.IgnoredWarning")
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), max_size=12), st.integers(0, 2**32))
 def test_what_is_no_interval_costs_nothing_else(events: list[tuple[int, int]], seed: int) -> None:
     """The answers are those of the other events, lateness included, however all are pushed together."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import oxiseq
-from oxiseq.sources.ignored import IgnoredWarning
+from oxiseq.sources.warned import IgnoredWarning
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))

@@ -29,8 +29,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import first_join
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.render import render
-from oxiseq.sources.ignored import IgnoredWarning
 from oxiseq.sources.knowledge import knowledge_of
+from oxiseq.sources.warned import IgnoredWarning
 
 JOINS = [
     "v > {0}.v",

@@ -13,7 +13,7 @@ from loaded import load
 from reference.ceql import evaluate_ceql
 
 import oxiseq
-from oxiseq.sources.ignored import IgnoredWarning
+from oxiseq.sources.warned import IgnoredWarning
 
 PAIR = f"VOCAB <{VOCAB}> SELECT * FROM S WHERE A AS x; B AS y WITHIN 10 SECONDS"
 TWO = f"VOCAB <{VOCAB}> SELECT * FROM S, T WHERE A; B"
@@ -112,7 +112,7 @@ def test_what_is_no_tuple_is_left_out_and_told() -> None:
     assert query.state["ignored"] == 2
 
 
-@pytest.mark.filterwarnings("ignore::oxiseq.sources.ignored.IgnoredWarning")
+@pytest.mark.filterwarnings("ignore::oxiseq.sources.warned.IgnoredWarning")
 @given(ceql_situations(CeqlOptions()), st.integers(0, 2**32))
 def test_what_is_no_tuple_costs_nothing_else(situation: CeqlSituation, seed: int) -> None:
     """The answer is that of the other events, order and positions included, however they are pushed together."""

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import oxiseq
-from oxiseq.sources.ignored import ColumnWarning
 from oxiseq.sources.unmet import UnmetWarning
+from oxiseq.sources.warned import ColumnWarning
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 from cli_files import oxiseq as command

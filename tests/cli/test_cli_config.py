@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from oxiseq.cli import main
-from oxiseq.cli.serve import serve_command
+from oxiseq.cli.server import serve_command
 from oxiseq.cli.settings import ServeSettings, seconds, settings_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "11-server"

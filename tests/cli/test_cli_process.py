@@ -134,7 +134,7 @@ def test_whether_kernels_are_compiled_is_looked_up_where_numba_keeps_them(tmp_pa
 
 COVERED = """
 from oxiseq.warmup.first_run import is_compiled
-from oxiseq.warmup.warmup import warm_up
+from oxiseq.warmup.first_run import warm_up
 
 assert warm_up() > 0
 assert is_compiled()

@@ -14,7 +14,7 @@ from cli_files import oxiseq
 from click.testing import CliRunner
 
 from oxiseq.cli import main, progress
-from oxiseq.cli.completion import VARIABLE
+from oxiseq.cli.installation import VARIABLE
 from oxiseq.engine.events.report import ReadReport
 
 

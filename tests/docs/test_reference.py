@@ -12,7 +12,7 @@ import pytest
 
 import oxiseq
 from oxiseq.cli import main
-from oxiseq.live.api.routes import ROUTES
+from oxiseq.live.api.operations import OPERATIONS
 from oxiseq.options.declared import OPTIONS
 from oxiseq.options.reference import reference
 
@@ -70,10 +70,10 @@ def test_every_option_is_there() -> None:
 
 def test_every_route_and_its_parameters_are_there() -> None:
     page = made.http()
-    for route in ROUTES:
+    for route in OPERATIONS:
         assert f"### {route.method} `{route.path}`" in page
         assert route.text
-        for parameter in route.parameters:
+        for parameter in route.documented:
             assert parameter.text, f"{route.path}: {parameter.name}"
 
 

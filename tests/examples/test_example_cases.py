@@ -8,7 +8,7 @@ import pytest
 from example_loading import EXAMPLES
 
 from oxiseq.testing import run_file
-from oxiseq.testing.report import failure_text
+from oxiseq.testing.run import failure_text
 
 FILES = sorted(EXAMPLES.glob("*/*.oxitest.toml"))
 

@@ -17,7 +17,7 @@ import oxiseq
 from oxiseq.cli import main
 from oxiseq.demo import show
 from oxiseq.demo.__main__ import main as write_quotes
-from oxiseq.demo.quotes import TICKERS, quotes
+from oxiseq.demo.show import TICKERS, quotes
 
 
 @pytest.mark.parametrize("ending", [".nq", ".trig.gz", ".parquet"])

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from example_loading import load
 
-from oxiseq.demo.quotes import Quote, company_iri, midnight, quotes
+from oxiseq.demo.show import Quote, company_iri, midnight, quotes
 
 NAMES = {"AAPL": "Apple", "FB": "Facebook", "GOOG": "Google", "IBM": "IBM", "MSFT": "Microsoft"}
 SERIES: list[list[Quote]] = [list(group) for _, group in groupby(quotes(), key=lambda quote: quote.ticker)]

@@ -14,8 +14,8 @@ from store_changes import CHANGES, PREFIX, Change
 from test_standing import Bag, bound, made
 
 import oxiseq
-from oxiseq.api import concerns
-from oxiseq.api.concerns import ConcernedKb
+from oxiseq.api import knowledge
+from oxiseq.api.knowledge import ConcernedKb
 from oxiseq.engine.kb import Solution
 
 S = "http://e/s"
@@ -109,7 +109,7 @@ def test_only_what_it_reads_is_asked_again(name: str, monkeypatch: pytest.Monkey
 
 
 def test_a_store_forgets_what_it_watches_when_that_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concerns, "MOST", 100)
+    monkeypatch.setattr(knowledge, "MOST", 100)
     kb = oxiseq.Store().kb
     kb.watch([f"SELECT * {{ ?x <urn:{number}> ?y }}" for number in range(101)])
     assert kb.watches

@@ -1,5 +1,5 @@
-"""Of every generator of texts, whatever it is for: the rendered query parses to the same algebra, and so does what it is
-translated to. The generators of algebra have this property beside their languages' texts."""
+"""Of every generator of texts, whatever it is for: the rendered query parses to the same algebra, and so does what it
+is translated to. The generators of algebra have this property beside their languages' texts."""
 
 from __future__ import annotations
 

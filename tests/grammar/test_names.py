@@ -13,7 +13,7 @@ from profiles import EXAMPLES
 from pyoxigraph import Store as RdfStore
 
 import oxiseq
-from oxiseq.changes.tokens import tokens
+from oxiseq.changes.operations import tokens
 from oxiseq.grammar import parse, render
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.name_chars import LETTERS, NAME_CHARS

@@ -14,7 +14,7 @@ from oxiseq.api.store import Store
 from oxiseq.grammar.languages import STANDING
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.intake import read_batch
-from oxiseq.warmup.warmup import warm_up
+from oxiseq.warmup.first_run import warm_up
 
 S = "urn:w:S"
 QUERIES = {

@@ -20,14 +20,13 @@ from oxiseq.sinks import Allowed
 PLUGIN = Path(oxiseq.__file__).parent
 QUERY = f"SELECT ?s FROM STREAM S <{POWER}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?s ?p ?o }} }}"
 ON_DEMAND = {
-    "api/standing/standings.py": "started anew at the next change, when it has ended",
-    "api/standing/asking.py": "one for a question",
+    "api/standing/standings.py": "started anew at the next change, when it has ended; one for a question",
     "api/live_view.py": "of a notebook, not of the server",
-    "served/registered.py": "of a client",
+    "served/query.py": "of a client",
     "cli/progress.py": "of a command",
     "bridges/nats.py": "runs an event loop, which survives its callbacks; the bridge opens its source again",
     "sparql/evaluation.py": "one for an answer",
-    "sparql/workers.py": "starts a process, and ends",
+    "sparql/processes.py": "starts a process, and ends",
     "sparql/child.py": "of a process of its own, which ends with it",
 }
 """Threads that are not to live as long as the server: file → why."""

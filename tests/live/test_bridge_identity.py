@@ -19,12 +19,10 @@ from live_services import eventually
 from test_bridges import S, bridged, counts, event, events, free_port, program
 
 from oxiseq.bridges import BridgeSettings, Message, Source, opener_of
-from oxiseq.bridges.followed import FollowedFile
-from oxiseq.bridges.intake import key_headers
-from oxiseq.bridges.mqtt import MqttSource
+from oxiseq.bridges.brokers import MqttSource
+from oxiseq.bridges.lines import FollowedFile
 from oxiseq.bridges.nats import NatsSource
-from oxiseq.bridges.position import SourcePosition
-from oxiseq.bridges.source import digest
+from oxiseq.bridges.source import SourcePosition, digest, key_headers
 from oxiseq.live.api import LiveRoutes
 from oxiseq.rights import EVERYTHING
 from oxiseq.sparql.evaluation import Evaluations
@@ -66,7 +64,7 @@ def read_all(source: Source, count: int, *, confirm: bool = True) -> list[Messag
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oxiseq.bridges.followed._SILENCE", 0.1)
+    monkeypatch.setattr("oxiseq.bridges.lines._SILENCE", 0.1)
 
 
 # --- files ----------------------------------------------------------------------------------------------

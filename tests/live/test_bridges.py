@@ -20,12 +20,10 @@ from hot_service import Doors, hot
 from live_services import eventually
 
 from oxiseq.bridges import Bridge, BridgeError, BridgeSettings, DeadLetters, Message, Outcome, opener_of
-from oxiseq.bridges.followed import FollowedFile
-from oxiseq.bridges.intake import Intake
-from oxiseq.bridges.lines import Stdin
-from oxiseq.bridges.mqtt import MqttSource
+from oxiseq.bridges.brokers import MqttSource
+from oxiseq.bridges.lines import FollowedFile, Stdin
 from oxiseq.bridges.nats import NatsSource
-from oxiseq.bridges.position import SourcePosition
+from oxiseq.bridges.source import Intake, SourcePosition
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.bridges import Bridges, Door, Inside
 from oxiseq.sparql.evaluation import Evaluations
@@ -130,7 +128,7 @@ def test_a_lost_position_brings_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_an_event_whose_lines_come_in_pieces_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oxiseq.bridges.followed._SILENCE", 600.0)  # the writer may be held up
+    monkeypatch.setattr("oxiseq.bridges.lines._SILENCE", 600.0)  # the writer may be held up
     log = tmp_path / "log.nq"
     log.touch()
     with hot(tmp_path) as doors, bridged(doors, tmp_path, url=str(log), start="all"):
@@ -325,7 +323,7 @@ def test_what_has_been_stored_behind_a_message_that_has_to_come_again_comes_agai
 def test_mqtt_messages_that_nobody_confirms_wait_at_the_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import paho.mqtt.publish as publish  # noqa: PLC0415  the test alone needs it
 
-    monkeypatch.setattr("oxiseq.bridges.mqtt._UNDER_WAY", 5)
+    monkeypatch.setattr("oxiseq.bridges.brokers._UNDER_WAY", 5)
     port = free_port()
     settings = tmp_path / "mosquitto.conf"
     settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")

@@ -20,9 +20,8 @@ from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.run import Run
 from oxiseq.journal import FILE_NAME, FullError, Journal, unpack_matches
 from oxiseq.live import LiveService, LiveSettings
-from oxiseq.live.budgets import Budget, BudgetError
 from oxiseq.live.engine import Engine
-from oxiseq.live.live_query import LiveQuery
+from oxiseq.live.live_query import Budget, BudgetError, LiveQuery
 
 FOR_EVER = RISES.replace(" WITHIN 30 SECONDS", "")
 PAIRS = f"VOCAB <{EX}> SELECT x, y FROM ceql WHERE A AS x ; B AS y"

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from serve_process import ServeProcess
 
 from oxiseq.cli import main
-from oxiseq.cli.pushed_events import NO_MAPPING
+from oxiseq.cli.sending import NO_MAPPING
 
 STREAM = "http://example.org/payments"
 QUERY = f"""PREFIX : <http://example.org/>

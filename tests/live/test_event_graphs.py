@@ -15,10 +15,9 @@ from live_events import BEGIN, DOORS, EX, POWER, event, power
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import Journal, Retention, UnknownError
-from oxiseq.live.errors import BoundError
 from oxiseq.live.graphs import EventGraphs
 from oxiseq.live.intake import read_batch
-from oxiseq.live.settings import HOUR
+from oxiseq.live.settings import HOUR, BoundError
 
 ALL = "SELECT ?e ?s ?p ?o { GRAPH ?e { ?s ?p ?o } }"
 TIMES = "SELECT ?e ?t { ?e <http://www.w3.org/ns/prov#generatedAtTime> ?t }"

@@ -37,7 +37,7 @@ from oxiseq.journal import FILE_NAME
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.worker import Worker
-from oxiseq.sparql.answers import read_answer
+from oxiseq.sparql.upstream import read_answer
 
 SECONDS = {"lateness": "3s"}
 QUERIES = {

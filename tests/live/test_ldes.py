@@ -17,11 +17,11 @@ from hot_service import STREAM, Doors, hot
 
 from oxiseq.bridges import Bridge, BridgeError, BridgeSettings, DeadLetters, opener_of
 from oxiseq.bridges.ldes import LdesSource, State
-from oxiseq.bridges.ldes.state import Open
+from oxiseq.bridges.ldes.fetching import Open
 from oxiseq.live import ldes
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.bridges import Door, Inside
-from oxiseq.server.logs import log_to_stderr
+from oxiseq.server.serving import log_to_stderr
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.messages import Request
 from oxiseq.sparql.settings import Limits

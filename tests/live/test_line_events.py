@@ -14,8 +14,7 @@ import oxiseq
 from oxiseq.engine.order.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import unpack_events
-from oxiseq.live.line_events import LineEvents
-from oxiseq.live.portions import Portion
+from oxiseq.live.portions import LineEvents, Portion
 
 E = "http://e/"
 TEXT = f"""PREFIX : <{E}> SELECT ?a ?b WITHIN 5 SECONDS FROM STREAM S <{E}S> WHERE {{

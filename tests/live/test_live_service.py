@@ -41,9 +41,9 @@ from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.journal import ConflictError, FullError, Retention, UnknownError
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.engine import Engine
-from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError, read_batch
 from oxiseq.live.live_query import LiveQuery
+from oxiseq.live.settings import BoundError, BusyError
 
 QUERIES = {
     "rises": RISES,

@@ -22,7 +22,7 @@ from oxiseq.engine.standing import asked as answer_of
 from oxiseq.grammar import QueryError
 from oxiseq.journal import FILE_NAME, ConflictError, CursorError, FullError, UnknownError
 from oxiseq.live import LiveService, LiveSettings
-from oxiseq.live.errors import BoundError
+from oxiseq.live.settings import BoundError
 
 P = "PREFIX : <http://e/> "
 FRIENDS = P + "SELECT ?who (COUNT(*) AS ?n) WHERE { ?who :knows ?whom } GROUP BY ?who"

@@ -15,8 +15,8 @@ from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.sharing import together
 from oxiseq.engine.sharing.apart import ApartRuns
 from oxiseq.live import LiveService, LiveSettings
-from oxiseq.live.budgets import Budget
-from oxiseq.live.silences import Silences
+from oxiseq.live.live_query import Budget
+from oxiseq.live.reading import Silences
 
 SECOND = 1_000_000
 BYTES = LiveSettings(idle=None, budget=Budget(bytes=1 << 30))

@@ -17,8 +17,8 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from oxiseq.rights import Rights, grant_of
 from oxiseq.sinks import Allowed
+from oxiseq.sinks.allowed import DeliveryError
 from oxiseq.sinks.delivery import Delivery
-from oxiseq.sinks.errors import DeliveryError
 from oxiseq.sinks.webhook import _Poster
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

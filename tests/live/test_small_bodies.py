@@ -12,8 +12,7 @@ from pyoxigraph import RdfFormat, parse
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import pack_events
-from oxiseq.live.intake import RejectedError, read_with_tables
-from oxiseq.live.small import pack_one, read_one
+from oxiseq.live.intake import RejectedError, pack_one, read_one, read_with_tables
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TIME = f'<http://e/ev> <http://www.w3.org/ns/prov#generatedAtTime> "2024-05-01T10:00:00.25Z"^^<{XSD}dateTime> .\n'

@@ -16,15 +16,14 @@ from click.testing import CliRunner
 from live_events import POWER
 from live_services import live
 
-from oxiseq.bridges.followed import FollowedFile
-from oxiseq.bridges.position import SourcePosition
-from oxiseq.bridges.settings import BridgeError, BridgeSettings
-from oxiseq.bridges.websocket import WebSocket
+from oxiseq.bridges.brokers import WebSocket
+from oxiseq.bridges.lines import FollowedFile
+from oxiseq.bridges.source import BridgeError, BridgeSettings, SourcePosition
 from oxiseq.cli import main
 from oxiseq.engine.background import Background, Backgrounds
 from oxiseq.live import LiveSettings
-from oxiseq.live.errors import BoundError
-from oxiseq.options.retry_after import seconds_of
+from oxiseq.live.settings import BoundError
+from oxiseq.options.addresses import seconds_of
 from oxiseq.served.wire import UnreachableError, Wire
 
 QUERY = f"SELECT ?s FROM STREAM S <{POWER}%s> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?s ?p ?o }} }}"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mapped_rows import asked, rows_of
 
 from oxiseq.engine.terms.normal import XSD
+from oxiseq.mappings.construct import variable_of
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.flat import variable_of
 
 P: Final = f"PREFIX ex: <http://ex/> PREFIX xsd: <{XSD}>\n"
 NAMES: Final = ("id", "t", "n")

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 import oxiseq
-from oxiseq.mappings import fetching
-from oxiseq.mappings.fetching import fetched
+from oxiseq.mappings import declared
+from oxiseq.mappings.declared import fetched
 
 httpx = pytest.importorskip("httpx", reason="httpx is not installed: pip install 'oxiseq[client]'")
 AT, OTHER = "https://example.org/c.jsonld", "http://example.org/other.jsonld"
@@ -73,10 +73,10 @@ def test_answers_that_do_not_come_or_do_not_end(monkeypatch: pytest.MonkeyPatch)
         fetched(wanted, served(lambda url: (404, {}, b"")))
     with pytest.raises(oxiseq.OxiseqError, match="redirects"):
         fetched(wanted, served(lambda url: (302, {"location": url}, b"")))
-    monkeypatch.setattr(fetching, "_LARGEST", 10)
+    monkeypatch.setattr(declared, "_LARGEST", 10)
     with pytest.raises(oxiseq.OxiseqError, match="has more than 10 bytes"):
         fetched(wanted, ok(CONTEXT))
-    monkeypatch.setattr(fetching, "_DEADLINE", -1.0)
+    monkeypatch.setattr(declared, "_DEADLINE", -1.0)
     with pytest.raises(oxiseq.OxiseqError, match="took more than"):
         fetched(wanted, served(lambda url: (200, {}, b"{}")))
 

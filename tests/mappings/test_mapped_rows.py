@@ -12,8 +12,7 @@ from mapped_rows import events_of, rows_of
 
 from oxiseq.engine.errors import EventError, LimitError
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.errors import MappingError
-from oxiseq.mappings.plan import _PLAIN_IRI, is_iri
+from oxiseq.mappings.plan import _PLAIN_IRI, MappingError, is_iri
 from oxiseq.mappings.rows import csv_table, json_table, lines_table, read_table, senml_table
 
 FLAT: Final[dict[str, Any]] = {

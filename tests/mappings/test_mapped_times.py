@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oxiseq.engine.errors import EventError
-from oxiseq.mappings.errors import MappingError
+from oxiseq.mappings.plan import MappingError
 from oxiseq.mappings.times import Clock, zone_of
 
 TEN = int(datetime(2024, 5, 1, 10, tzinfo=UTC).timestamp()) * 1_000_000

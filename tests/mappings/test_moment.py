@@ -13,7 +13,7 @@ from mapped_rows import events_of, rows_of
 import oxiseq
 from oxiseq.engine.errors import EventError, LimitError
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.errors import MappingError
+from oxiseq.mappings.plan import MappingError
 from oxiseq.mappings.rows import csv_table
 
 FLAT: Final[dict[str, Any]] = {"subject": "http://e/{id}", "predicates": {"http://e/p": "temp"}}

@@ -9,9 +9,8 @@ import pytest
 
 from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.mappings.declared import StreamMapping
+from oxiseq.mappings.declared import READY, StreamMapping
 from oxiseq.mappings.events import mapped
-from oxiseq.mappings.ready import READY
 from oxiseq.mappings.rows import read_table
 
 SOSA: Final = "http://www.w3.org/ns/sosa/"

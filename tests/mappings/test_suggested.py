@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import oxiseq
 from oxiseq.cli import main
-from oxiseq.mappings.suggesting import text_type
+from oxiseq.mappings.events import text_type
 
 ROWS = """id,temp,count,code,on,day,note,ts
 7,21.5,3,007,true,2026-01-01,x,1714557600

@@ -172,7 +172,7 @@ def test_a_socket_is_opened_under_the_same_name_as_a_request(address: str, token
     with httpx.Client(base_url=address, headers=headers, transport=transport) as client:
         wire = Wire(client, 0)
         wire.send("GET", "streams")
-        _, options = wire.socket("streams", params={})
+        _, options = wire.socket("listStreams")
     assert options["additional_headers"] == {"authorization": sent[0].headers["authorization"]}
 
 

@@ -16,7 +16,7 @@ from opened_stores import KINDS, opened, serving
 
 import oxiseq
 from oxiseq.engine.errors import EventError
-from oxiseq.mappings.errors import MappingError
+from oxiseq.mappings.plan import MappingError
 
 S: Final = "http://e/S"
 FLAT: Final[dict[str, Any]] = {

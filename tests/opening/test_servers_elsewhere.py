@@ -21,7 +21,7 @@ from oxiseq.live import LiveSettings
 from oxiseq.rights import Token, digest_of, grant_of, line_of
 from oxiseq.served import RefusedError, ServedQuery, ServedStream, UnreachableError
 from oxiseq.served.knowledge import ServedKnowledge
-from oxiseq.served.registered import SOON
+from oxiseq.served.query import SOON
 from oxiseq.served.wire import wire_to
 from oxiseq.server import Tokens
 

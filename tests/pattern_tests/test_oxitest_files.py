@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from oxiseq.cli import main
 from oxiseq.testing import run_file
-from oxiseq.testing.errors import TestFileError
-from oxiseq.testing.report import failure_text
+from oxiseq.testing.run import failure_text
+from oxiseq.testing.words import TestFileError
 
 pytest_plugins = ["pytester"]
 

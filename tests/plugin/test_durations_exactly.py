@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from oxiseq.engine.events.time import to_duration_literal
 from oxiseq.grammar.errors import OxiseqError
-from oxiseq.options.durations import LONGEST, UNITS, duration, duration_text
+from oxiseq.options.kinds import LONGEST, UNITS, duration, duration_text
 
 SIZES = st.integers(0, LONGEST) | st.sampled_from(list(UNITS.values())).flatmap(
     lambda unit: st.integers(0, LONGEST // unit).map(lambda count: count * unit)

@@ -18,8 +18,8 @@ import pytest
 
 import oxiseq
 from oxiseq.engine.extras import EXTRAS, Needed, needed
+from oxiseq.engine.importing import loading
 from oxiseq.engine.output import counted_rows
-from oxiseq.warmup.importing import loading
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("numba", "numpy", "pyoxigraph", "pyarrow", "rdflib", "pandas", "rich", "lark", "click")

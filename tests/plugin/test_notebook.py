@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oxiseq
-from oxiseq.api.kept import Kept
+from oxiseq.api.feed import Kept
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 

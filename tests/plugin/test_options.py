@@ -37,7 +37,7 @@ from oxiseq.options import (
     said,
     said_as_data,
 )
-from oxiseq.options.keywords import AnswerKeywords, QueryKeywords, RunKeywords, WhyKeywords
+from oxiseq.options.declared import AnswerKeywords, QueryKeywords, RunKeywords, WhyKeywords
 from oxiseq.options.reference import reference
 from oxiseq.served.store import ServedStore
 from oxiseq.server import ServerSettings, create_app

@@ -25,9 +25,9 @@ from oxiseq.cli import main
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.sources import time_order
-from oxiseq.sources.ignored import LateWarning
-from oxiseq.sources.time_order import in_time_order
+from oxiseq.sources import sources
+from oxiseq.sources.sources import in_time_order
+from oxiseq.sources.warned import LateWarning
 
 E = "http://e/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -120,7 +120,7 @@ def answers(text: str, language: str, events: Any, **options: Any) -> list[Any]:
 def test_finite_inputs_are_sorted(language: str, small: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In memory, and where they are longer than what is read ahead."""
     if small:
-        monkeypatch.setattr(time_order, "AHEAD", 40)
+        monkeypatch.setattr(sources, "AHEAD", 40)
     rows, text = drawn_rows(60), TEXTS[language]
     expected = answers(text, language, iter(pairs(in_order(rows))))
     assert expected
@@ -134,7 +134,7 @@ def test_finite_inputs_are_sorted(language: str, small: bool, tmp_path: Path, mo
 @pytest.mark.parametrize("form", ["Table", "DataFrame", "batches", ".csv", ".parquet", ".arrow"])
 def test_tables_are_sorted(form: str, small: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if small:
-        monkeypatch.setattr(time_order, "AHEAD", 40)
+        monkeypatch.setattr(sources, "AHEAD", 40)
     rows = drawn_rows(60)
     for language in ("ceql", "spaseq"):
         expected = answers(TEXTS[language], language, table_of("Table", in_order(rows), tmp_path))
@@ -165,7 +165,7 @@ def test_sorting_is_stable_and_what_is_in_order_passes_unchanged() -> None:
 
 
 def test_the_buffer_holds_the_disorder_of_a_long_source_and_not_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time_order, "AHEAD", 800)
+    monkeypatch.setattr(sources, "AHEAD", 800)
     terms = TermDictionary()
     graphs = encode_events([("<urn:a> <urn:b> <urn:c> .", 0)] * 50, terms)
     held, most = 0, 0

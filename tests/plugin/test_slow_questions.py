@@ -9,7 +9,7 @@ import pyoxigraph as ox
 import pytest
 
 import oxiseq
-from oxiseq.api.standing.asking import AT_ONCE
+from oxiseq.api.standing.standings import AT_ONCE
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.standing import Question, Solutions, asked
 

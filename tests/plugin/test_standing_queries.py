@@ -13,7 +13,7 @@ import pyoxigraph as ox
 import pytest
 
 import oxiseq
-from oxiseq.api.standing.graphs import Constructed
+from oxiseq.api.standing.query import Constructed
 from oxiseq.engine.errors import LimitError, OxiseqError, QueryError
 from oxiseq.engine.standing.run import StoreRun
 from oxiseq.journal import CursorError

@@ -20,7 +20,7 @@ from update_strategies import CHANGES, PREFIX, QUADS, E, G, H, calls, updates
 
 import oxiseq
 from oxiseq import changes
-from oxiseq.changes import Anew, Change, Changed, limits, updating
+from oxiseq.changes import Anew, Change, Changed, limits, methods
 from oxiseq.sparql import Request, SparqlEndpoint
 
 FAILURES = (SyntaxError, RuntimeError, OSError, ValueError, TypeError)
@@ -85,7 +85,7 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> None:
         store.update(update, **options)
         raise AssertionError(f"not followed: {update}")
 
-    monkeypatch.setattr(updating, "compared", compared)
+    monkeypatch.setattr(methods, "compared", compared)
 
 
 # --- exactly what changes, as pyoxigraph changes it ---------------------------------------------------------

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import oxiseq
 from oxiseq.cli import main
-from oxiseq.sources.unread import UnreadStreamWarning
+from oxiseq.sources.warned import UnreadStreamWarning
 
 S, T = "http://e/S", "http://e/T"
 EVENTS = {1: "<http://e/a> <http://e/p> 1 .", 2: "<http://e/a> <http://e/p> 2 ."}

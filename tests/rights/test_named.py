@@ -16,9 +16,9 @@ from oxiseq.rights import (
     TokenFile,
     TokenTable,
     digest_of,
+    grants,
     line_of,
     new_secret,
-    table,
     tokens_of,
 )
 
@@ -70,7 +70,7 @@ def test_a_table_finds_the_rights_of_its_tokens_and_of_no_others() -> None:
 def test_a_file_is_read_again_when_it_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(table, "_LOOKED_EVERY", 0.0)
+    monkeypatch.setattr(grants, "_LOOKED_EVERY", 0.0)
     caplog.set_level(logging.ERROR)
     path = tmp_path / "tokens"
     with pytest.raises(TokenError, match="cannot be read"):

@@ -17,7 +17,7 @@ from oxiseq.changes import Changed
 from oxiseq.engine.attended import AbandonedError, attended
 from oxiseq.engine.rdf import _LONG
 from oxiseq.sparql import Request, SparqlEndpoint, SparqlSettings
-from oxiseq.sparql.loading import loaded
+from oxiseq.sparql.guards import loaded
 
 TURTLE = (("content-type", "text/turtle"),)
 UPDATE = (("content-type", "application/sparql-update"),)

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote
 
 import flask.testing
@@ -15,9 +15,10 @@ import pytest
 from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
-from oxiseq.live.api.routes import ROUTES
-from oxiseq.live.api.table import Route
-from oxiseq.rights import Grant, Token, digest_of, grant_of, line_of, table
+from oxiseq.live.api.operations import OPERATIONS
+from oxiseq.live.api.table import Operation
+from oxiseq.rights import Grant, Right, Token, digest_of, grant_of, line_of
+from oxiseq.rights import grants as tables
 from oxiseq.server import ServerSettings, Tokens, create_app
 from oxiseq.server.access import Access
 from oxiseq.server.app import OPEN
@@ -85,7 +86,7 @@ class Served:
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    monkeypatch.setattr(table, "_LOOKED_EVERY", 0.0)
+    monkeypatch.setattr(tables, "_LOOKED_EVERY", 0.0)
     store = Store()
     store.update(KB_FACTS)
     with LiveService(store, tmp_path, LiveSettings(idle=0.02), "normal") as service:
@@ -101,7 +102,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
         yield made
 
 
-def path_of(route: Route) -> str:
+def path_of(route: Operation) -> str:
     named = route.path.replace("{stream}", quote(A, safe="")).replace("{query}", "qa")
     return named.replace("{match}", "1").replace("{sink}", "chat")
 
@@ -109,8 +110,8 @@ def path_of(route: Route) -> str:
 # --- the table -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
-def test_every_route_of_the_document_needs_a_right(served: Served, route: Route) -> None:
+@pytest.mark.parametrize("route", OPERATIONS, ids=lambda route: route.name)
+def test_every_route_of_the_document_needs_a_right(served: Served, route: Operation) -> None:
     other = served.token("read:query:none-such", "push:stream:none:such", "register:query:none-such")
     (token,) = (
         served.app.test_client()
@@ -138,8 +139,25 @@ def test_every_route_of_the_document_needs_a_right(served: Served, route: Route)
         assert "does not have the right" in lacking.json["detail"]
 
 
-@pytest.mark.parametrize("route", [r for r in ROUTES if r.needs.right is not None], ids=lambda route: route.name)
-def test_the_right_that_a_route_names_is_enough(served: Served, route: Route) -> None:
+@pytest.mark.parametrize("route", [r for r in OPERATIONS if r.needs.right is not None], ids=lambda route: route.name)
+def test_no_other_right_will_do(served: Served, route: Operation) -> None:
+    kind = SPASEQ if SPASEQ in route.bodies and route.name != "registerQuery" else "application/json"
+    body = query(A) if kind == SPASEQ else json.dumps({"iri": A})
+    accept = "text/event-stream" if route.name == "followQuery" else "*/*"
+    path = path_of(route) + ("?query=ASK{}" if route.name == "followQuery" else "")
+    for right in get_args(Right):
+        if right not in (route.needs.right, route.needs.instead):
+            answer = served.ask(route.method, path, served.token(right), body, kind, accept)
+            if route.needs.of == "list":
+                assert next(iter(answer.json.values())) == [], right
+            else:
+                assert answer.status_code == 403, right
+    for token, status in ((None, 401), ("none of ours", 401), ("all", 0)):
+        assert (served.status(route.method, path, token, body, kind) in (401, 403)) == bool(status), token
+
+
+@pytest.mark.parametrize("route", [r for r in OPERATIONS if r.needs.right is not None], ids=lambda route: route.name)
+def test_the_right_that_a_route_names_is_enough(served: Served, route: Operation) -> None:
     if route.name in ("followQuery", "queryOnce"):
         return  # by bodies, below
     names = {"stream": f":{A}", "query": ":qa"}.get(route.needs.kind, "")

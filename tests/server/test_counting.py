@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import QueryResultsFormat, QuerySolutions, Store
 
-from oxiseq.sparql.counting import counter_of
+from oxiseq.sparql.evaluation import counter_of
 
 FORMATS = [QueryResultsFormat.JSON, QueryResultsFormat.XML, QueryResultsFormat.CSV, QueryResultsFormat.TSV]
 PIECES = ["a", '"', "\\", ",", "{", "}", "[", "]", "\n", "\r", "\t", "<", ">", "'", "<result>", ",{", "é"]

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from oxiseq.api.store import Store
-from oxiseq.cli.serve import serve_command
+from oxiseq.cli.server import serve_command
 from oxiseq.live import LiveService, LiveSettings
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "11-server"

@@ -15,9 +15,8 @@ from pyoxigraph import Store as RdfStore
 
 from oxiseq.api.store import Store
 from oxiseq.sparql import Problem, Response, SparqlEndpoint, SparqlSettings
-from oxiseq.sparql.processes import Processes
+from oxiseq.sparql.processes import Processes, Worker, Workers
 from oxiseq.sparql.snapshots import SMALL, Following, Unchanging, in_memory, on_disk
-from oxiseq.sparql.workers import Worker, Workers
 
 MORE = "INSERT DATA { <http://e/one> <http://e/q> 9 . _:b <http://e/p> _:c . GRAPH <http://e/empty> {} } ; CREATE GRAPH <http://e/none>"
 QUERIES = [

@@ -15,9 +15,8 @@ from servers import served
 
 from oxiseq.api.store import Store
 from oxiseq.sparql import Limits, SparqlEndpoint, SparqlSettings
-from oxiseq.sparql.processes import Processes
+from oxiseq.sparql.processes import Processes, Workers
 from oxiseq.sparql.snapshots import in_memory
-from oxiseq.sparql.workers import Workers
 
 _SECRET = "INSERT DATA {" + " ".join(f"<http://e/{i}> <http://e/p> 'secret {i}' ." for i in range(40)) + "}"
 _TERM = "INSERT DATA { <http://e/t> <http://e/q> <<( <http://e/secret> <http://e/p> 1 )>> }"

@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from oxiseq.cli.serve import serve_command
+from oxiseq.cli.server import serve_command
 
 pytest.importorskip("httpx", reason="httpx is not installed: pip install 'oxiseq[server]'")
 

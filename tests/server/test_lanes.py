@@ -8,16 +8,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from oxiseq.sparql import lanes
-from oxiseq.sparql.lanes import Lane, Ticket
-from oxiseq.sparql.plainness import is_plain
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql import evaluation
+from oxiseq.sparql.evaluation import Lane, Ticket
+from oxiseq.sparql.messages import Problem
+from oxiseq.sparql.querying import is_plain
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nobody may stay in a quick place."""
-    monkeypatch.setattr(lanes, "GRACE", 0.0)
+    monkeypatch.setattr(evaluation, "GRACE", 0.0)
     yield
 
 

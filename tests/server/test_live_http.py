@@ -24,7 +24,7 @@ from oxiseq.grammar import QueryError, load
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.api.openapi import SCHEMAS
-from oxiseq.live.api.routes import ROUTES
+from oxiseq.live.api.operations import OPERATIONS
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlEndpoint
 
@@ -313,7 +313,7 @@ def test_tokens_hold_for_all_routes(tmp_path: Path) -> None:
     settings = ServerSettings(port=0, threads=4, tokens=Tokens("see", "change"))
     with server(tmp_path, settings) as address:
         fill = {"{stream}": quote(STREAM, safe=""), "{query}": "q"}
-        for route in ROUTES:
+        for route in OPERATIONS:
             target = route.path
             for variable, value in fill.items():
                 target = target.replace(variable, value)
@@ -336,13 +336,13 @@ def test_tokens_hold_for_all_routes(tmp_path: Path) -> None:
 def test_the_document_tells_of_every_route(address: str) -> None:
     document = told(ask(address, "GET", "/openapi.json"))
     told_of = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
-    assert told_of == {(route.method, route.path) for route in ROUTES}
+    assert told_of == {(route.method, route.path) for route in OPERATIONS}
     used = set(json.dumps(document["paths"]).split("#/components/schemas/")[1:])
     assert {name.split('"')[0] for name in used} <= set(SCHEMAS)
-    for route in ROUTES:
+    for route in OPERATIONS:
         variables = {part[1:-1] for part in route.path.split("/") if part.startswith("{")}
         assert variables == {p.name for p in route.parameters if p.where == "path"}
-    names = [route.name for route in ROUTES]
+    names = [route.name for route in OPERATIONS]
     assert len(set(names)) == len(names)
 
 

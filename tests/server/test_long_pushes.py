@@ -20,8 +20,8 @@ from test_edge import EACH, EX, PATH, STREAM, Client, eventually, live
 
 from oxiseq.journal import Appending
 from oxiseq.live import LiveService
-from oxiseq.live.line_events import LineEvents
-from oxiseq.server import ServerSettings, talks
+from oxiseq.live.portions import LineEvents
+from oxiseq.server import ServerSettings, readers
 
 LINES = "Content-Type: application/x-ndjson"
 QUADS = "Content-Type: application/n-quads"
@@ -340,7 +340,7 @@ def test_an_item_that_is_none_is_left_out_and_told(tmp_path: Path, wrong: dict[s
 def test_a_line_that_is_no_item_ends_the_push_behind_what_came_before(
     tmp_path: Path, broken: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(talks, "_LINGER", 0.3)  # the client never ends its body
+    monkeypatch.setattr(readers, "_LINGER", 0.3)  # the client never ends its body
     with live(tmp_path) as (place, service), long(place) as push:
         push.begin()
         push.send(json.dumps(item(1)).encode() + b"\n" + broken + b"\n" + json.dumps(item(2)).encode() + b"\n")

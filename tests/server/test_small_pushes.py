@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_edge import PATH, STREAM, Client, event, live, request
 
-from oxiseq.live.small import LARGEST
+from oxiseq.live.intake import LARGEST
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.server.connections import LEAVE, Connection, Connections
+from oxiseq.server.pushes import may_begin, read_head
 from oxiseq.server.readers import FromThreads
-from oxiseq.server.small_pushes import may_begin, read_head
 
 HEAD = b"POST /streams/http%3A%2F%2Fe.org%2Fs?time=arrival HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5"
 PARTS = (

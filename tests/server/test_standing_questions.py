@@ -14,10 +14,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
 from oxiseq.api.store import Store
 from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.standing import Question, Solutions, asked
-from oxiseq.sparql.asking import InProcesses
-from oxiseq.sparql.processes import Processes
+from oxiseq.sparql.processes import InProcesses, Processes, Workers
 from oxiseq.sparql.snapshots import SMALL, in_memory, on_disk
-from oxiseq.sparql.workers import Workers
 
 ENDLESS = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?s{i} ?p{i} ?o{i} ." for i in range(40)) + " }"
 SEEN = "SELECT ?o { ?s <urn:seen> ?o }"

@@ -19,8 +19,9 @@ from servers import served
 from oxiseq.api.store import Store
 from oxiseq.cli.app import main
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.server import ServerSettings, Tokens, tls
-from oxiseq.server.tls import tls_context
+from oxiseq.server import ServerSettings, Tokens
+from oxiseq.server import settings as server_settings
+from oxiseq.server.settings import tls_context
 from oxiseq.sparql import SparqlEndpoint
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
@@ -141,7 +142,7 @@ def test_who_shakes_no_hands_counts_and_goes_for_those_who_do(
     sent: bytes, pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Silence, half a hello, and no hello at all, by more clients than there may be."""
-    monkeypatch.setattr(tls, "HANDSHAKE", 1.0)
+    monkeypatch.setattr(server_settings, "HANDSHAKE", 1.0)
     settings = ServerSettings(port=0, threads=1, connections=20, tls=tls_context(*pair))
     trusted = ssl.create_default_context(cafile=str(pair[0]))
     with served(SparqlEndpoint(Store()), settings) as address, ExitStack() as stack:
@@ -165,7 +166,7 @@ def test_who_shakes_no_hands_counts_and_goes_for_those_who_do(
 def test_who_shakes_no_hands_is_cut_off_where_there_is_room_too(
     sent: bytes, pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tls, "HANDSHAKE", 0.5)
+    monkeypatch.setattr(server_settings, "HANDSHAKE", 0.5)
     with served(SparqlEndpoint(Store()), ServerSettings(port=0, tls=tls_context(*pair))) as address:
         place = (urlsplit(address).hostname or "", urlsplit(address).port or 0)
         with socket.create_connection(place, timeout=20) as stranger:

@@ -20,10 +20,9 @@ from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.sparql import SparqlEndpoint, SparqlSettings
-from oxiseq.sparql.answers import read_answer
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.settings import Limits
-from oxiseq.sparql.upstream import RemoteKb, Upstream, UpstreamError
+from oxiseq.sparql.upstream import RemoteKb, Upstream, UpstreamError, read_answer
 from oxiseq.warmup.first_run import prepare
 
 EX = "http://example.org/"

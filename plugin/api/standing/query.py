@@ -5,32 +5,297 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from datetime import datetime
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
+from pyoxigraph import BlankNode, NamedNode, Triple, Variable
 
-from oxiseq.api.standing.change import Form, Snapshot, StoreChange, Weighed
-from oxiseq.api.standing.explain import explain_standing
-from oxiseq.api.standing.graphs import Constructed, Solution
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.time import to_datetime, to_text
+from oxiseq.engine.flow.explain import Step, steps
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.standing import ELSEWHERE, Told, Upheld
+from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.algebra import TermOrVariable, TriplePattern
 from oxiseq.grammar.arguments import internal, public
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.over_store import check_over_store
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import CursorError
-from oxiseq.languages.explanation import Explanation
+from oxiseq.languages.explanation import Explanation, network, operator_lines
 from oxiseq.languages.reasons.report import SHOWN, Why
 from oxiseq.languages.reasons.where.store import StoreSubject
 from oxiseq.languages.reasons.why import why_of
-from oxiseq.options.durations import Duration, duration
-from oxiseq.options.kinds import whole_number
-from oxiseq.pictures.tables import html_table
+from oxiseq.options.kinds import Duration, duration, whole_number
+from oxiseq.pictures.drawing import Arrow, Drawing, Node
+from oxiseq.pictures.timeline import html_table
 
 if TYPE_CHECKING:
     from oxiseq.api.standing.standings import Standings
+
+
+Form: TypeAlias = Literal["SELECT", "CONSTRUCT", "ASK"]
+Row: TypeAlias = Mapping[str, Term | None] | Triple
+Weighed: TypeAlias = Sequence[tuple[Row, int]]
+"""Rows and how many of them come, or (below 0) go."""
+
+
+Solution = tuple[Term | None, ...]
+
+
+class Constructed:
+    """template: its variables are at `places` of solutions. Blank nodes of the template are new for each solution,
+    and the same as long as that is there: their labels are made of it."""
+
+    def __init__(self, template: Sequence[TriplePattern], places: Sequence[tuple[str, int]]) -> None:
+        self._template = template
+        self._places = {Variable(name): place for name, place in places}
+        terms = (t for each in template for t in (each.subject, each.predicate, each.object))
+        self._blank = any(isinstance(t, BlankNode) for t in terms)
+        self._made: dict[Triple, int] = {}
+        self._solutions: dict[Solution, int] = {}
+        """How often each is there, where that makes other blank nodes."""
+
+    @property
+    def triples(self) -> list[Triple]:
+        """The graph."""
+        return [*self._made]
+
+    def take(self, solutions: Iterable[tuple[Solution, int]]) -> list[tuple[Triple, int]]:
+        """Solutions that come and go: the triples that come (1) and go (-1) with them."""
+        before: dict[Triple, bool] = {}
+        for solution, weight in solutions:
+            for triple, count in self._of(solution, weight):
+                known = self._made.get(triple, 0)
+                before.setdefault(triple, known > 0)
+                if known + count:
+                    self._made[triple] = known + count
+                else:
+                    del self._made[triple]
+        now = ((triple, self._made.get(triple, 0) > 0) for triple in before)
+        return [(triple, 1 if is_there else -1) for triple, is_there in now if is_there != before[triple]]
+
+    def _of(self, solution: Solution, weight: int) -> Iterable[tuple[Triple, int]]:
+        if not self._blank:
+            return [(triple, weight) for triple in self._instance(solution, 0)]
+        known = self._solutions.get(solution, 0)
+        self._solutions[solution] = known + weight
+        if not known + weight:
+            del self._solutions[solution]
+        sign = 1 if weight > 0 else -1
+        copies = range(known, known + weight) if weight > 0 else range(known + weight, known)
+        return [(triple, sign) for copy in copies for triple in self._instance(solution, copy)]
+
+    def _instance(self, solution: Solution, copy: int) -> list[Triple]:
+        triples = []
+        for pattern in self._template:
+            subject, predicate, object_ = (
+                self._filled(t, solution, copy) for t in (pattern.subject, pattern.predicate, pattern.object)
+            )
+            if isinstance(subject, NamedNode | BlankNode) and isinstance(predicate, NamedNode) and object_ is not None:
+                triples.append(Triple(subject, predicate, object_))
+        return [*dict.fromkeys(triples)]
+
+    def _filled(self, term: TermOrVariable, solution: Solution, copy: int) -> Term | None:
+        if isinstance(term, Variable):
+            return solution[self._places[term]] if term in self._places else None
+        if isinstance(term, BlankNode):
+            made_of = "\n".join([term.value, str(copy), *map(str, solution)])
+            return BlankNode("c" + blake2b(made_of.encode(), digest_size=12).hexdigest())
+        return term
+
+
+class _Rows:
+    """Rows that are made when somebody looks: of a large change nobody may."""
+
+    __slots__ = ("_made", "_make", "at_us", "form", "number")
+
+    def __init__(self, form: Form, number: int, at: int, make: Callable[[], Weighed]) -> None:
+        self.form: Form = form
+        self.number = number
+        self.at_us = at
+        self._make: Callable[[], Weighed] | None = make
+        self._made: Weighed = ()
+
+    @property
+    def weighed(self) -> Weighed:
+        """Each different row once, with how many there are."""
+        if self._make is not None:
+            self._made, self._make = self._make(), None
+        return self._made
+
+    @property
+    def at(self) -> datetime:
+        """When it was so, in UTC."""
+        return to_datetime(self.at_us)
+
+    def _some(self, sign: int) -> tuple[Row, ...]:
+        return tuple(row for row, weight in self.weighed for _ in range(sign * weight))
+
+
+@public
+class StoreChange(_Rows):
+    """What one update has changed of an answer. `number`: its id; `at`, `at_us`: when the update was made.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register("SELECT ?s { ?s <urn:p> ?o }", language="sparql")
+    >>> before = query.snapshot()
+    >>> store.update("INSERT DATA { <urn:a> <urn:p> 1 }")
+    >>> for change in query.poll(after=before.number):
+    ...     print([row["s"].value for row in change.added], len(change.removed))
+    ['urn:a'] 0
+    """
+
+    __slots__ = ("_count",)
+
+    def __init__(self, form: Form, number: int, at: int, count: int, make: Callable[[], Weighed]) -> None:
+        super().__init__(form, number, at, make)
+        self._count = count
+
+    @property
+    def after(self) -> int:
+        """The number of the state that it changes."""
+        return self.number - self._count
+
+    @property
+    def added(self) -> tuple[Row, ...]:
+        """The rows (of CONSTRUCT the triples) that came, each as often as it did."""
+        return self._some(1)
+
+    @property
+    def removed(self) -> tuple[Row, ...]:
+        """Those that went."""
+        return self._some(-1)
+
+    @property
+    def answer(self) -> bool | None:
+        """Of ASK: what the answer is now."""
+        return any(weight > 0 for _, weight in self.weighed) if self.form == "ASK" else None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __repr__(self) -> str:
+        what = f"now {self.answer}" if self.form == "ASK" else f"+{len(self.added)} -{len(self.removed)}"
+        return f"<StoreChange {self.number} {to_text(self.at_us)} {what}>"
+
+
+@public
+class Snapshot(_Rows):
+    """An answer. `number`: that of the last change in it; `at`, `at_us`: when it was read.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register("SELECT ?s { ?s <urn:p> ?o }", language="sparql")
+    >>> len(query.snapshot().rows), query.snapshot().number
+    (0, 0)
+    """
+
+    __slots__ = ()
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows (of CONSTRUCT the triples), each as often as it is there, in no order."""
+        return self._some(1)
+
+    @property
+    def answer(self) -> bool | None:
+        """Of ASK."""
+        return bool(self.weighed) if self.form == "ASK" else None
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return sum(weight for _, weight in self.weighed)
+
+    def __repr__(self) -> str:
+        what = self.answer if self.form == "ASK" else f"{len(self):,} rows"
+        return f"<Snapshot {self.number} {to_text(self.at_us)} {what}>"
+
+
+_FOLLOWED: Final = "incremental: each added or removed quad updates the answer, no query is repeated"
+_UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less"))
+"""Operators that a picture does without."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingExplanation(Explanation):
+    """All of it. evaluation: how it is answered, and why; rows: of its answer; kept: rows that its operators keep for
+    it alone; shared: quads that they read in memory, with other queries; asks: the query to the store, if it has
+    one."""
+
+    form: str
+    columns: tuple[str, ...]
+    state: str
+    evaluation: str
+    operators: tuple[Step, ...]
+    rows: int
+    kept: int
+    shared: int
+    asks: str = ""
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self)) + "\n"
+
+    @property
+    def drawing(self) -> Drawing:
+        nodes, arrows = [Node("store", "store")], list[Arrow]()
+
+        def source(step: Step) -> str | None:
+            return "store" if step.what in ("quads", "graphs") else None
+
+        ahead = network(self.operators, nodes, arrows, source=source)
+        nodes.append(Node("answer", self.form, True, self.state))
+        arrows += [Arrow(name, "answer") for name in (ahead[-1] if ahead else ["store"])]
+        return Drawing(f"{self.form}: state kept for the store", nodes, arrows, network=True)
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        facts = f"{self.rows:,} rows, {self.kept:,} rows kept, {self.shared:,} quads"
+        return (f"{self.form}: {self.evaluation}", facts)
+
+
+def explain_standing(upheld: Upheld) -> StandingExplanation:
+    """The explanation of a query at work."""
+    plan = upheld.plan
+    operators = () if upheld.elsewhere else steps(plan.flow, plan.names, dict(plan.query.prefixes))
+    evaluation = _FOLLOWED
+    if upheld.elsewhere and upheld.state != "failed":
+        evaluation = upheld.reason or ELSEWHERE
+    elif upheld.state == "asked":
+        evaluation = f"evaluated on the store again whenever a quad of one of its patterns changes: {upheld.reason}"
+    elif upheld.state == "failed":
+        evaluation = f"failed: {upheld.reason}"
+    run = upheld.run
+    kept, shared = (0, 0) if run is None else (run.records, sum(leaf.records for leaf in run.leaves))
+    return StandingExplanation(
+        plan.query.form,
+        plan.columns,
+        upheld.state,
+        evaluation,
+        operators,
+        upheld.answer.size,
+        kept,
+        shared,
+        "" if upheld.state == "followed" else plan.asks,
+    )
+
+
+def _lines(e: StandingExplanation) -> Iterator[str]:
+    yield f"{e.form} {', '.join(f'?{c}' for c in e.columns)}".rstrip()
+    yield f"evaluation: {e.evaluation}"
+    yield f"rows: {e.rows:,}; kept for it: {e.kept:,} rows; read with others: {e.shared:,} quads"
+    if e.asks:
+        yield from ["", "asked", *(f"  {line}" for line in e.asks.strip().splitlines())]
+    if e.operators:
+        yield from ["", "operators", *operator_lines(e.operators)]
+
 
 LOG: Final = logging.getLogger("oxiseq.standing")
 Callback = Callable[[StoreChange], object]

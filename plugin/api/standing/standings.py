@@ -6,8 +6,17 @@ Who changes the store only puts the change into the queue, with the store's lock
 the queue is not empty works it through; so does whoever wants to know what holds now. A query that is registered or
 begun again begins with what the store holds while its lock is held, all changes in the queue having been taken in;
 what is read of that is read after it has been let go. Queries that are asked are asked by threads of their own, with
-no lock held (asking.py). Locks are taken in this order: the store's, ours. Callbacks are called by a thread that does
+no lock held. Locks are taken in this order: the store's, ours. Callbacks are called by a thread that does
 nothing else and holds neither: who wants to know what holds may hold the store's lock.
+
+Queries to the store for standing queries that are not followed, run beside everything else.
+
+In the flow: `Standing.next_question` → a thread each, some at a time → an `Asker` → `Standing.answered`.
+
+No lock is held while the store is queried: it answers as it was when it began, so updates need not wait, however long
+that takes. Here the store is queried in this process and cannot be interrupted: who has waited for `most_seconds` waits
+no more, and leaves the thread behind until the store is through. A server asks in processes, which it ends
+(`oxiseq.sparql.processes`).
 """
 
 from __future__ import annotations
@@ -18,24 +27,109 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final, Self
+from functools import partial
+from typing import Final, Protocol, Self
 
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.api.standing.asking import AT_ONCE, Questions, in_process
-from oxiseq.api.standing.change import StoreChange
-from oxiseq.api.standing.query import StandingQuery, Subscription
+from oxiseq.api.standing.query import StandingQuery, StoreChange, Subscription
 from oxiseq.changes import Anew, Changed, Listeners, Listening
-from oxiseq.engine.errors import ArgumentValueError, QueryError
+from oxiseq.engine.errors import ArgumentValueError, KbError, QueryError
 from oxiseq.engine.flow.delta import Ids
 from oxiseq.engine.kernels.flow.arranging import arrange
 from oxiseq.engine.kernels.flow.joining import join
-from oxiseq.engine.standing import Asker, Asking, Limits, Outcome, Question, Solutions, Standing, Upheld
+from oxiseq.engine.standing import (
+    Asker,
+    Asking,
+    Limits,
+    Outcome,
+    Question,
+    Solutions,
+    Standing,
+    Upheld,
+    asked,
+    bare,
+    check_time,
+)
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.over_store import load_over_store
 from oxiseq.warmup.first_run import announce
 
+AT_ONCE: Final = 4
+"""Questions; the others wait for their turn."""
+_LOOK: Final = 0.25
+"""Seconds between looks whether the answer is still wanted."""
 LOG: Final = logging.getLogger("oxiseq.standing")
+
+
+def in_process(store: Callable[[], RdfStore]) -> Asker:
+    """Asks the present store."""
+
+    def ask(question: Question) -> Solutions:
+        found: list[Solutions | Exception] = []
+        begun = time.monotonic()
+        begin = partial(asked, store(), question)
+        thread = threading.Thread(
+            target=lambda: found.append(_outcome(begin)), name="oxiseq-standing-asks", daemon=True
+        )
+        thread.start()
+        while thread.is_alive():
+            thread.join(_LOOK)
+            if thread.is_alive():
+                check_time(question, begun)
+        if not found:
+            raise KbError("the store has failed at a query")
+        if isinstance(found[0], Exception):
+            raise found[0]
+        return found[0]
+
+    return ask
+
+
+class Source(Protocol):
+    """The source of questions and receiver of the answers; called without any lock."""
+
+    def next_question(self) -> tuple[Asking, Question] | None:
+        """A question that is not running yet; None if there is none, or if enough are running."""
+        ...
+
+    def answered(self, asking: Asking, found: Solutions | Exception) -> None:
+        """What has come of it."""
+        ...
+
+
+class Questions:
+    """Asked by some threads. asker: how."""
+
+    def __init__(self, asker: Asker) -> None:
+        self.asker = asker
+
+    def ask(self, source: Source) -> None:
+        """Begin to ask what is due; the rest follows."""
+        while (found := source.next_question()) is not None:
+            threading.Thread(
+                target=self._work, args=(source, *found), name="oxiseq-standing-questions", daemon=True
+            ).start()
+
+    def _work(self, source: Source, asking: Asking, question: Question) -> None:
+        while True:
+            try:
+                source.answered(asking, _outcome(partial(self.asker, question)))
+            except Exception:
+                LOG.exception("an answer could not be read")
+            if (found := source.next_question()) is None:
+                return
+            asking, question = found
+
+
+def _outcome(ask: Callable[[], Solutions]) -> Solutions | Exception:
+    """The answer or the failure."""
+    try:
+        return ask()
+    except Exception as error:
+        return bare(error)
+
+
 KEEP: Final = 10_000
 """Rows of changes that are kept of a query by default."""
 

@@ -6,8 +6,8 @@ Fetching: one page, politely ─▶ `read_page`: members, relations ─▶ LdesS
 paths.py follows the SHACL paths of a page in bounded steps.
 """
 
+from oxiseq.bridges.ldes.fetching import State
 from oxiseq.bridges.ldes.page import LDES, TREE
 from oxiseq.bridges.ldes.source import LdesSource
-from oxiseq.bridges.ldes.state import State
 
 __all__ = ["LDES", "TREE", "LdesSource", "State"]

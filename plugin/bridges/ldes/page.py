@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store, Triple
 
 from oxiseq.bridges.ldes.paths import Path, PathError, Paths, Term
-from oxiseq.bridges.settings import BridgeError
+from oxiseq.bridges.source import BridgeError
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.time import to_microseconds

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 from pyoxigraph import BlankNode, NamedNode, Quad, Triple
 from pyoxigraph import Literal as RdfLiteral
 
-from oxiseq.bridges.settings import BridgeError
+from oxiseq.bridges.source import BridgeError
 from oxiseq.grammar.records import dataclass
 
 _SH: Final = "http://www.w3.org/ns/shacl#"

@@ -16,14 +16,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from oxiseq.bridges.ldes.fetching import MOST_QUADS, Fetched, Fetching, without_user
+from oxiseq.bridges.ldes.fetching import MOST_QUADS, Fetched, Fetching, Open, State, without_user
 from oxiseq.bridges.ldes.page import MOST_MEMBERS, Link, Member, Page, Quads, Stream, read_page, root_of, stream_of
-from oxiseq.bridges.ldes.state import Open, State
-from oxiseq.bridges.settings import BridgeError, BridgeSettings
-from oxiseq.bridges.source import Message, digest
+from oxiseq.bridges.source import BridgeError, BridgeSettings, Message, digest
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.quads import GENERATED_AT
-from oxiseq.options.durations import UNITS, duration
+from oxiseq.options.kinds import UNITS, duration
 
 if TYPE_CHECKING:
     import httpx

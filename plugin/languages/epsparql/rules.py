@@ -15,9 +15,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.languages.driving import Told
-from oxiseq.sources.late import LateBatch
-from oxiseq.sources.sources import batches_of
-from oxiseq.sources.time_order import given_batches, in_time_order, is_stream
+from oxiseq.sources.sources import batches_of, given_batches, in_time_order, is_stream
+from oxiseq.sources.warned import LateBatch
 
 
 def open_spanned(

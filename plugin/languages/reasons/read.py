@@ -18,9 +18,8 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.driving import Opener
 from oxiseq.options import Options
-from oxiseq.sources.late import as_graphs
-from oxiseq.sources.time_order import given_batches
-from oxiseq.sources.unread import warn_unread
+from oxiseq.sources.sources import given_batches
+from oxiseq.sources.warned import as_graphs, warn_unread
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,34 +1,110 @@
-"""`/queries/{query}/answer` and `/queries/{query}/changes`: queries over the store; `/query` as Server-Sent Events."""
+"""What queries answer: matches, answers over the store and their changes, one run over what is kept."""
 
 from __future__ import annotations
 
-from typing import Final, Literal, cast
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
 
 from pyoxigraph import QueryResultsFormat, RdfFormat
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
-from oxiseq.grammar import QueryError
-from oxiseq.grammar.languages import STANDING
-from oxiseq.journal import CursorError, UnknownError
+from oxiseq.grammar import QueryError, load
+from oxiseq.grammar.languages import STANDING, AnyQuery, media_types
+from oxiseq.journal import CursorError, DamagedBatchError, LogSource, StoredMatches, UnknownError
+from oxiseq.journal.lines import match_lines
+from oxiseq.languages.registry import language_for
 from oxiseq.live.answer_readers import follow
-from oxiseq.live.answer_texts import answer_graph, answer_results, change_text
-from oxiseq.live.api.matches import EVENT_STREAM
-from oxiseq.live.api.problems import query_problem
-from oxiseq.live.api.queries import NAME
-from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, natural
-from oxiseq.sparql.media import GRAPHS, RESULTS, content_type, wanted
-from oxiseq.sparql.messages import Request, Response
-from oxiseq.sparql.operations import query_of
-from oxiseq.sparql.problems import Problem
+from oxiseq.live.answers import OF_ANSWER, answer_graph, answer_results, change_text, results
+from oxiseq.live.api.table import (
+    JSON,
+    Call,
+    as_problem,
+    check_known,
+    in_address,
+    query_problem,
+)
+from oxiseq.live.service import LiveService
+from oxiseq.matches.text import text_of
+from oxiseq.matches.write import blocks_of
+from oxiseq.options import QUERY, Options, options_for, said_as_data
+from oxiseq.rights import Rights
+from oxiseq.sparql.evaluation import Sink
+from oxiseq.sparql.messages import GRAPHS, RESULTS, Problem, Request, Response, content_type, query_of, wanted
+
+# --- matches ---------------------------------------------------------------------------------------------
+
+EVENT_STREAM: Final = "text/event-stream"
+LINES: Final = "application/x-ndjson"
+_OFFERS: Final[Mapping[str, QueryResultsFormat | Literal["live", "lines"]]] = {
+    **RESULTS,
+    EVENT_STREAM: "live",
+    LINES: "lines",
+}
+
+
+def matches(call: Call, query: str, after: int | None, limit: int | None, last_event_id: int | None) -> Response:
+    """GET /queries/{query}/matches."""
+    format = wanted(call.request.header("accept"), _OFFERS)
+    if last_event_id is not None:
+        after = last_event_id  # a client that comes back knows better than its address
+    if format == "live":
+        subscription = call.service.subscriptions.subscribe(query, after)
+        return Response(200, (("content-type", EVENT_STREAM), ("cache-control", "no-store")), subscription)
+    return _matches_page(call, query, format, after, limit)
+
+
+def _matches_page(
+    call: Call, name: str, format: QueryResultsFormat | Literal["lines"], after: int | None, given: int | None
+) -> Response:
+    most = call.service.settings.page
+    status = call.service.queries.get(name)
+    if status.record.language == STANDING:
+        raise UnknownError(OF_ANSWER.format(name))
+    limit = most if given is None else min(given, most)
+    cursor = status.record.first - 1 if after is None else after
+    parts: list[StoredMatches] = []
+    while limit > 0 and (found := _read(call, name, cursor, limit, bool(parts))):
+        parts += found
+        limit -= sum(map(len, found))
+        cursor = found[-1].last
+    variables = parts[0].heading.variables if parts else status.variables
+    uniform = [part for part in parts if part.heading.variables == variables]  # a query may have been replaced
+    if len(uniform) < len(parts):
+        other = next(i for i, part in enumerate(parts) if part.heading.variables != variables)
+        uniform = parts[:other]
+        cursor = uniform[-1].last
+    if format == "lines":
+        body = b"".join(line + b"\n" for part in uniform for line in match_lines(part))
+    else:
+        body = results(variables, uniform, format)
+    kind = LINES if format == "lines" else content_type(format)
+    headers = [("content-type", kind), ("oxiseq-last-id", str(cursor))]
+    if cursor + 1 < status.record.next:
+        headers.append(("link", f'<{call.request.path}?after={cursor}>; rel="next"'))
+    return Response(200, tuple(headers), body)
+
+
+def _read(call: Call, name: str, cursor: int, limit: int, some: bool) -> list[StoredMatches]:
+    """The next stored matches; none where they are damaged and the page has `some`: the next page begins there."""
+    try:
+        return call.service.journal.matches.read(name, cursor, limit)
+    except DamagedBatchError:
+        if some:
+            return []
+        raise
+
+
+# --- answers over the store ------------------------------------------------------------------------------
 
 _CHANGES: Final[dict[str, Literal["json", "live"]]] = {JSON: "json", EVENT_STREAM: "live"}
 
 
-def answer(call: Call) -> Response:
+def answer(call: Call, query: str) -> Response:
     """GET /queries/{query}/answer."""
-    found = call.service.standing.answer(call.parts["query"])
+    found = call.service.standing.answer(query)
     accept = call.request.header("accept")
     kind: QueryResultsFormat | RdfFormat
     if found.form == "CONSTRUCT":
@@ -41,12 +117,12 @@ def answer(call: Call) -> Response:
     return Response(200, (("content-type", content_type(kind)), *told), body)
 
 
-def changes(call: Call) -> Response:
+def changes(call: Call, query: str, after: int | None, last_event_id: int | None, limit: int | None) -> Response:
     """GET /queries/{query}/changes."""
-    after, name = _after(call), call.parts["query"]
+    given = after if last_event_id is None else last_event_id
     if wanted(call.request.header("accept"), _CHANGES) == "live":
-        return _live(call, name, after)
-    return _page(call, name, after)
+        return _live(call, query, given)
+    return _changes_page(call, query, given or None, limit)
 
 
 def follows(request: Request) -> bool:
@@ -55,37 +131,30 @@ def follows(request: Request) -> bool:
     return bool(accepted) and accepted.best == EVENT_STREAM
 
 
-def query(call: Call) -> Response:
+def followed(call: Call, after: int | None, last_event_id: int | None, **_: str | None) -> Response:
     """GET or POST /query, by who accepts text/event-stream."""
-    call.request.rights.demand("read", "kb")  # also by POST, whose own right is that of streams
     asked = query_of(call.request)
     if asked.default_graphs or asked.named_graphs or asked.union:
         raise Problem(501, "not supported", "a standing query names its graphs by FROM and FROM NAMED")
-    call.check_parameters({"query", "union-default-graph", *(each.name for each in _AFTER if each.where == "query")})
-    after = _after(call)
+    check_known(call.request, {"query", "union-default-graph", "after"})
     try:
         name = call.service.standing.unnamed(asked.text)
     except QueryError as error:
         raise query_problem(error, asked.text, STANDING) from None
-    return _live(call, name, after)
+    return _live(call, name, after if last_event_id is None else last_event_id)
 
 
 def _live(call: Call, name: str, after: int | None) -> Response:
-    reader = follow(call.service.subscriptions, call.service.standing, name, after)
+    # no answer has the id 0: it is where a client begins
+    reader = follow(call.service.subscriptions, call.service.standing, name, after or None)
     return Response(200, (("content-type", EVENT_STREAM), ("cache-control", "no-store")), reader)
 
 
-def _after(call: Call) -> int | None:
-    last_seen = call.request.header("last-event-id")
-    given = natural(last_seen, "Last-Event-ID") if last_seen else call.number("after")
-    return given or None  # no answer has the id 0: it is where a client begins
-
-
-def _page(call: Call, name: str, after: int | None) -> Response:
+def _changes_page(call: Call, name: str, after: int | None, given: int | None) -> Response:
     record = call.service.queries.get(name).record
     if record.language != STANDING:
         raise UnknownError(f"{name!r} reads streams: it has matches, but no changes")
-    given, most = call.number("limit"), call.service.settings.page
+    most = call.service.settings.page
     limit = most if given is None else min(given, most)
     call.service.standing.catch_up(name)
     record = call.service.queries.get(name).record
@@ -107,68 +176,63 @@ def _page(call: Call, name: str, after: int | None) -> Response:
     return Response(200, tuple(headers), body.encode())
 
 
-_AFTER: Final = (
-    Parameter("after", "Changes with greater ids only.", {"type": "integer", "minimum": 0}),
-    Parameter(
-        "Last-Event-ID",
-        "Takes precedence over ?after=; clients of Server-Sent Events send it when they reconnect.",
-        {"type": "integer", "minimum": 0},
-        "header",
-    ),
-)
-_FORMATS: Final = tuple(dict.fromkeys((*cast("dict[str, object]", RESULTS), *cast("dict[str, object]", GRAPHS))))
-_TOLD: Final = (
-    "As Server-Sent Events: without a cursor first the answer, as `snapshot` events (`rows`, of ASK `answer`; `part` "
-    "counts from 0, `more`: another part follows; the last one has the id); then, after each update that changes it, "
-    "`change` events with the rows `removed` and `added`, each as often as it was removed or added (for CONSTRUCT "
-    "triples, for ASK `answer`). Ids rise by one per row and are never reused. `more`: the same change continues in "
-    "the next event. `cursor-too-old`: the changes after the cursor are not kept, or the query has been replaced; a "
-    "snapshot comes next. `end`, with a `reason`; and comments while nothing happens."
-)
+# --- once ------------------------------------------------------------------------------------------------
 
-ROUTES: Final = (
-    Route(
-        "GET",
-        "/queries/{query}/answer",
-        answer,
-        "answer",
-        "The answer of a query over the store after all updates so far: SPARQL results, or for CONSTRUCT a graph.",
-        Need("read", "query"),
-        (NAME,),
-        answers={
-            200: Answer("The answer. The header Oxiseq-Last-Id is the id of the last change in it.", _FORMATS),
-            404: Answer("No such query, or it reads streams.", ()),
-        },
-    ),
-    Route(
-        "GET",
-        "/queries/{query}/changes",
-        changes,
-        "changes",
-        f"The changes of the answer of a query over the store, in the order of updates. {_TOLD}",
-        Need("read", "query"),
-        (NAME, *_AFTER, Parameter("limit", "JSON: about how many rows at most.", {"type": "integer", "minimum": 0})),
-        answers={
-            200: Answer("Changes; for JSON the header Oxiseq-Last-Id says where to continue.", (JSON, EVENT_STREAM)),
-            404: Answer("No such query, or it reads streams.", ()),
-            410: Answer("JSON: the cursor is too old. Start again with the answer.", ()),
-            503: Answer("Too many live readers; see Retry-After.", ()),
-        },
-    ),
-    Route(
-        "GET",
-        "/query",
-        query,
-        "followQuery",
-        "SPARQL, where the client accepts text/event-stream: the answer of a SELECT, ASK or CONSTRUCT, and then its "
-        "changes; the same by POST. A client that reconnects within a minute continues where it stopped. (Else /query "
-        f"is that of the SPARQL protocol.) {_TOLD}",
-        Need("read", "kb"),
-        (Parameter("query", "The text."), *_AFTER),
-        answers={
-            200: Answer("The changes.", (EVENT_STREAM, *_FORMATS)),
-            400: Answer("Not accepted: message, line and column.", ()),
-            503: Answer("Too many live readers; see Retry-After.", ()),
-        },
-    ),
-)
+Text = Literal["json", "csv", "tsv"]
+ONCE_FORMATS: Final[Mapping[str, Text]] = {
+    "application/sparql-results+json": "json",
+    "application/json": "json",
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+}
+_MEDIA_TYPES: Final[Mapping[str, str]] = {
+    "json": "application/sparql-results+json",
+    "csv": "text/csv; charset=utf-8",
+    "tsv": "text/tab-separated-values; charset=utf-8",
+}
+
+
+def once(call: Call) -> Response:
+    """POST /query."""
+    language, text = media_types()[call.request.media_type or ""], call.request.text()
+    format, rights = wanted(call.request.header("accept"), ONCE_FORMATS), call.request.rights
+    check_known(call.request, {each.name for each in options_for(doors=(QUERY,))})
+    try:
+        query = load(text, language)
+        options = said_as_data(
+            language,
+            in_address(call.request, (QUERY,)),
+            reads=[each.iri for each in call.service.streams.all() if rights.may("read", "stream", each.iri)],
+        )
+    except QueryError as error:
+        raise query_problem(error, text, language) from None
+    except OxiseqError as error:
+        raise as_problem(error) from None
+
+    def work(sink: Sink) -> None:
+        sink.begin(_MEDIA_TYPES[format])
+        try:
+            for piece in _pieces(call.service, query, format, options, rights, sink):
+                sink.write(piece.encode())
+        except QueryError as error:
+            raise query_problem(error, text, language) from None
+        except OxiseqError as error:
+            raise as_problem(error) from None
+
+    return call.evaluations.answer(work, call.request.gone)
+
+
+def _pieces(
+    service: LiveService, query: AnyQuery, format: Text, options: Options, rights: Rights, sink: Sink
+) -> Iterator[str]:
+    spoken = language_for(query)
+    spoken.prepare()
+    driver = spoken.driver(query, service.kb_of_now if spoken.asks_kb else None, options)
+    rights.demand_reading(driver.streams.values(), kb=bool(driver.run.kb_texts))
+    known = options.reads
+    read = [iri for iri in dict.fromkeys(driver.streams.values()) if iri in known]
+    if not read:
+        raise Problem(404, "no such stream", f"none of {', '.join(driver.streams.values())} is here")
+    for iri in read:
+        driver.attach(iri, LogSource(service.journal, iri))
+    return text_of(driver.shape, blocks_of(driver.shape, driver.batches(sink.check), format), format)

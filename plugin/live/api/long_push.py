@@ -1,25 +1,37 @@
-"""A long push: one client's numbered items, stored some at a time and acknowledged some at a time.
+"""A long push: `POST /streams/{stream}/events`.
+
+A long push: one client's numbered items, stored some at a time and acknowledged some at a time.
 
 Its carrier (one request, a WebSocket, or a whole body at once) passes bytes in, lets the log store what comes
 out, and sends the client the lines of `hello`, `acknowledgement` and `failure`. The client's position is stored with
 its events in one transaction, so that it may send anything again: what is stored already is skipped.
+
+`POST /streams/{stream}/events`: events over one long request, acknowledged while they come.
+
+A server with a loop of its own (oxiseq.server.pushes) answers while it reads, and takes the same over a WebSocket;
+others read the body first.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Appended, Session
-from oxiseq.live.api.problems import as_problem
+from oxiseq.live.api.streams import contexts_of
+from oxiseq.live.api.table import Call, as_problem, unsupported
 from oxiseq.live.intake import Reason
-from oxiseq.live.portions import Decoder, Portion
+from oxiseq.live.portions import Decoder, LineEvents, Portion, QuadEvents, QuadMessages
 from oxiseq.live.service import LiveService
 from oxiseq.live.streams import Push
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem, Request, Response
+
+# --- one client's items ----------------------------------------------------------------------------------
 
 _REASONS: Final = 10
 
@@ -112,3 +124,68 @@ def at_once(push: LongPush, body: bytes, service: LiveService) -> Iterator[bytes
 def _line(value: dict[str, Any]) -> bytes:
     text = json.dumps(value, ensure_ascii=False)
     return text.encode(errors="backslashreplace") + b"\n"  # half a character as JSON escapes it, too
+
+
+# --- the request -----------------------------------------------------------------------------------------
+
+LINES: Final = "application/x-ndjson"
+FORMATS: Final = {LINES: "ndjson", "application/n-quads": "nquads", "text/x-nquads": "nquads"}
+_LONGEST: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a client says at the beginning: the stream, its session, the number of the first item that states none, the
+    format, whether events without a time are stamped."""
+
+    stream: str
+    session: str
+    first: int
+    format: str
+    stamped: bool
+
+    def push(self, service: LiveService, last: int, *, messages: bool = False) -> LongPush:
+        """The push of who is at item `last`; `messages`: over a WebSocket."""
+        decoder: Decoder
+        if self.format == "ndjson":
+            decoder = LineEvents(
+                last, self.first, stamped=self.stamped, contexts=contexts_of(service.streams.get(self.stream))
+            )
+        elif messages:
+            decoder = QuadMessages(last, self.first)
+        else:
+            decoder = QuadEvents(last, self.first)
+        return LongPush(service, self.stream, self.session, last, decoder)
+
+
+def opening(
+    stream: str, format: str, session: str | None, first: int | None, time: Literal["arrival"] | None
+) -> Opening:
+    """Raises Problem 400."""
+    if session is None:
+        session = secrets.token_hex(8)
+    elif not (0 < len(session) <= _LONGEST and session.isascii() and session.isprintable()):
+        raise Problem(400, "no name of a session", f"it has 1 to {_LONGEST} visible ASCII characters")
+    if time is not None and format != "ndjson":
+        raise Problem(400, "time is given twice", "events as N-Quads bring their own times")
+    return Opening(stream, session, max(1, first or 1), format, time is not None)
+
+
+def format_of(request: Request) -> str:
+    """How the items in the body of a request are written. Raises Problem 415."""
+    if request.media_type not in FORMATS:
+        raise unsupported(request, tuple(FORMATS))
+    return FORMATS[request.media_type or ""]
+
+
+def last_of(service: LiveService, opened: Opening) -> Callable[[], int]:
+    """Reads a session's position."""
+    return lambda: service.journal.log.session(opened.stream, opened.session)
+
+
+def push_events(call: Call, stream: str, **given: Any) -> Response:
+    """POST /streams/{stream}/events, of a body that has come whole."""
+    opened = opening(stream, format_of(call.request), **given)
+    call.service.streams.admit()
+    push = opened.push(call.service, last_of(call.service, opened)())
+    return Response(200, (("content-type", LINES),), b"".join(at_once(push, call.request.body, call.service)))

@@ -6,41 +6,25 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
+import msgspec
+
 from oxiseq.grammar.languages import STANDING, syntaxes
-from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
-from oxiseq.live.options import DOORS
-from oxiseq.mappings.rows import ROWS
-from oxiseq.options import Option, options_for
-from oxiseq.options.kinds import DURATION
+from oxiseq.live.api.operations import OPERATIONS
+from oxiseq.live.api.queries import SINK_SCHEMA, described
+from oxiseq.live.api.streams import MAPPING
+from oxiseq.live.api.table import JSON, PROBLEM, Answer, Operation, Parameter
+from oxiseq.live.settings import DOORS
+from oxiseq.options import options_for
 from oxiseq.sinks import KINDS
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
-_RETENTION: Final = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "for": DURATION.schema | {"type": ["string", "null"]},
-        "count": {"type": ["integer", "null"], "minimum": 0},
-    },
-}
-_MAPPING: Final = {
-    "description": "What rows of JSON, JSON Lines, CSV and SenML mean: an object of the shorthand (subject, type, "
-    "predicates, prefixes, time, unit, zone), {construct, time, unit, zone}, {ready}, a CONSTRUCT "
-    "query, or the name of a ready mapping; and contexts, IRI to the context that JSON-LD may name by it; "
-    "null: rows are not taken.",
-    "type": ["object", "string", "null"],
-}
 _LANGUAGE: Final = {"$ref": "#/components/schemas/Language"}
 
 
 def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
     made: dict[str, Any] = {"type": "object", "properties": properties}
     return made | ({"required": list(required)} if required else {})
-
-
-def _about(option: Option) -> str:
-    return f"{option.titles}: {option.help}" if option.special else option.help
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -65,7 +49,7 @@ _FOUND: Final = {
         end_column=_COUNT,
     ),
 }
-_OPTIONS: Final = {o.name: o.kind.schema | {"description": _about(o)} for o in options_for(doors=DOORS)}
+_OPTIONS: Final = {option.name: described(option) for option in options_for(doors=DOORS)}
 _OMITTED: Final = {
     **_object(count=_COUNT, last=_TEXTS),
     "description": "Instants left out since the query was beyond a bound there; the last ones, and which bound.",
@@ -98,15 +82,15 @@ _QUARANTINED: Final = _object(
     },
 ) | {"description": "Entries of the log that it could not process and skips."}
 
-SCHEMAS: Final[dict[str, Any]] = {
+_ANSWERS: Final[dict[str, Any]] = {
     "Language": {"type": "string"},
     "Stream": _object(
         ("iri", "first", "next", "retention"),
         iri=_TEXT,
         first=_COUNT,
         next=_COUNT,
-        retention=_RETENTION,
-        mapping=_MAPPING,
+        retention={"$ref": "#/components/schemas/StreamRetention"},
+        mapping=MAPPING,
         restored=_object(("next", "last"), next=_COUNT, last={"type": ["string", "null"]})
         | {
             "description": "Of a journal that was restored from a backup: push again the events from offset next on, "
@@ -114,8 +98,6 @@ SCHEMAS: Final[dict[str, Any]] = {
         },
     ),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
-    "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, retention=_RETENTION, mapping=_MAPPING),
-    "StreamSettings": _object((), retention=_RETENTION, mapping=_MAPPING),
     "Pushed": _object(
         offsets=_object(("first", "next"), first=_COUNT, next=_COUNT),
         accepted=_COUNT,
@@ -130,15 +112,6 @@ SCHEMAS: Final[dict[str, Any]] = {
             "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]}, column=_TEXT),
         },
     ),
-    "NewSink": {
-        "type": "object",
-        "required": ["kind"],
-        "properties": {
-            "after": _COUNT
-            | {"description": "Begin after the match with this id. Default: from now on; 0: all that are kept."}
-        },
-        "oneOf": [kind.schema() for kind in KINDS.values()],
-    },
     "Sink": _object(
         ("id", "query", "kind", "state"),
         id=_TEXT,
@@ -178,14 +151,6 @@ SCHEMAS: Final[dict[str, Any]] = {
             ),
         },
     ),
-    "NewQuery": _object(
-        ("text",),
-        text=_TEXT,
-        name=_TEXT,
-        language=_LANGUAGE,
-        **_OPTIONS,
-    ),
-    "QueryState": _object(("state",), state={"type": "string", "enum": ["running", "paused"]}),
     "Query": _object(
         ("name", "state", "language", "text"),
         name=_TEXT,
@@ -284,7 +249,6 @@ SCHEMAS: Final[dict[str, Any]] = {
         lost=_LIST,
         notes=_TEXTS,
     ),
-    "MappingAndRows": _object(("rows", "mapping"), mapping=_MAPPING, rows=_TEXT, type={"enum": list(ROWS)}),
     "TriedMapping": _object(
         ("events", "rejected", "reasons", "missing", "unread"),
         events={
@@ -348,6 +312,13 @@ SCHEMAS: Final[dict[str, Any]] = {
 }
 
 
+_TYPES: Final = tuple(each.body for each in OPERATIONS if each.body is not None)
+_BODIES, _STRUCTS = msgspec.json.schema_components(_TYPES, ref_template="#/components/schemas/{name}")
+SCHEMAS: Final = {**_ANSWERS, "NewSink": SINK_SCHEMA, **_STRUCTS}
+"""Of all bodies, of requests and of answers."""
+_BODY_OF: Final = dict(zip((each.name for each in OPERATIONS if each.body is not None), _BODIES, strict=True))
+
+
 def _languages() -> dict[str, Any]:
     """Those that there are by now, and what editors need of them."""
     known = [
@@ -357,11 +328,11 @@ def _languages() -> dict[str, Any]:
     return {**SCHEMAS["Language"], "enum": [*(each["name"] for each in known), STANDING], "x-languages": known}
 
 
-def document(routes: Iterable[Route]) -> dict[str, Any]:
+def document(operations: Iterable[Operation]) -> dict[str, Any]:
     """OpenAPI 3.1."""
     paths: dict[str, dict[str, Any]] = {}
-    for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    for each in operations:
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each)
     about = "Streams and continuous queries beside SPARQL."
     return {
         "openapi": "3.1.0",
@@ -374,22 +345,22 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(operation: Operation) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "operationId": route.name,
-        "summary": route.text,
-        "responses": _answers(route),
-        "security": [{}, {"token": [str(route.needs)]}],  # 3.1: names of roles; {}: a server may ask for no token
+        "operationId": operation.name,
+        "summary": operation.text,
+        "responses": _answers(operation),
+        "security": [{}, {"token": [str(operation.needs)]}],  # 3.1: names of roles; {}: a server may ask for no token
     }
-    if route.parameters:
-        made["parameters"] = [_parameter(parameter) for parameter in route.parameters]
-    if route.bodies:
-        made["requestBody"] = {"content": {media: _body(media, route.body_schema) for media in route.bodies}}
+    if operation.documented:
+        made["parameters"] = [_parameter(parameter) for parameter in operation.documented]
+    if operation.bodies:
+        made["requestBody"] = {"content": {media: _body(media, operation) for media in operation.bodies}}
     return made
 
 
-def _answers(route: Route) -> dict[str, Any]:
-    found = {str(status): _answer(status, answer) for status, answer in sorted(route.answers.items())}
+def _answers(operation: Operation) -> dict[str, Any]:
+    found = {str(status): _answer(status, answer) for status, answer in sorted(operation.answers.items())}
     found["default"] = {"description": "Refused.", "content": {PROBLEM: _ref("Problem")}}
     return found
 
@@ -405,10 +376,9 @@ def _answer(status: int, answer: Answer) -> dict[str, Any]:
     return made
 
 
-def _body(media_type: str, schema: str | None) -> dict[str, Any]:
-    if media_type == JSON and schema is not None:
-        return _ref(schema)
-    return {"schema": {"type": "string"}}
+def _body(media_type: str, operation: Operation) -> dict[str, Any]:
+    typed = media_type == JSON and operation.body is not None
+    return {"schema": _BODY_OF[operation.name] if typed else {"type": "string"}}
 
 
 def _ref(schema: str) -> dict[str, Any]:

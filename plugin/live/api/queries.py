@@ -1,12 +1,15 @@
-"""`/queries`: register, list, pause, replace, delete."""
+"""`/queries` and their sinks: register, list, pause, replace, delete."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
+
+import msgspec
+from msgspec import Meta
 
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.time import to_text
@@ -16,23 +19,55 @@ from oxiseq.grammar.languages import STANDING, USUAL, media_types
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.lints import lints_of, unmapped
 from oxiseq.languages.registry import language_for
-from oxiseq.live.api.in_address import in_address, parameters_of
-from oxiseq.live.api.problems import as_problem, findings, query_problem
-from oxiseq.live.api.table import JSON, PAGED, Answer, Call, Need, Parameter, Route, json_response, listed, unsupported
-from oxiseq.live.options import DOORS, options_of
+from oxiseq.live.api.table import (
+    Call,
+    as_problem,
+    findings,
+    in_address,
+    json_response,
+    listed,
+    query_problem,
+)
 from oxiseq.live.queries import QueryStatus, random_name
 from oxiseq.live.remote import RemoteKnowledge
+from oxiseq.live.settings import DOORS, options_of
+from oxiseq.live.sinks import SinkStatus
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.options import OPTIONS, options_for
+from oxiseq.options import OPTIONS, Option, options_for
 from oxiseq.options.query_text import known_text
+from oxiseq.sinks import KINDS
+from oxiseq.sinks import NAME as SINK_ID
+from oxiseq.sinks.settings import after_of
 from oxiseq.sources.knowledge import knowledge_of
-from oxiseq.sparql.messages import Response
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem, Response
 
-NAME: Final = Parameter("query", "The query's name.", where="path", example="rises")
-_OPTIONS: Final = options_for(doors=DOORS)
-_KNOWN: Final = ("name", "text", "language", *(option.name for option in _OPTIONS))
-_STATES: Final = ("running", "paused")
+# --- queries ---------------------------------------------------------------------------------------------
+
+LANGUAGE: Final = {"$ref": "#/components/schemas/Language"}
+
+
+def described(option: Option) -> dict[str, Any]:
+    """The JSON Schema of an option's value, with what it is for."""
+    return option.kind.schema | {"description": f"{option.titles}: {option.help}" if option.special else option.help}
+
+
+NewQuery = msgspec.defstruct(
+    "NewQuery",
+    [
+        ("text", str),
+        ("name", str | None, None),
+        ("language", Annotated[str, Meta(extra_json_schema=LANGUAGE)], USUAL),
+        *((o.name, Annotated[Any, Meta(extra_json_schema=described(o))], None) for o in options_for(doors=DOORS)),
+    ],
+    forbid_unknown_fields=True,
+)
+"""A query as it is sent: its text, and options."""
+
+
+class QueryState(msgspec.Struct, forbid_unknown_fields=True):
+    """What a query is to do."""
+
+    state: Literal["running", "paused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +80,9 @@ class _Given:
     options: dict[str, Any]
 
 
-def register(call: Call) -> Response:
+def register(call: Call, name: str | None, body: Any) -> Response:
     """POST /queries."""
-    given = _given(call)
+    given = _given(call, name, body)
     name = random_name() if given.name is None else given.name
     call.request.rights.demand("register", "query", name)
     status = _registered(call, given, name, replace=False)
@@ -55,51 +90,46 @@ def register(call: Call) -> Response:
     return json_response(value, 201, (("location", f"/queries/{quote(status.record.name)}"),))
 
 
-def replace(call: Call) -> Response:
+def replace(call: Call, query: str, body: Any) -> Response:
     """PUT /queries/{query}."""
-    name, given = call.parts["query"], _given(call)
-    if given.name not in (None, name):
-        raise Problem(400, "two names", f"{given.name} in the body, {name} in the path")
-    status = _registered(call, given, name, replace=True)
+    given = _given(call, None, body)
+    if given.name not in (None, query):
+        raise Problem(400, "two names", f"{given.name} in the body, {query} in the path")
+    status = _registered(call, given, query, replace=True)
     return json_response({**query_value(status), "lints": _lints(call, given, status.reads)})
 
 
-def all_queries(call: Call) -> Response:
+def all_queries(call: Call, limit: int | None, after: str | None) -> Response:
     """GET /queries."""
     may = call.request.rights.may
     seen = [status for status in call.service.queries.all() if may("read", "query", status.record.name)]
-    return listed(call, "queries", seen, lambda status: status.record.name, query_value)
+    return listed(call.request.path, "queries", seen, lambda status: status.record.name, query_value, limit, after)
 
 
-def get(call: Call) -> Response:
+def get(call: Call, query: str) -> Response:
     """GET /queries/{query}."""
-    return json_response(query_value(call.service.queries.get(call.parts["query"])))
+    return json_response(query_value(call.service.queries.get(query)))
 
 
-def change(call: Call) -> Response:
+def change(call: Call, query: str, body: QueryState) -> Response:
     """PATCH /queries/{query}."""
-    state = call.json().get("state")
-    if state not in _STATES:
-        raise Problem(400, "no such state", f"state is one of {', '.join(_STATES)}")
     queries = call.service.queries
-    status = queries.pause(call.parts["query"]) if state == "paused" else queries.resume(call.parts["query"])
-    return json_response(query_value(status))
+    return json_response(query_value((queries.pause if body.state == "paused" else queries.resume)(query)))
 
 
-def delete(call: Call) -> Response:
+def delete(call: Call, query: str) -> Response:
     """DELETE /queries/{query}."""
-    call.service.queries.delete(call.parts["query"])
+    call.service.queries.delete(query)
     return Response(204)
 
 
-def explanation(call: Call) -> Response:
+def explanation(call: Call, query: str) -> Response:
     """GET /queries/{query}/explanation."""
-    name = call.parts["query"]
-    record = call.service.queries.get(name).record
+    record = call.service.queries.get(query).record
     elsewhere = isinstance(call.service.store, RemoteKnowledge)
-    sends = list(call.service.queries.sends(name)) if elsewhere else None
+    sends = list(call.service.queries.sends(query)) if elsewhere else None
     if record.language == STANDING:
-        told = call.service.standing.explain(name)
+        told = call.service.standing.explain(query)
         return json_response(
             {
                 "language": STANDING,
@@ -110,7 +140,7 @@ def explanation(call: Call) -> Response:
                 "picture": told.svg(),
             }
         )
-    waiting = call.service.queries.waiting(name)
+    waiting = call.service.queries.waiting(query)
     rules = tuple(record.options.get("rules", ()))
     return json_response(
         {
@@ -122,12 +152,11 @@ def explanation(call: Call) -> Response:
     )
 
 
-def late_events(call: Call) -> Response:
+def late_events(call: Call, query: str, after: int | None) -> Response:
     """GET /queries/{query}/late-events."""
-    after = call.number("after") or 0
-    found = call.service.queries.late(call.parts["query"], after)
+    found = call.service.queries.late(query, after or 0)
     told = [{"stream": each.stream, "time": to_text(each.time), "graph": each.graph} for each in found]
-    return json_response({"late_events": told, "last": found[-1].number if found else after})
+    return json_response({"late_events": told, "last": found[-1].number if found else after or 0})
 
 
 @lru_cache(64)
@@ -138,7 +167,7 @@ def _explained(text: str, language: str, rules: tuple[str, ...]) -> dict[str, An
     return {"explanation": told.json(), "text": str(told), "picture": told.svg()}
 
 
-def _taken() -> dict[str, str]:
+def taken() -> dict[str, str]:
     """Media types of texts that can be registered, and their languages."""
     return {**media_types(), "application/sparql-query": STANDING}
 
@@ -240,28 +269,21 @@ def _lints(call: Call, given: _Given, reads: Iterable[str]) -> list[dict[str, An
     return [as_values(lint, lint.text) for lint in found]
 
 
-def _given(call: Call) -> _Given:
-    """From JSON, or the text itself with the rest in the query string. Raises Problem."""
-    media_type = call.request.media_type or ""
-    taken = _taken()
-    if media_type in taken:
-        values = {**in_address(call, DOORS, ("name",)), "text": call.request.text(), "language": taken[media_type]}
-    elif media_type == JSON:
-        values = call.json()
-        for name, value in in_address(call, DOORS, ("name",)).items():
-            if values.setdefault(name, value) != value:
-                told = f"{value!r} in the address, {values[name]!r} in the body"
-                raise Problem(400, f"two values of {name}", told[:300])
+def _given(call: Call, name: str | None, body: Any) -> _Given:
+    """From JSON, or (None) the text itself; with options in the query string. Raises Problem."""
+    known = taken()
+    if body is None:
+        options = {"text": call.request.text(), "language": known[call.request.media_type or ""]}
     else:
-        raise unsupported(call.request, (*taken, JSON))
-    if unknown := set(values) - set(_KNOWN):
-        raise Problem(400, "unknown members", f"{', '.join(sorted(unknown))}; known: {', '.join(_KNOWN)}")
-    name, text, language = values.pop("name", None), values.pop("text", None), values.pop("language", USUAL)
-    options = {option: value for option, value in values.items() if value is not None}
-    if not isinstance(text, str) or not (name is None or isinstance(name, str)):
-        raise Problem(400, "no text", "the member text holds the query, name its name")
-    if language not in taken.values():
-        raise Problem(400, "unknown language", f"known: {', '.join(taken.values())}")
+        options = {member: value for member, value in msgspec.structs.asdict(body).items() if value is not None}
+    text, language = options.pop("text"), options.pop("language")
+    for key, value in {**in_address(call.request, DOORS), **({} if name is None else {"name": name})}.items():
+        if options.setdefault(key, value) != value:
+            told = f"{value!r} in the address, {options[key]!r} in the body"
+            raise Problem(400, f"two values of {key}", told[:300])
+    name = options.pop("name", None)
+    if language not in known.values():
+        raise Problem(400, "unknown language", f"known: {', '.join(known.values())}")
     if language == STANDING and options:
         raise Problem(400, "not accepted", f"{', '.join(options)}: a query over the store reads no stream")
     if language != STANDING:
@@ -272,102 +294,66 @@ def _given(call: Call) -> _Given:
     return _Given(name, text, language, options)
 
 
-ROUTES: Final = (
-    Route(
-        "GET",
-        "/queries",
-        all_queries,
-        "listQueries",
-        "All continuous queries.",
-        Need("read", "query", "list"),
-        PAGED,
-        answers={200: Answer("The queries.", schema="Queries")},
-    ),
-    Route(
-        "POST",
-        "/queries",
-        register,
-        "registerQuery",
-        "Register a continuous query: it sees the events that are pushed from now on. Missing streams are created. "
-        "Or, as application/sparql-query, a SELECT, ASK or CONSTRUCT over the store: its answer is updated from now "
-        "on, see /queries/{query}/changes.",
-        Need("register", "query", "body"),
-        (Parameter("name", "With a text as body: its name. Default: a random one."), *parameters_of(*DOORS)),
-        (*_taken(), JSON),
-        "NewQuery",
-        {
-            201: Answer("The query.", schema="Query"),
-            400: Answer("Not accepted: message, line and column as by `oxiseq check`.", ()),
-            409: Answer("The name is taken.", ()),
-        },
-    ),
-    Route(
-        "GET",
-        "/queries/{query}",
-        get,
-        "getQuery",
-        "One query and its state.",
-        Need("read", "query"),
-        (NAME,),
-        answers={200: Answer("The query.", schema="Query")},
-    ),
-    Route(
-        "PUT",
-        "/queries/{query}",
-        replace,
-        "replaceQuery",
-        "Register a query under this name; it replaces the old one, and ids of matches continue. The same text over "
-        "the store changes nothing; with another text readers of its changes start again.",
-        Need("register", "query"),
-        (NAME, *parameters_of(*DOORS)),
-        (*_taken(), JSON),
-        "NewQuery",
-        {200: Answer("The query.", schema="Query")},
-    ),
-    Route(
-        "PATCH",
-        "/queries/{query}",
-        change,
-        "changeQuery",
-        "Pause or resume: a resumed query sees the events that came in the meantime.",
-        Need("register", "query"),
-        (NAME,),
-        (JSON,),
-        "QueryState",
-        {200: Answer("The query.", schema="Query")},
-    ),
-    Route(
-        "GET",
-        "/queries/{query}/explanation",
-        explanation,
-        "explainQuery",
-        "What the query is compiled to, as `oxiseq explain` prints it. `waiting`: of each edge of a SPAseq query's "
-        "automaton, how many groups of partial matches wait there now (some may have expired); null where it does not "
-        "run. `picture`: an SVG. `sends`: with --upstream, the queries that are sent to the endpoint at each "
-        "refresh; else null.",
-        Need("read", "query"),
-        (NAME,),
-        answers={200: Answer("The explanation.", schema="Explained")},
-    ),
-    Route(
-        "GET",
-        "/queries/{query}/late-events",
-        late_events,
-        "listLateEvents",
-        "The newest events that came behind the watermark of their stream, so that no match has them: at most 1,000, "
-        "since the server began. `last`: the number of the last one, for ?after=.",
-        Need("read", "query"),
-        (NAME, Parameter("after", "Only those behind this number.", {"type": "integer", "minimum": 0})),
-        answers={200: Answer("The events, their graphs as N-Triples.", schema="LateEvents")},
-    ),
-    Route(
-        "DELETE",
-        "/queries/{query}",
-        delete,
-        "deleteQuery",
-        "Delete a query and its matches.",
-        Need("register", "query"),
-        (NAME,),
-        answers={204: Answer("Done.", ())},
-    ),
-)
+# --- sinks -----------------------------------------------------------------------------------------------
+
+SINK_SCHEMA: Final = {
+    "type": "object",
+    "required": ["kind"],
+    "properties": {
+        "after": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "Begin after the match with this id. Default: from now on; 0: all that are kept.",
+        }
+    },
+    "oneOf": [kind.schema() for kind in KINDS.values()],
+}
+NewSink = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/NewSink"})]
+"""The settings of a sink: those of its kind check them."""
+
+
+def all_sinks(call: Call, query: str) -> Response:
+    """GET /queries/{query}/sinks."""
+    return json_response({"sinks": [sink_value(each) for each in call.service.sinks.all(query)]})
+
+
+def get_sink(call: Call, query: str, sink: str) -> Response:
+    """GET /queries/{query}/sinks/{sink}."""
+    return json_response(sink_value(call.service.sinks.get(query, sink)))
+
+
+def put_sink(call: Call, query: str, sink: str, body: dict[str, Any]) -> Response:
+    """PUT /queries/{query}/sinks/{sink}."""
+    call.request.rights.demand("read", "query", query)  # what it finds is sent elsewhere
+    if not SINK_ID.fullmatch(sink):
+        raise Problem(400, "no id of a sink", f"{sink[:100]!r}: letters, digits and . _ ~ -, at most 100")
+    after = after_of(body.pop("after", None))
+    variables = call.service.queries.get(query).variables
+    return json_response(sink_value(call.service.sinks.put(query, sink, body, variables, after)))
+
+
+def delete_sink(call: Call, query: str, sink: str) -> Response:
+    """DELETE /queries/{query}/sinks/{sink}."""
+    call.service.sinks.delete(query, sink)
+    return Response(204)
+
+
+def sink_value(status: SinkStatus) -> dict[str, Any]:
+    """A sink as JSON values, without its secrets."""
+    row = status.row
+    return {
+        "id": row.name,
+        "query": row.query,
+        **status.settings,
+        "declared": status.declared,
+        "state": "delivering" if row.failing is None else "failing",
+        "position": row.position,
+        "waiting": status.waiting,
+        "delivered": row.delivered,
+        "lost": row.lost,
+        "failing_since": None if row.failing is None else to_text(row.failing),
+        "error": row.error or None,
+        "next_try": None if status.next_try is None else to_text(status.next_try),
+        "created": to_text(row.created),
+        "changed": to_text(row.changed),
+    }

@@ -1,41 +1,60 @@
-"""From a path and a method to its handler."""
+"""From a path and a method to its handler; streams that SERVICE may name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
+
+from pyoxigraph import QuerySolutions
+from werkzeug.exceptions import MethodNotAllowed, NotFound
+from werkzeug.routing import Map, Rule
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.languages import media_types
-from oxiseq.journal import Appended
+from oxiseq.grammar.records import dataclass
+from oxiseq.journal import Appended, UnknownError
 from oxiseq.live.api import (
     answers,
-    bridges,
-    checking,
-    kb,
-    mappings,
-    matches,
-    once,
-    past,
-    push_events,
-    queries,
-    sinks,
     streams,
 )
+from oxiseq.live.api.long_push import Opening, format_of, opening
 from oxiseq.live.api.openapi import document
-from oxiseq.live.api.problems import as_problem
-from oxiseq.live.api.push_events import Opening, opening
-from oxiseq.live.api.services import StreamServices
+from oxiseq.live.api.operations import NAMED, OPERATIONS, SOCKET
 from oxiseq.live.api.streams import Pushing
-from oxiseq.live.api.table import Answer, Call, Need, Route, json_response
-from oxiseq.live.metrics import MEDIA_TYPE
+from oxiseq.live.api.table import Call, Operation, as_problem, check_known, json_response
 from oxiseq.live.service import LiveService
 from oxiseq.sparql.endpoint import answered
 from oxiseq.sparql.evaluation import Evaluations
-from oxiseq.sparql.messages import Request, Response
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Problem, Request, Response
+
+# --- SERVICE ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StreamServices:
+    """`oxiseq.sparql.services.Services` of a live service: each stream is one."""
+
+    service: LiveService
+
+    def knows(self, iri: str) -> bool:
+        """Whether there is a stream of this name."""
+        try:
+            self.service.streams.get(iri)
+        except UnknownError:
+            return False
+        return True
+
+    def ask(self, iri: str, queries: Sequence[str], base: str, check: Callable[[], None]) -> list[QuerySolutions]:
+        """See `EventGraphs.query`. Raises Problem."""
+        try:
+            return self.service.graphs.query(iri, queries, base, check)
+        except OxiseqError as error:
+            raise as_problem(error) from None
+
+
+# --- routes ----------------------------------------------------------------------------------------------
 
 
 class LiveRoutes:
@@ -63,12 +82,9 @@ class LiveRoutes:
         begun: list[Pushing] = []
 
         def begin(request: Request) -> Response:
-            stream = _decoded(request.path[len(_PUSHED) :].rstrip("/"))
+            parts = {"stream": _decoded(request.path[len(_PUSHED) :].rstrip("/"))}
             try:
-                _PUSH.needs.check(request.rights, {"stream": stream})
-                call = Call(self.service, request, {"stream": stream}, self._evaluations)
-                call.check_parameters(_PUSH_PARAMETERS)
-                begun.append(streams.begin_push(call))
+                begun.append(streams.begin_push(self._call(request), **_checked(_PUSH, request, parts)))
             except OxiseqError as error:
                 raise as_problem(error) from None
             return Response(200)
@@ -92,11 +108,13 @@ class LiveRoutes:
         begun: list[Opening] = []
 
         def begin(request: Request) -> Response:
-            stream = _decoded(long_pushed(request.path))
+            parts = {"stream": _decoded(long_pushed(request.path))}
             try:
-                _PUSH.needs.check(request.rights, {"stream": stream})
-                self.service.journal.streams.get(stream)
-                begun.append(opening(Call(self.service, request, {"stream": stream}, self._evaluations), socket=socket))
+                given = _checked(SOCKET if socket else NAMED["pushEvents"], request, parts)
+                format = given.pop("format", None) or ("ndjson" if socket else format_of(request))
+                given.pop("limit", None)
+                self.service.journal.streams.get(parts["stream"])
+                begun.append(opening(format=format, **given))
             except OxiseqError as error:
                 raise as_problem(error) from None
             return Response(200)
@@ -107,46 +125,42 @@ class LiveRoutes:
     @cached_property
     def openapi(self) -> dict[str, object]:
         """The document that describes all of this."""
-        return document(ROUTES)
+        return document(OPERATIONS)
 
     def _respond(self, request: Request) -> Response:
-        route, parts = _found(request)
+        operation, parts = _found(request.method, request.path)
+        if operation.path == "/query" and request.media_type not in media_types():  # POST, too, has SPARQL's texts
+            operation = NAMED["followQuery"]
         try:
-            route.needs.check(request.rights, parts)
-            if route.name == "openapi":
+            given = _checked(operation, request, parts)
+            if operation.name == "openapi":
                 return json_response(self.openapi)
-            call = Call(self.service, request, parts, self._evaluations)
-            if route.path != "/query":  # which has those of the SPARQL protocol, or options: its handler checks them
-                call.check_parameters(route.in_query)
-            return route.handler(call)
+            return operation.function(self._call(request), **given)
         except OxiseqError as error:
             raise as_problem(error) from None
 
-
-def _found(request: Request) -> tuple[Route, dict[str, str]]:
-    """The route and its path's variables. Raises Problem 404 or 405."""
-    given = [unquote(part, errors="replace") for part in request.path.strip("/").split("/")]
-    here = [(route, parts) for route, pattern in _PATTERNS if (parts := _parts(pattern, given)) is not None]
-    if not here:
-        raise Problem(404, "no such resource", request.path)
-    method = "GET" if request.method == "HEAD" else request.method
-    for route, parts in here:
-        if route.method == method:
-            return route, parts
-    allowed = ", ".join(sorted({route.method for route, _ in here}))
-    raise Problem(405, "method not allowed", f"allowed: {allowed}", headers=(("Allow", allowed),))
+    def _call(self, request: Request) -> Call:
+        return Call(self.service, request, self._evaluations)
 
 
-def _parts(pattern: Sequence[str], given: Sequence[str]) -> dict[str, str] | None:
-    if len(pattern) != len(given) or pattern[0] != given[0]:
-        return None
-    parts: dict[str, str] = {}
-    for expected, value in zip(pattern, given, strict=True):
-        if expected.startswith("{"):
-            parts[expected[1:-1]] = value
-        elif expected != value:
-            return None
-    return parts
+def _checked(operation: Operation, request: Request, parts: Mapping[str, str]) -> dict[str, Any]:
+    """What the operation's function takes, of a client that may call it. Raises DeniedError, Problem."""
+    operation.needs.check(request.rights, parts)
+    if operation.path != "/query":  # which has those of the SPARQL protocol: its function checks them
+        check_known(request, operation.in_query)
+    return operation.arguments(request, parts)
+
+
+def _found(method: str, path: str) -> tuple[Operation, dict[str, str]]:
+    """The operation, and the variables of its path as it was sent. Raises Problem 404 or 405."""
+    try:
+        name, parts = _PATHS.match("/" + path.strip("/"), method)
+    except NotFound:
+        raise Problem(404, "no such resource", path) from None
+    except MethodNotAllowed as error:
+        allowed = ", ".join(sorted({*(error.valid_methods or ())} - {"HEAD"}))
+        raise Problem(405, "method not allowed", f"allowed: {allowed}", headers=(("Allow", allowed),)) from None
+    return NAMED[name], {part: _decoded(text) for part, text in parts.items()}
 
 
 @lru_cache(256)
@@ -154,53 +168,18 @@ def _decoded(part: str) -> str:
     return unquote(part, errors="replace")
 
 
-def _metrics(call: Call) -> Response:
-    return Response(200, (("content-type", MEDIA_TYPE),), call.service.metrics.text())
+def _rule(operation: Operation) -> Rule:
+    path = operation.path.replace("{", "<").replace("}", ">")
+    return Rule(path, methods=[operation.method], endpoint=operation.name)
 
 
-def _openapi(call: Call) -> Response:
-    raise AssertionError("answered above: it needs no service")
-
-
-ROUTES: Final[tuple[Route, ...]] = (
-    *streams.ROUTES,
-    *push_events.ROUTES,
-    *queries.ROUTES,
-    *matches.ROUTES,
-    *answers.ROUTES,
-    *sinks.ROUTES,
-    *bridges.ROUTES,
-    *past.ROUTES,
-    *once.ROUTES,
-    *kb.ROUTES,
-    *checking.ROUTES,
-    *mappings.ROUTES,
-    Route(
-        "GET",
-        "/metrics",
-        _metrics,
-        "metrics",
-        "Counters and distributions for Prometheus.",
-        Need("read", "server"),
-        answers={200: Answer("The metrics.", ("text/plain",))},
-    ),
-    Route(
-        "GET",
-        "/openapi.json",
-        _openapi,
-        "openapi",
-        "This document.",
-        Need(None),
-        answers={200: Answer("The document.")},
-    ),
-)
-_PATTERNS: Final = tuple((route, route.path.strip("/").split("/")) for route in ROUTES)
-FIRST: Final = frozenset(route.path.split("/")[1] for route in ROUTES) - {"query"}
+_PATHS: Final = Map(
+    [_rule(each) for each in OPERATIONS], strict_slashes=False, merge_slashes=False, redirect_defaults=False
+).bind("")
+FIRST: Final = frozenset(each.path.split("/")[1] for each in OPERATIONS) - {"query"}
 """First parts of the paths that are all ours."""
 _PUSHED: Final = "/streams/"
-_PUSH: Final = next(route for route in ROUTES if route.handler is streams.push)
-_PUSH_PARAMETERS: Final = _PUSH.in_query
-_READING: Final = tuple(pattern for route, pattern in _PATTERNS if route.method == "POST" and not route.needs.changes)
+_PUSH: Final = NAMED["push"]
 
 
 def is_push(method: str, path: str) -> bool:
@@ -218,5 +197,7 @@ def changes(method: str, path: str) -> bool:
     """Whether a request may change something, so that pages from elsewhere may not send it."""
     if method in ("GET", "HEAD", "OPTIONS"):
         return False
-    given = path.strip("/").split("/")
-    return method != "POST" or all(_parts(pattern, given) is None for pattern in _READING)
+    try:
+        return _found(method, path)[0].needs.changes
+    except Problem:
+        return True

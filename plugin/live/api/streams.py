@@ -1,17 +1,19 @@
-"""`/streams`: create, list, push, read, delete."""
+"""`/streams`, `/bridges`, `/kb`: where events and knowledge come from."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import Any, Final
+from functools import lru_cache, partial
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
+import msgspec
+from msgspec import Meta
 from werkzeug.http import parse_etags
 
-from oxiseq.bridges.intake import FORMER_KEY
+from oxiseq.bridges.source import FORMER_KEY
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.announced import MessageFormat
@@ -20,7 +22,7 @@ from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Appended, Appends, Retention, StreamRecord
 from oxiseq.live import ldes
-from oxiseq.live.api.table import JSON, PAGED, Answer, Call, Need, Parameter, Route, json_response, listed, unsupported
+from oxiseq.live.api.table import ON_ARRIVAL, Call, json_response, listed, unsupported
 from oxiseq.live.intake import (
     EVENTS,
     GRAPHS,
@@ -32,18 +34,17 @@ from oxiseq.live.intake import (
     read_log,
     read_rows,
 )
+from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.streams import Pushed
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.errors import MappingError
+from oxiseq.mappings.plan import MappingError
 from oxiseq.mappings.rows import ROWS
-from oxiseq.options.durations import data_duration, duration_text
-from oxiseq.options.kinds import TIME
-from oxiseq.sparql.media import wanted, with_messages
-from oxiseq.sparql.messages import Response
-from oxiseq.sparql.operations import checked_iri
-from oxiseq.sparql.problems import Problem
+from oxiseq.options.kinds import DURATION, data_duration, duration_text
+from oxiseq.sparql.messages import Problem, Response, checked_iri, wanted, with_messages
 
-_RDF: Final[Mapping[str, QuadFormat | MessageFormat]] = {
+# --- streams ---------------------------------------------------------------------------------------------
+
+RDF: Final[Mapping[str, QuadFormat | MessageFormat]] = {
     "application/n-quads": "nquads",
     "application/trig": "trig",
     "application/x-ld+ndjson": "messages-ndjsonld",
@@ -52,54 +53,78 @@ _RDF: Final[Mapping[str, QuadFormat | MessageFormat]] = {
         for name in ("application/n-quads", "application/trig", "application/n-triples", "text/turtle")
     },
 }
-_TYPES: Final = {format: name for name, format in _RDF.items()}
-_BODIES: Final = (*EVENTS, *GRAPHS, "application/x-ld+ndjson", *ROWS)
-ON_ARRIVAL: Final = "arrival"
-"""As ?time=: the server stamps the event."""
-STREAM: Final = Parameter("stream", "The stream's IRI, percent-encoded.", where="path", example="http://example.org/s")
+_TYPES: Final = {format: name for name, format in RDF.items()}
+BODIES: Final = (*EVENTS, *GRAPHS, "application/x-ld+ndjson", *ROWS)
+MAPPING: Final = {
+    "description": "What rows of JSON, JSON Lines, CSV and SenML mean: an object of the shorthand (subject, type, "
+    "predicates, prefixes, time, unit, zone), {construct, time, unit, zone}, {ready}, a CONSTRUCT "
+    "query, or the name of a ready mapping; and contexts, IRI to the context that JSON-LD may name by it; "
+    "null: rows are not taken.",
+    "type": ["object", "string", "null"],
+}
 
 
-def create(call: Call) -> Response:
+class StreamRetention(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """For how long events are kept, and how many."""
+
+    time: Annotated[Any, Meta(extra_json_schema=DURATION.schema | {"type": ["string", "null"]})] = msgspec.field(
+        name="for", default=None
+    )
+    count: Annotated[int, Meta(ge=0, lt=10**12)] | None = None
+
+
+class StreamSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What can be set of a stream."""
+
+    retention: StreamRetention | None = None
+    mapping: Annotated[Any, Meta(extra_json_schema=MAPPING)] = msgspec.UNSET
+
+
+class NewStream(StreamSettings, frozen=True, kw_only=True):
+    """A stream by its name."""
+
+    iri: Annotated[str, Meta(extra_json_schema={"format": "iri"})]
+
+
+def create(call: Call, body: NewStream) -> Response:
     """POST /streams."""
-    given = call.json()
-    iri = given.get("iri")
-    if not isinstance(iri, str):
-        raise Problem(400, "no iri", "the member iri names the stream")
-    call.request.rights.demand("register", "stream", checked_iri(iri, "iri"))
-    record = call.service.streams.create(iri, *settings({k: v for k, v in given.items() if k != "iri"}))
+    iri = checked_iri(body.iri, "iri")
+    call.request.rights.demand("register", "stream", iri)
+    record = call.service.streams.create(iri, *settings(body))
     return json_response(stream_value(call, record), 201, (("location", f"/streams/{quote(iri, safe='')}"),))
 
 
-def all_streams(call: Call) -> Response:
+def all_streams(call: Call, limit: int | None, after: str | None) -> Response:
     """GET /streams."""
     may = call.request.rights.may
     seen = [record for record in call.service.streams.all() if may("read", "stream", record.iri)]
-    return listed(call, "streams", seen, lambda record: record.iri, lambda record: stream_value(call, record))
+    value = partial(stream_value, call)
+    return listed(call.request.path, "streams", seen, lambda record: record.iri, value, limit, after)
 
 
-def get(call: Call) -> Response:
+def get(call: Call, stream: str) -> Response:
     """GET /streams/{stream}."""
-    return json_response(stream_value(call, call.service.streams.get(_iri(call))))
+    return json_response(stream_value(call, call.service.streams.get(stream)))
 
 
-def put(call: Call) -> Response:
+def put(call: Call, stream: str, body: StreamSettings | None) -> Response:
     """PUT /streams/{stream}."""
-    iri, given = _iri(call), settings(call.json()) if call.request.body else (None, None)
+    given = (None, None) if body is None else settings(body)
     if given != (None, None):
-        call.request.rights.demand("register", "stream", iri)
-    return json_response(stream_value(call, call.service.streams.create(iri, *given)))
+        call.request.rights.demand("register", "stream", stream)
+    return json_response(stream_value(call, call.service.streams.create(stream, *given)))
 
 
-def patch(call: Call) -> Response:
+def patch(call: Call, stream: str, body: StreamSettings) -> Response:
     """PATCH /streams/{stream}."""
-    iri, given = _iri(call), settings(call.json())
-    call.service.streams.get(iri)
-    return json_response(stream_value(call, call.service.streams.create(iri, *given)))
+    given = settings(body)
+    call.service.streams.get(stream)
+    return json_response(stream_value(call, call.service.streams.create(stream, *given)))
 
 
-def delete(call: Call) -> Response:
+def delete(call: Call, stream: str) -> Response:
     """DELETE /streams/{stream}."""
-    call.service.streams.delete(_iri(call))
+    call.service.streams.delete(stream)
     return Response(204)
 
 
@@ -111,20 +136,21 @@ class Pushing:
     answer: Callable[[Appended], Response]
 
 
-def push(call: Call) -> Response:
+def push(call: Call, **given: Any) -> Response:
     """POST /streams/{stream}."""
-    pushing = begin_push(call)
+    pushing = begin_push(call, **given)
     return pushing.answer(call.service.journal.log.store(pushing.append))
 
 
-def begin_push(call: Call) -> Pushing:
+def begin_push(
+    call: Call, stream: str, time: int | Literal["arrival"] | None, watermark: int | None, idempotency_key: str | None
+) -> Pushing:
     """`push` without waiting for the disk. Raises Problem, OxiseqError."""
-    iri, body = _iri(call), call.request.body
-    batch_id = call.request.header("idempotency-key")
-    if batch_id is not None and not 0 < len(batch_id) <= 200:
+    iri, body = stream, call.request.body
+    if idempotency_key is not None and not 0 < len(idempotency_key) <= 200:
         raise Problem(400, "the batch id is too long", "1 to 200 characters")
-    on_arrival = call.one("time") == ON_ARRIVAL
-    watermark, time = _time(call, "watermark"), 0 if on_arrival else _time(call, "time")
+    on_arrival = time == ON_ARRIVAL
+    at = 0 if on_arrival else time
     if on_arrival and watermark is not None:
         raise Problem(400, "watermark is given twice", "an event stamped on arrival completes its instant itself")
     if not body and watermark is not None:
@@ -133,25 +159,30 @@ def begin_push(call: Call) -> Pushing:
     streams = call.service.streams
     former = call.request.header(FORMER_KEY)
     push = streams.begin(
-        iri, lambda: _reading(call, time), body, batch_id, watermark, on_arrival=on_arrival, former_id=former
+        iri,
+        lambda: _reading(call, iri, at, stamped=on_arrival),
+        body,
+        idempotency_key,
+        watermark,
+        on_arrival=on_arrival,
+        former_id=former,
     )
     return Pushing(push.append, lambda appended: json_response(pushed_value(streams.end(push, appended))))
 
 
-def events(call: Call) -> Response:
+def events(call: Call, stream: str, offset: int | None, limit: int | None, **_: str | None) -> Response:
     """GET /streams/{stream}/events."""
-    format = wanted(call.request.header("accept"), _RDF)
+    format = wanted(call.request.header("accept"), RDF)
     most = call.service.settings.page
-    limit = min(call.number("limit") or most, most)
-    body, following = call.service.streams.text(_iri(call), call.number("offset"), limit, format)
+    body, following = call.service.streams.text(stream, offset, min(limit or most, most), format)
     return Response(200, (("content-type", _TYPES[format]), ("oxiseq-next-offset", str(following))), body)
 
 
-def published(call: Call) -> Response:
+def published(call: Call, stream: str, page: int | None, **since: int | None) -> Response:
     """GET /streams/{stream}/ldes."""
-    number, since, streams = call.number("page"), call.number("from"), call.service.streams
-    record = streams.get(_iri(call))
-    found = ldes.root(record) if number is None else ldes.page(streams, record, number, since)
+    streams = call.service.streams
+    record = streams.get(stream)
+    found = ldes.root(record) if page is None else ldes.page(streams, record, page, since["from"])
     if found is None:
         raise Problem(404, "no such page", f"the last page of <{record.iri}> is {record.next // ldes.PAGE}")
     body = found.text.encode()
@@ -193,32 +224,18 @@ def pushed_value(pushed: Pushed) -> dict[str, Any]:
     }
 
 
-def retention(given: object) -> Retention | None:
-    """`{"for": "1h", "count": ...}`. Raises Problem 400."""
-    if given is None:
-        return None
-    if not isinstance(given, dict) or set(given) - {"for", "count"}:
-        raise Problem(
-            400, "malformed retention", 'an object as {"for": "1h", "count": 1000} is expected; both may be null'
-        )
-    count = given.get("count")
-    if count is not None and not (isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 1e12):
-        raise Problem(400, "malformed retention", "count is a whole number from 0 on, or null")
-    return Retention(None if given.get("for") is None else duration_of(given["for"], "retention.for"), count)
-
-
-def settings(given: Mapping[str, Any]) -> tuple[Retention | None, str | None]:
+def settings(given: StreamSettings) -> tuple[Retention | None, str | None]:
     """How long events are kept, and the mapping as JSON text (None: as before, empty: none from now on). Raises Problem
     400."""
-    if set(given) - {"retention", "mapping"}:
-        raise Problem(400, "unknown members", "retention and mapping can be set")
-    keep = retention(given.get("retention"))
-    if "mapping" not in given:
+    kept, keep = given.retention, None
+    if kept is not None:
+        keep = Retention(None if kept.time is None else duration_of(kept.time, "retention.for"), kept.count)
+    if given.mapping is msgspec.UNSET:
         return keep, None
-    if given["mapping"] is None:
+    if given.mapping is None:
         return keep, ""
     try:
-        return keep, json.dumps(StreamMapping(given["mapping"]).as_data(), ensure_ascii=False)
+        return keep, json.dumps(StreamMapping(given.mapping).as_data(), ensure_ascii=False)
     except MappingError as error:
         raise Problem(400, "malformed mapping", str(error)) from None
 
@@ -234,19 +251,11 @@ def contexts_of(record: StreamRecord) -> Contexts:
     return mapping_of(record.mapping).contexts if record.mapping else NO_CONTEXTS
 
 
-def _contexts(call: Call) -> Contexts:
-    return contexts_of(call.service.streams.get(_iri(call)))
-
-
-def _iri(call: Call) -> str:
-    return checked_iri(call.parts["stream"], "the stream")
-
-
-def _reading(call: Call, time: int | None) -> Reading:
-    media_type, body = call.request.media_type or "", call.request.body
+def _reading(call: Call, iri: str, time: int | None, *, stamped: bool) -> Reading:
+    media_type, body, streams = call.request.media_type or "", call.request.body, call.service.streams
     if (log := message_format(body, media_type, call.request.version)) is not None:
-        contexts = _contexts(call) if log == "messages-ndjsonld" else NO_CONTEXTS
-        return _log(read_log(body, log, time, contexts), stamped=call.one("time") == ON_ARRIVAL)
+        contexts = contexts_of(streams.get(iri)) if log == "messages-ndjsonld" else NO_CONTEXTS
+        return _log(read_log(body, log, time, contexts), stamped=stamped)
     if media_type in EVENTS:
         if time is not None:
             raise Problem(400, "time is given twice", f"events of {media_type} bring their own times")
@@ -254,15 +263,15 @@ def _reading(call: Call, time: int | None) -> Reading:
     if media_type in GRAPHS:
         if time is None:
             raise Problem(400, "no time", f"a graph as {media_type} is one event: ?time= says when")
-        contexts = _contexts(call) if media_type == "application/ld+json" else NO_CONTEXTS
+        contexts = contexts_of(streams.get(iri)) if media_type == "application/ld+json" else NO_CONTEXTS
         return read_graph(body, GRAPHS[media_type], time, contexts)
     if media_type in ROWS:
-        return _rows(call, media_type, time)
-    raise unsupported(call.request, _BODIES)
+        stored = streams.get(iri).mapping
+        return _log(_rows(body, media_type, stored, time), stamped=stamped)
+    raise unsupported(call.request, BODIES)
 
 
-def _rows(call: Call, media_type: str, time: int | None) -> Reading:
-    stored = call.service.streams.get(_iri(call)).mapping
+def _rows(body: bytes, media_type: str, stored: str | None, time: int | None) -> Reading:
     mapping = mapping_of(stored) if stored else None
     if mapping is None or not mapping.takes_rows:
         raise Problem(
@@ -275,7 +284,7 @@ def _rows(call: Call, media_type: str, time: int | None) -> Reading:
         raise Problem(400, "time is given twice", "the stream's mapping names the columns of the time")
     if not mapping.time and time is None:
         raise Problem(400, "no time", "the stream's mapping names none: add ?time=, a time or arrival")
-    return _log(read_rows(call.request.body, media_type, mapping, time), stamped=call.one("time") == ON_ARRIVAL)
+    return read_rows(body, media_type, mapping, time)
 
 
 def _log(reading: Reading, *, stamped: bool) -> Reading:
@@ -290,20 +299,6 @@ def _log(reading: Reading, *, stamped: bool) -> Reading:
     return reading
 
 
-def _time(call: Call, name: str) -> int | None:
-    """A time parameter in µs. Raises Problem 400."""
-    given = call.one(name)
-    return None if given is None else time_of(given, name)
-
-
-def time_of(given: str | int, name: str) -> int:
-    """A time as µs. Raises Problem 400."""
-    try:
-        return TIME.data(given, name)
-    except OxiseqError as error:
-        raise Problem(400, f"{name} is no time", str(error)) from None
-
-
 def duration_of(given: object, name: str) -> int:
     """A duration as µs. Raises Problem 400."""
     try:
@@ -312,145 +307,44 @@ def duration_of(given: object, name: str) -> int:
         raise Problem(400, f"{name} is no duration", str(error)) from None
 
 
-ROUTES: Final = (
-    Route(
-        "GET",
-        "/streams",
-        all_streams,
-        "listStreams",
-        "All streams.",
-        Need("read", "stream", "list"),
-        PAGED,
-        answers={200: Answer("The streams.", schema="Streams")},
-    ),
-    Route(
-        "POST",
-        "/streams",
-        create,
-        "createStream",
-        "Create a stream, or set how long it keeps its events and what rows mean.",
-        Need("register", "stream", "body"),
-        bodies=(JSON,),
-        body_schema="NewStream",
-        answers={201: Answer("The stream.", schema="Stream")},
-    ),
-    Route(
-        "GET",
-        "/streams/{stream}",
-        get,
-        "getStream",
-        "One stream.",
-        Need("read", "stream"),
-        (STREAM,),
-        answers={200: Answer("The stream.", schema="Stream")},
-    ),
-    Route(
-        "PUT",
-        "/streams/{stream}",
-        put,
-        "putStream",
-        "Create a stream, or set how long it keeps its events and what rows mean.",
-        Need("register", "stream", instead="push"),
-        (STREAM,),
-        bodies=(JSON,),
-        body_schema="StreamSettings",
-        answers={200: Answer("The stream.", schema="Stream")},
-    ),
-    Route(
-        "PATCH",
-        "/streams/{stream}",
-        patch,
-        "patchStream",
-        "Set how long a stream keeps its events, and what rows mean.",
-        Need("register", "stream"),
-        (STREAM,),
-        bodies=(JSON,),
-        body_schema="StreamSettings",
-        answers={200: Answer("The stream.", schema="Stream")},
-    ),
-    Route(
-        "DELETE",
-        "/streams/{stream}",
-        delete,
-        "deleteStream",
-        "Delete a stream that no query reads, and its events.",
-        Need("register", "stream"),
-        (STREAM,),
-        answers={204: Answer("Done.", ()), 409: Answer("A query reads it.", ())},
-    ),
-    Route(
-        "POST",
-        "/streams/{stream}",
-        push,
-        "push",
-        "Push events, in order of arrival: a batch in which each event is a named graph with its time "
-        "(prov:generatedAtTime) in the default graph, an event table, a log of RDF messages (version=1.2-messages in "
-        "the Content-Type, or announced in the text), or one graph with ?time=. Rows (JSON, JSON Lines, CSV, SenML) "
-        "become events by the stream's mapping; bad rows are skipped one by one. The server answers when the events "
-        "are durable.",
-        Need("push", "stream"),
-        (
-            STREAM,
-            Parameter(
-                "time",
-                "The time of the one event, or of messages that state none, xsd:dateTime or integer microseconds; "
-                "`arrival`: the server stamps it when it stores it, later than all earlier events, and its instant is "
-                "complete at once.",
-                example="2024-05-01T10:00:00Z",
-            ),
-            Parameter("watermark", "Also, or without a body only: no event before this time will come."),
-            Parameter(
-                "Idempotency-Key",
-                "The batch's id: pushing the same batch again stores nothing and returns the same offsets.",
-                where="header",
-            ),
-        ),
-        _BODIES,
-        answers={
-            200: Answer("The result.", schema="Pushed"),
-            400: Answer("Nothing can be taken: malformed, or further ahead of the clock than --max-ahead.", ()),
-            409: Answer("The batch id was used with another body.", ()),
-            429: Answer("Too many events wait; see Retry-After.", ()),
-            507: Answer("No room on the disk.", ()),
-        },
-    ),
-    Route(
-        "GET",
-        "/streams/{stream}/events",
-        events,
-        "readEvents",
-        "The events that are kept, as RDF.",
-        Need("read", "stream"),
-        (
-            STREAM,
-            Parameter("offset", "The first offset.", {"type": "integer", "minimum": 0}),
-            Parameter("limit", "How many offsets at most.", {"type": "integer", "minimum": 0}),
-            *(Parameter(name, "Of a WebSocket: see pushEvents.") for name in ("session", "first", "time", "format")),
-        ),
-        answers={
-            200: Answer("Events; the header Oxiseq-Next-Offset says where to continue.", tuple(_RDF)),
-            410: Answer("The offset is deleted.", ()),
-            500: Answer("The batch at the offset is damaged: members first and next give its offsets.", ()),
-        },
-    ),
-    Route(
-        "GET",
-        "/streams/{stream}/ldes",
-        published,
-        "readLdes",
-        f"The stream as a Linked Data Event Stream: the root, which links to the first page, or a page of {ldes.PAGE} "
-        "events, which links to the next.",
-        Need("read", "stream"),
-        (
-            STREAM,
-            Parameter("page", "Which page. Default: the root.", {"type": "integer", "minimum": 0}),
-            Parameter("from", "From which offset of a long page on.", {"type": "integer", "minimum": 0}),
-        ),
-        answers={
-            200: Answer("The events are members: named graphs, with their times.", ("application/trig",)),
-            304: Answer("It has not changed: If-None-Match names its ETag.", ()),
-            404: Answer("No such page, or no such stream.", ()),
-            500: Answer("A batch of the page is damaged: members first and next give its offsets.", ()),
-        },
-    ),
-)
+# --- bridges ---------------------------------------------------------------------------------------------
+
+
+def all_bridges(call: Call) -> Response:
+    """GET /bridges."""
+    may, found = call.request.rights.may, call.service.bridges
+    told = [] if found is None else found.values()
+    return json_response({"bridges": [each for each in told if may("read", "stream", each["into"])]})
+
+
+# --- the knowledge base elsewhere ------------------------------------------------------------------------
+
+
+def get_kb(call: Call) -> Response:
+    """GET /kb."""
+    return json_response(_value(_remote(call)))
+
+
+def refresh(call: Call) -> Response:
+    """POST /kb/refresh."""
+    knowledge = _remote(call)
+    call.service.refresh()
+    return json_response(_value(knowledge))
+
+
+def _remote(call: Call) -> RemoteKnowledge:
+    knowledge = call.service.store
+    if not isinstance(knowledge, RemoteKnowledge):
+        raise Problem(404, "the knowledge base is here", "with --upstream it is elsewhere, and its answers are kept")
+    return knowledge
+
+
+def _value(knowledge: RemoteKnowledge) -> dict[str, Any]:
+    told = knowledge.told
+    return {
+        "answers": told.answers,
+        "asked": to_text(told.asked) if told.asked else None,
+        "changes": told.changes,
+        "failures": told.failures,
+        "error": told.error or None,
+    }

@@ -1,36 +1,139 @@
-"""What a route is, and what its handler gets."""
+"""What a route is, what its handler gets, and how it refuses."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
-from typing import Any, Final, Literal, TypeVar
+from functools import cached_property
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, TypeVar
 from urllib.parse import quote
 
-from oxiseq.grammar.finding_tools import close_name
+import msgspec
+from msgspec import Meta
+
+from oxiseq.api.store import ChangeRefusedError
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar import QueryError
+from oxiseq.grammar.finding_tools import as_values, close_name
 from oxiseq.grammar.records import dataclass
+from oxiseq.journal import (
+    ConflictError,
+    CursorError,
+    DamagedBatchError,
+    FullError,
+    JournalError,
+    LockedError,
+    UnknownError,
+)
+from oxiseq.live.intake import RejectedError
 from oxiseq.live.service import LiveService
-from oxiseq.rights import Kind, Right, Rights
+from oxiseq.live.settings import BoundError, BusyError
+from oxiseq.options import OPTIONS, Door, Option, options_for
+from oxiseq.options.kinds import Kind as OptionKind
+from oxiseq.options.kinds import NamesKind, QueriesKind, TimeKind, TimesKind
+from oxiseq.options.query_text import findings_of
+from oxiseq.rights import DeniedError, Kind, Right, Rights
 from oxiseq.sparql.evaluation import Evaluations
-from oxiseq.sparql.messages import Request, Response, utf8
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.messages import Place, Problem, Request, Response, checked_iri, denied, utf8
+from oxiseq.sparql.upstream import UpstreamError
+
+# --- refusals --------------------------------------------------------------------------------------------
+
+
+def as_problem(error: OxiseqError) -> Problem:
+    """Status, title and what a client can go by."""
+    text = str(error)
+    if isinstance(error, DeniedError):
+        return denied(error)
+    if isinstance(error, BusyError):
+        return Problem(error.status, "too busy", text, headers=(("Retry-After", str(error.retry)),))
+    if isinstance(error, RejectedError):
+        reasons = [reason.as_data() for reason in error.reasons]
+        return Problem(400, "no event could be read", text, more={"rejected": error.rejected, "reasons": reasons})
+    if isinstance(error, CursorError):
+        return Problem(410, "cursor too old", text, more={"asked": error.asked, "first": error.first})
+    if isinstance(error, UpstreamError):
+        return Problem(error.status, "the knowledge base cannot be queried", text)
+    if isinstance(error, DamagedBatchError):
+        place = {"first": error.first, "next": error.next}
+        return Problem(500, "damaged", f"{text}; what follows is numbered from {error.next} on", more=place)
+    for kind, status, title in (
+        (UnknownError, 404, "not found"),
+        (ConflictError, 409, "conflict"),
+        (BoundError, 403, "too many"),
+        (FullError, 507, "no room"),
+        (LockedError, 503, "locked"),
+        (ChangeRefusedError, 503, "no change now"),
+        (JournalError, 500, "the journal fails"),
+    ):
+        if isinstance(error, kind):
+            return Problem(status, title, text)
+    return Problem(400, "not accepted", text)
+
+
+def query_problem(error: QueryError, text: str, language: str) -> Problem:
+    """What `oxiseq check` says: the first error's message and place, and under `findings` all that the checks find."""
+    told = error.to_json()
+    place = Place(error.line, error.column)
+    more = {name: value for name, value in told.items() if name not in ("line", "column", "severity")}
+    more["findings"] = findings(text, language) or [as_values(error, text)]
+    return Problem(400, "the query is not accepted", error.message, place, more=more)
+
+
+def findings(text: str, language: str) -> list[dict[str, Any]]:
+    """As `oxiseq check --json` has them, without the file; `sparql`: of a query over the store."""
+    return [as_values(each, text) for each in findings_of(text, language)]
+
+
+# --- the table -------------------------------------------------------------------------------------------
 
 T = TypeVar("T")
 JSON: Final = "application/json"
+ON_ARRIVAL: Final = "arrival"
+"""As ?time=: the server stamps the event."""
 PROBLEM: Final = "application/problem+json"
 _encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
+Natural = Annotated[int, Meta(ge=0, le=1 << 62)]
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of the query string, a header or a part of the path; `schema` is a JSON Schema."""
+    """A parameter of the query string, a header or a part of the path. `type`: of its value, as msgspec has types, or
+    an option's kind."""
 
     name: str
     text: str
-    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+    type: Any = str
     where: Literal["query", "header", "path"] = "query"
     example: Any = None
+
+    @property
+    def argument(self) -> str:
+        """The name under which the operation's function takes it."""
+        return self.name.lower().replace("-", "_")
+
+    def read(self, text: str) -> Any:
+        """The value that a text says. Raises Problem 400."""
+        if self.type is str:
+            return text
+        try:
+            if isinstance(self.type, OptionKind):
+                return self.type.data(text, self.name)
+            digits = text.isascii() and text.isdecimal() and len(text) < 20
+            return msgspec.convert(text, self.type, strict=not digits)  # strict: 5.0 is no whole number
+        except msgspec.ValidationError as error:
+            raise Problem(400, f"{self.name} is not accepted", f"{text[:40]!r}: {error}") from None
+        except OxiseqError as error:
+            raise Problem(400, f"{self.name} is no time", str(error)) from None
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """As a JSON Schema."""
+        return self.type.schema if isinstance(self.type, OptionKind) else msgspec.json.schema(self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,43 +147,41 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request at its handler: `parts` are the path's variables, decoded."""
+    """A request at the function that answers it."""
 
     service: LiveService
     request: Request
-    parts: Mapping[str, str]
     evaluations: Evaluations
 
-    def one(self, name: str) -> str | None:
-        """A parameter of the query string, given once or not at all. Raises Problem 400."""
-        found = [value for key, value in self.request.parameters() if key == name]
-        if len(found) > 1:
-            raise Problem(400, f"more than one {name}", f"{len(found)} are given")
-        return found[0] if found else None
 
-    def number(self, name: str, most: int = (1 << 62)) -> int | None:
-        """A parameter that is a number from 0 on. Raises Problem 400."""
-        given = self.one(name)
-        return None if given is None else natural(given, name, most)
+class StreamIri(OptionKind[str]):
+    """The IRI that names a stream."""
 
-    def check_parameters(self, known: Collection[str]) -> None:
-        """Raises Problem 400 for a parameter of the query string that is not known: a misspelt one would do nothing."""
-        for name, _ in self.request.parameters():
-            if name not in known:
-                told = close_name(name, known, f"known: {', '.join(sorted(known)) or 'none'}")
-                raise Problem(400, "unknown parameter", f"{name[:40]}; {told}")
+    schema: Any = MappingProxyType({"type": "string"})
 
-    def json(self) -> dict[str, Any]:
-        """The body as a JSON object. Raises Problem 400 or 415."""
-        if self.request.media_type != JSON:
-            raise unsupported(self.request, (JSON,))
-        try:
-            found = json.loads(utf8(self.request.body))
-        except (ValueError, RecursionError) as error:
-            raise Problem(400, "malformed JSON", str(error)) from None
-        if not isinstance(found, dict):
-            raise Problem(400, "malformed JSON", "an object is expected")
-        return found
+    def read(self, given: Any, name: str) -> str:
+        """Raises Problem 400 for one that is not absolute."""
+        return checked_iri(given, "the stream")
+
+
+class EventTime(TimeKind):
+    """A time in microseconds, or `arrival`: that of the server."""
+
+    schema: Any = MappingProxyType({"type": "string"})
+
+    def read(self, given: Any, name: str) -> Any:
+        """As it is told."""
+        return given if given == ON_ARRIVAL else super().read(given, name)
+
+
+def body_of(request: Request, type: Any) -> Any:
+    """A body of JSON as a value of this type. Raises Problem 400."""
+    try:
+        return msgspec.convert(json.loads(utf8(request.body)), type)
+    except msgspec.ValidationError as error:
+        raise Problem(400, "the body is not accepted", str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise Problem(400, "malformed JSON", str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,54 +224,94 @@ class Need:
         return whole if self.instead is None else f"{whole}, without a body {self.instead} will do"
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """A method of a path; parts of the path in braces are variables. needs: the client's right; bodies: media types
-    that it takes."""
+@dataclass(frozen=True)
+class Operation:
+    """A method of a path; parts of the path in braces are variables. needs: the client's right; options: the doors of
+    options that it takes in the address; bodies: media types that it takes; body: the type of one in JSON. Its function
+    gets the parameters by name, None where they are not given, and `body` where there is a type: None for another media
+    type."""
 
     method: str
     path: str
-    handler: Callable[[Call], Response]
+    function: Callable[..., Response]
     name: str
     text: str
     needs: Need
     parameters: tuple[Parameter, ...] = ()
     bodies: tuple[str, ...] = ()
-    body_schema: str | None = None
+    body: Any = None
     answers: Mapping[int, Answer] = field(default_factory=dict)
+    options: tuple[Door, ...] = ()
 
-    @property
+    @cached_property
+    def documented(self) -> tuple[Parameter, ...]:
+        """Its parameters and its options."""
+        return (*self.parameters, *parameters_of(*self.options))
+
+    @cached_property
     def in_query(self) -> frozenset[str]:
         """Names of the parameters of the query string."""
-        return frozenset(each.name for each in self.parameters if each.where == "query")
+        return frozenset(each.name for each in self.documented if each.where == "query")
+
+    def check_parameters(self, request: Request) -> None:
+        """Raises Problem 400 for a parameter of the query string that is not known: a misspelt one would do nothing."""
+        check_known(request, self.in_query)
+
+    def arguments(self, request: Request, parts: Mapping[str, str]) -> dict[str, Any]:
+        """What its function takes. Raises Problem 400, 415."""
+        given: dict[str, list[str]] = {}
+        for name, text in request.parameters():
+            given.setdefault(name, []).append(text)
+        found: dict[str, Any] = {}
+        for each in self.parameters:
+            if each.where == "query":
+                texts = given.get(each.name, [])
+                if len(texts) > 1:
+                    raise Problem(400, f"more than one {each.name}", f"{len(texts)} are given")
+                text = texts[0] if texts else None
+            else:
+                text = parts[each.name] if each.where == "path" else request.header(each.name.lower())
+            found[each.argument] = None if text is None else each.read(text)
+        if self.body is not None:
+            empty = self.needs.instead is not None and not request.body
+            if not empty and request.media_type not in self.bodies:
+                raise unsupported(request, self.bodies)
+            found["body"] = None if empty or request.media_type != JSON else body_of(request, self.body)
+        return found
 
 
 PAGED: Final = (
-    Parameter("limit", "At most this many, in the order of their names.", {"type": "integer", "minimum": 1}),
+    Parameter("limit", "At most this many, in the order of their names.", Annotated[int, Meta(ge=1)]),
     Parameter("after", "Only those whose names come after this one."),
 )
 """Parameters of lists."""
 
 
 def listed(
-    call: Call, member: str, items: Iterable[T], name: Callable[[T], str], value: Callable[[T], object]
+    path: str,
+    member: str,
+    items: Iterable[T],
+    name: Callable[[T], str],
+    value: Callable[[T], object],
+    limit: int | None,
+    after: str | None,
 ) -> Response:
     """A list as JSON, or the part of it that is asked for (`PAGED`), with a link to the next."""
-    limit, after = call.number("limit"), call.one("after")
     if limit is None and after is None:
         return json_response({member: [value(each) for each in items]})
     rest = [each for each in sorted(items, key=name) if after is None or name(each) > after]
     shown = rest[:limit]
-    link = f'<{call.request.path}?after={quote(name(shown[-1]), safe="")}&limit={limit}>; rel="next"' if shown else ""
+    link = f'<{path}?after={quote(name(shown[-1]), safe="")}&limit={limit}>; rel="next"' if shown else ""
     more = (("link", link),) if len(shown) < len(rest) and shown else ()
     return json_response({member: [value(each) for each in shown]}, headers=more)
 
 
-def natural(text: str, name: str, most: int = (1 << 62)) -> int:
-    """A number from 0 to `most`. Raises Problem 400."""
-    if not text.isascii() or not text.isdecimal() or len(text) > 19 or int(text) > most:
-        raise Problem(400, f"{name} is no number", f"{text[:40]!r}: 0 to {most} is expected")
-    return int(text)
+def check_known(request: Request, known: Collection[str]) -> None:
+    """Raises Problem 400 for a parameter of the query string that is not known."""
+    for name, _ in request.parameters():
+        if name not in known:
+            told = close_name(name, known, f"known: {', '.join(sorted(known)) or 'none'}")
+            raise Problem(400, "unknown parameter", f"{name[:40]}; {told}")
 
 
 def unsupported(request: Request, known: tuple[str, ...]) -> Problem:
@@ -183,3 +324,38 @@ def json_response(value: object, status: int = 200, headers: tuple[tuple[str, st
     """A JSON body."""
     body = _encoded(value).encode(errors="backslashreplace") + b"\n"  # half a character as JSON escapes it, too
     return Response(status, (("content-type", JSON), *headers), body)
+
+
+# --- options in the address ------------------------------------------------------------------------------
+
+
+def parameters_of(*doors: Door) -> tuple[Parameter, ...]:
+    """As they are described."""
+    return tuple(_parameter(option) for option in options_for(doors=doors))
+
+
+def in_address(request: Request, doors: Collection[Door]) -> dict[str, Any]:
+    """The options that are given, as data: lists by repeating, names as NAME=IRI. Raises Problem."""
+    values: dict[str, Any] = {}
+    for name, text in request.parameters():
+        if name not in OPTIONS or OPTIONS[name].door not in doors:
+            continue
+        kind = OPTIONS[name].kind
+        if isinstance(kind, TimesKind | QueriesKind):
+            values.setdefault(name, []).append(text)
+        elif isinstance(kind, NamesKind):
+            key, _, iri = text.partition("=")
+            values.setdefault(name, {})[key] = iri
+        elif name in values:
+            raise Problem(400, f"more than one {name}", "give it only once")
+        else:
+            values[name] = text
+    return values
+
+
+def _parameter(option: Option) -> Parameter:
+    of = f" ({option.titles})" if option.special else ""
+    several = isinstance(option.kind, TimesKind | QueriesKind | NamesKind)
+    form = " As NAME=IRI; may be repeated." if isinstance(option.kind, NamesKind) else " May be repeated." * several
+    about = f"With a text as body{of}: {option.help}{form}"
+    return Parameter(option.name, about, list[str] if several else option.kind)
