@@ -22,7 +22,7 @@ SEQUENCES = (
     "engine/test_age_segments.py",
     "engine/test_automaton.py",
     "engine/test_capacities.py",
-    "engine/test_families.py",
+    "engine/test_ladders.py",
     "engine/test_partitions.py",
     "engine/test_strategies.py",
     "engine/test_sequence_kernels.py",

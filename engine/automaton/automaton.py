@@ -21,6 +21,7 @@ from oxiseq.engine.automaton.memory import (
     Renumbered,
     TableSpan,
     begun_with,
+    counted_of,
     deadlines_by_query,
     part_of,
     with_part,
@@ -48,11 +49,8 @@ from oxiseq.engine.output.deadlines import NumberedInstants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import enriched_gpms
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.plan.thresholds import alike
-from oxiseq.engine.run.counted_part import CountedPart
 from oxiseq.engine.run.finder import Finder, rows_in_use
 from oxiseq.engine.run.letters import RowWriter
-from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.states import Edge, StateGraph, Value
 from oxiseq.engine.sequence.tables import SequenceTables, TableBuilder
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
@@ -83,7 +81,7 @@ class SharedAutomaton:
         self._edges: list[Edge] = []
         self._filters_of: list[int] = []
         self._by_query: dict[int, list[JoinedQuery]] = {}
-        self._ladders: dict[Hashable, Ladder | None] = {}
+        self.ladders: dict[Hashable, Ladder | None] = {}
         """By what the queries of a ladder have in common; None: one has come so far, which is on none."""
         self._shapes: dict[Hashable, AnswerShape] = {}
         self._in_order: list[JoinedQuery] = []
@@ -156,15 +154,15 @@ class SharedAutomaton:
     def _rung_of(self, finder: Finder) -> Rung | None:
         """The place of a query on a ladder, if another one that may be there is or has been here, and it has no runs
         yet."""
-        threshold = finder.threshold
-        if threshold is None or not finder.is_idle() or not compares(finder.plan, threshold):
+        plan, kind = finder.plan, finder.ladder
+        if kind is None or not finder.is_idle() or (kind.threshold is not None and not compares(plan, kind.threshold)):
             return None
-        key = alike(finder.plan, threshold)
-        if key not in self._ladders:
-            self._ladders[key] = None
+        if kind.alike not in self.ladders:
+            self.ladders[kind.alike] = None
             return None
-        ladder = self._ladders[key] = self._ladders[key] or Ladder(self._terms)
-        return Rung(ladder, threshold, self._newest)
+        ladder = self.ladders[kind.alike] or Ladder(self._terms, plan.runner.sequence.keys)
+        self.ladders[kind.alike] = ladder
+        return Rung(ladder, kind.threshold, self._newest, 0 if plan.window is None else plan.window.size)
 
     def _append(self, plan: QueryPlan, letters: MemberLetters, shift: int) -> TableSpan:
         """Edges of one more query, or of those of a ladder."""
@@ -234,7 +232,10 @@ class SharedAutomaton:
         sequence = finder.plan.runner.sequence
         common, deferred = run.memory, member.finder.deferred
         held = np.zeros(0, np.int64) if deferred is None else deferred.rows_named
-        if member.rung is not None:
+        if member.rung is not None and self._kind.counting:
+            ladder = member.rung.ladder
+            common = counted_of(common, member.span, lambda edges, keys: ladder.has(member, edges, keys))
+        elif member.rung is not None:
             begins = member.rung.ladder.begins(member, self.rows.block).view(np.uint8)
             common = begun_with(common, begins, self.rows.base)
         memory, ids = part_of(common, sequence, member.span, held, finder.capacities, self._terms)
@@ -262,6 +263,9 @@ class SharedAutomaton:
         if not self._stale:
             return
         builder, letters = self._builder, self._letters
+        ladders = [each for each in self.ladders.values() if each is not None and each.members]
+        for ladder in ladders:
+            builder.windows[ladder.members[0].span.query]["size"] = ladder.longest
         chooses = any(each.finder.plan.clauses.chooses for each in self.members.values())
         clauses = Clauses(picks=chooses, partitioned=self._kind.partitioned)
         compiled = SequenceTables(
@@ -278,7 +282,6 @@ class SharedAutomaton:
             builder.measure_count,
             replace(NO_CLAUSES, partitioned=self._kind.partitioned),
             {},
-            0,
         )
         if self._run is None:
             self._run = CommonRun(compiled, self._terms, self._by_query)
@@ -290,9 +293,10 @@ class SharedAutomaton:
             self._partitions = CommonPartitions(plan, letters, self._run, self._terms)
         self._run.filters_of = self._filters_of
         self._forget_gone(compiled)
-        for ladder in [each for each in self._ladders.values() if each is not None and each.members]:
+        for ladder in ladders:
             ladder.settle()
-            self._letters.look_for(ladder.rungs[0])
+            if ladder.rungs[0].threshold is not None:
+                letters.look_for(ladder.rungs[0])
         self._writer = RowWriter(letters.row_columns(builder.wide), letters.stored_columns(), compiled)
         self._writer.settings[lr.BY_NUMBER] = self._kind.by_number
         self._writer.settings[lr.EVERY] = self._kind.by_number and any(each.passes for each in self._edges)
@@ -420,7 +424,7 @@ class SharedAutomaton:
         failed, run.failed = run.failed, {}
         seen = self._seen(instants)
         told = self._told(run, matches, seen) if len(matches) or run.left_out or held else []
-        told += self._counted(run)
+        told += self._counted(run) if self._kind.counting else []
         return told, {each.finder: error for query, error in failed.items() for each in self._by_query[query]}
 
     def _begun(self, run: CommonRun, instants: Instants) -> FoundLetters:
@@ -525,11 +529,9 @@ class SharedAutomaton:
         whole = Found((rank[place] << PLACE_BITS) | (found.rows & _PLACES), found.ends, found.marks)
         whole = whole.take(mine)
         matches, rows = _starts(of_match, len(members)), _starts(owner, len(members))
-        shapes = [member.shape for member in members]
-        firsts = [n for n in range(len(shapes)) if n == 0 or shapes[n] is not shapes[n - 1]]
         return [
             self._of_shape(whole, block, members[low:high], matches[low : high + 1], rows[low], rows[high], seen)
-            for low, high in pairwise([*firsts, len(members)])
+            for low, high in _by_shape(members)
         ]
 
     def _owned(self, found: Found, left_out: Mapping[JoinedQuery, Collection[int]]) -> tuple[Found, NDArray[np.int64]]:
@@ -580,15 +582,34 @@ class SharedAutomaton:
         return ShapeFound(member.shape, [member], [0, 0], Found.of(()), rows, {}, seen, self._until)
 
     def _counted(self, run: CommonRun) -> list[ShapeFound]:
-        """What has been counted, query by query."""
-        found: dict[JoinedQuery, list[Counts]] = {}
-        for counts in run.take_counts() if self._kind.counting else ():
-            for query, mine in counts.by_query(run.compiled.tables.edges["query"]):
-                [member] = self._by_query[query]
-                found.setdefault(member, []).append(replace(mine, edge=mine.edge - member.span.edge))
+        """What has been counted, shape by shape, and in each query by query."""
+        counts = run.take_counts()
+        if not len(counts):
+            return []
+        queries = run.compiled.tables.edges["query"][counts.edge]
+        picked = [np.flatnonzero(self._ranks[queries] >= 0)]
+        owners = [self._ranks[queries[picked[0]]]]
+        for query in np.unique(queries[self._ranks[queries] < 0]).tolist():
+            mine, members = np.flatnonzero(queries == query), self._by_query[query]
+            of_query = counts.take(mine)
+            of_query = replace(of_query, edge=of_query.edge - members[0].span.edge)
+            row, member = _ladder(members).owners_of(of_query)
+            picked.append(mine[row])
+            owners.append(np.array([each.place for each in members], np.int64)[member])
+        whose = np.concatenate(owners)
+        order = np.argsort(whose, kind="stable")
+        counts = counts.take(np.concatenate(picked)[order])
+        places, firsts = np.unique(whose[order], return_index=True)
+        members, bounds = [self._in_order[place] for place in places.tolist()], [*firsts.tolist(), len(counts)]
+        first_edges = np.array([member.span.edge for member in members], np.int64)
+        counts = replace(counts, edge=counts.edge - np.repeat(first_edges, np.diff(bounds)))
         return [
-            self.nothing_of(member)._replace(counted=CountedPart(counts, member.finder.plan.runner.sequence.keys))
-            for member, counts in found.items()
+            self.nothing_of(members[low])._replace(
+                members=members[low:high],
+                bounds=[bound - bounds[low] for bound in bounds[low : high + 1]],
+                counted=counts.take(np.arange(bounds[low], bounds[high])),
+            )
+            for low, high in _by_shape(members)
         ]
 
     def _with_answers(self, block: RowBlock, shape: AnswerShape) -> RowStore:
@@ -672,6 +693,13 @@ def _own_stored(block: RowBlock, letter: NDArray[np.int32], places: NDArray[np.i
     stored: NDArray[np.uint32] = np.take_along_axis(block.stored, np.maximum(at, 0), 1)
     stored[at < 0] = 0
     return stored
+
+
+def _by_shape(members: Sequence[JoinedQuery]) -> Iterator[tuple[int, int]]:
+    """From where up to where they are of one shape."""
+    shapes = [member.shape for member in members]
+    firsts = [n for n in range(len(shapes)) if n == 0 or shapes[n] is not shapes[n - 1]]
+    return pairwise([*firsts, len(members)])
 
 
 def _ladder(members: Sequence[JoinedQuery]) -> Ladder:

@@ -1,42 +1,53 @@
-"""Ladders: queries whose edges stand once, since they differ in a threshold on the event that begins matches alone.
+"""Ladders: queries whose edges stand once, since they differ in a threshold on the event that begins matches alone, or,
+where matches are counted apart by their starts, in the length of their windows.
 
 Of 1,000 rules `?price > 100`, `?price > 101`, ... each event that passes all of them would begin 1,000 runs. What
 happens to a run does not depend on the threshold of its first event, so the runs of the query with the loosest one are
-those of all: a match is a member's if its first event passes the member's own threshold and came after the member.
+those of all: a match is a member's if its first event passes the member's own threshold and came after the member. So
+it is with the longest of sliding windows: a match is a member's if it has lasted no longer than the member's own.
 
     plans → ladder → matches of the loosest query, by their first rows → **matches of each member**
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
+from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.matching.tables import NativeGpm
 from oxiseq.engine.patterns.plan import KernelGpm
 from oxiseq.engine.plan.thresholds import Threshold
-from oxiseq.engine.run.ranks import ValueRanks
+from oxiseq.engine.sequence.counts import Counts
+from oxiseq.engine.sequence.states import RUN_START, Value, ValueKind
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     from oxiseq.engine.automaton.queries import JoinedQuery
 
 I64 = NDArray[np.int64]
+_UNKNOWN: Final = -1
 
 
 @dataclass(slots=True, eq=False)
 class Rung:
-    """A query on a ladder. `born`: the time of the last instant before it came; `letter`, `column`: of common rows, the
-    letter that begins matches, and where its rows have the value that thresholds compare."""
+    """A query on a ladder. `born`: the time of the last instant before it came; `size`: of its window (µs); `letter`,
+    `column`: of common rows, the letter that begins matches, and where its rows have the value that thresholds
+    compare."""
 
     ladder: Ladder
-    threshold: Threshold
+    threshold: Threshold | None
     born: int
+    size: int
     letter: int = 0
     column: int = 0
     place: int = 0
@@ -44,37 +55,66 @@ class Rung:
     sought: tuple[KernelGpm, NativeGpm] = field(init=False)
     """How the match kernel finds rows that pass the threshold."""
 
+    @property
+    def strictness(self) -> tuple[Decimal, int]:
+        """The looser one has less."""
+        return Decimal(0) if self.threshold is None else self.threshold.strictness, -self.size
+
 
 @dataclass(slots=True, eq=False)
 class Ladder:
-    """Queries whose edges stand once. `members`: the loosest one first."""
+    """Queries whose edges stand once. `members`: the loosest one first; `keys`: of each edge."""
 
     terms: TermDictionary
+    keys: Sequence[Sequence[Value]]
     members: list[JoinedQuery] = field(default_factory=list)
     rungs: list[Rung] = field(default_factory=list)
     """Of these."""
     _born: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     """By member."""
+    _sizes: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     _ranks: ValueRanks | None = None
 
     def settle(self) -> None:
         """Queries have come, or gone."""
-        self.members.sort(key=lambda each: _rung(each).threshold.strictness)
+        self.members.sort(key=lambda each: _rung(each).strictness)
         self.rungs = rungs = [_rung(each) for each in self.members]
         for place, rung in enumerate(rungs):
             rung.place = place
-        how = [rung.threshold.strictness for rung in rungs]
-        firsts = [n for n in range(len(how)) if n == 0 or how[n] != how[n - 1]]
-        conditions = tuple(rungs[n].threshold.condition for n in firsts)
-        self._ranks = ValueRanks(rungs[0].threshold.variable, conditions, (*firsts[1:], len(how)), self.terms)
         self._born = np.array([rung.born for rung in rungs], np.int64)
+        self._sizes = np.array([rung.size for rung in rungs], np.int64)
+        asked = [rung.threshold for rung in rungs if rung.threshold is not None]
+        if asked:
+            how = [threshold.strictness for threshold in asked]
+            firsts = [n for n in range(len(how)) if n == 0 or how[n] != how[n - 1]]
+            conditions = tuple(asked[n].condition for n in firsts)
+            self._ranks = ValueRanks(asked[0].variable, conditions, (*firsts[1:], len(how)), self.terms)
+
+    @property
+    def longest(self) -> int:
+        """The size of the members' longest window."""
+        return max([rung.size for rung in map(_rung, self.members)])
 
     def owners(self, first: RowBlock) -> tuple[I64, I64]:
         """Pairs of a match and a member whose match it is, in this order; of each match the `first` row."""
-        ranks = self._passing(first)
+        return self._pairs(self._passing(first), first.time)
+
+    def owners_of(self, counts: Counts) -> tuple[I64, I64]:
+        """The same of what has been counted at edges of a query."""
+        start = self._held(counts.edge, counts.key, RUN_START)
+        if self._ranks is None:
+            ranks = np.searchsorted(-self._sizes, start - counts.bucket, "right")
+        else:
+            ranks = self._ranks.of(self._begun_with(counts.edge, counts.key)).astype(np.int64)
+        match, member = self._pairs(ranks, start)
+        fits = (counts.bucket - start)[match] <= self._sizes[member]
+        return match[fits], member[fits]
+
+    def _pairs(self, ranks: I64, begun: I64) -> tuple[I64, I64]:
+        """Pairs of what has `begun` at a time and a member, of so many from the loosest on."""
         match = np.repeat(np.arange(len(ranks)), ranks)
         member = np.arange(len(match)) - np.repeat(np.cumsum(ranks) - ranks, ranks)
-        after = first.time[match] > self._born[member]
+        after = begun[match] > self._born[member]
         return match[after], member[after]
 
     def begins(self, member: JoinedQuery, rows: RowBlock) -> NDArray[np.bool_]:
@@ -82,6 +122,26 @@ class Ladder:
         rung = _rung(member)
         begins: NDArray[np.bool_] = (self._passing(rows) > rung.place) & (rows.time > rung.born)
         return begins
+
+    def has(self, member: JoinedQuery, edges: I64, keys: I64) -> NDArray[np.bool_]:
+        """Which runs with these keys, at edges of a query, may become counted matches of a member."""
+        rung = _rung(member)
+        has: NDArray[np.bool_] = self._held(edges, keys, RUN_START) > rung.born
+        if self._ranks is not None:
+            has &= self._ranks.of(self._begun_with(edges, keys)) > rung.place
+        return has
+
+    def _begun_with(self, edges: I64, keys: I64) -> I64:
+        """The values that thresholds compare, of runs with these keys."""
+        threshold = self.rungs[0].threshold
+        assert threshold is not None
+        return self._held(edges, keys, Value(ValueKind.BOUND, 0, threshold.variable))
+
+    def _held(self, edges: I64, keys: I64, value: Value) -> I64:
+        """What runs with these keys remember; those that begin matches remember nothing."""
+        places = np.array([key.index(value) if value in key else 0 for key in self.keys], np.int64)
+        held: I64 = keys[np.arange(len(keys)), places[edges]]
+        return held
 
     def _passing(self, rows: RowBlock) -> NDArray[np.int64]:
         """How many members, from the loosest on, have thresholds that the values of rows pass."""
@@ -95,3 +155,46 @@ class Ladder:
 def _rung(member: JoinedQuery) -> Rung:
     assert member.rung is not None
     return member.rung
+
+
+class ValueRanks:
+    """Looks each value up once, as long as ids mean the same: of `variable`, by `conditions` that grow stricter. A
+    value that passes the first i of them has the rank `counts[i - 1]`."""
+
+    def __init__(
+        self, variable: Variable, conditions: Sequence[Expression], counts: Sequence[int], terms: TermDictionary
+    ) -> None:
+        self._variable, self._conditions, self._counts, self._terms = variable, conditions, counts, terms
+        self._known = np.zeros(0, np.int32)
+        self._filters: dict[int, ConditionFilter] = {}
+        """By number of a condition, as far as they have been asked."""
+        self._generation = terms.generation
+
+    def of(self, ids: NDArray[np.integer]) -> NDArray[np.int32]:
+        """The ranks of values with these ids."""
+        if self._generation != self._terms.generation:
+            self._known = np.zeros(0, np.int32)
+            self._generation = self._terms.generation
+        known, most = self._known, int(ids.max(initial=0)) + 1
+        if most > len(known):
+            longer = np.full(max(most, 2 * len(known)), _UNKNOWN, np.int32)
+            longer[: len(known)] = known
+            known = self._known = longer
+        new = np.unique(ids[known[ids] == _UNKNOWN])
+        if len(new):
+            self._look_up(new.astype(np.uint32), 0, len(self._conditions))
+        ranks: NDArray[np.int32] = known[ids]
+        return ranks
+
+    def _look_up(self, ids: NDArray[np.uint32], low: int, high: int) -> None:
+        """Of values that meet the first `low` conditions and at most `high`: halve the open range."""
+        if low == high or not len(ids):
+            self._known[ids] = self._counts[low - 1] if low else 0
+            return
+        middle = (low + high) // 2
+        if middle not in self._filters:  # to compile one takes longer than to ask it
+            asked = condition(self._conditions[middle])
+            self._filters[middle] = ConditionFilter((asked,), (self._variable,), self._terms)
+        meets = self._filters[middle].keep(ids[:, None])
+        self._look_up(ids[meets], middle + 1, high)
+        self._look_up(ids[~meets], low, middle)

@@ -26,7 +26,7 @@ from oxiseq.engine.matching.tables import NativeGpm
 from oxiseq.engine.patterns.joined_exists import graphs_of
 from oxiseq.engine.patterns.kb_graphs import KbGraphs
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
-from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan, plain_gpm
+from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
 from oxiseq.engine.plan.thresholds import Threshold
 from oxiseq.engine.run.answers import part_of
 from oxiseq.engine.run.partitions import is_plain
@@ -161,11 +161,12 @@ class CommonLetters:
     def add(self, plan: QueryPlan, rung: Rung | None = None) -> MemberLetters | None:
         """Those of one more query; None where it has them in another order than others, since the order of an instant's
         rows decides that of its matches. rung: on a ladder, whose first letter is its own."""
+        begins = None if rung is None or rung.threshold is None else rung.threshold.letter
         seen = Counter[_Key]()
         found: list[tuple[Letter, _Key, _OfKernel | NamedLetter]] = []
         for letter in plan.letters:
             own = _of_kernel(letter, plan, partitioned=bool(self._first)) or NamedLetter(letter, plan)
-            if rung is not None and letter.letter == rung.threshold.letter and isinstance(own, _OfKernel):
+            if letter.letter == begins and rung is not None and isinstance(own, _OfKernel):
                 rung.sought = own.kernel, own.native
                 own = own._replace(key=(rung.ladder,))
             seen[own.key] += 1  # one event may be two letters of one query that are equal: these are two for all
@@ -186,8 +187,8 @@ class CommonLetters:
             if isinstance(own, _OfKernel):
                 assert isinstance(common, PlainLetter)
                 columns[name] = self._columns(common, own)
-                if rung is not None and name == rung.threshold.letter:
-                    rung.letter, rung.column = number, self._compared(common, rung)
+                if name == begins and rung is not None and rung.threshold is not None:
+                    rung.letter, rung.column = number, self._compared(common, rung, rung.threshold)
                 continue
             assert isinstance(common, MadeLetter)
             columns[name] = self._brought(common, own)
@@ -277,15 +278,14 @@ class CommonLetters:
             places[PARTITION] = 0
         return places
 
-    def _compared(self, letter: PlainLetter, rung: Rung) -> int:
+    def _compared(self, letter: PlainLetter, rung: Rung, threshold: Threshold) -> int:
         """The column of what a threshold compares."""
         kernel, native = rung.sought
         pairs = zip(kernel.conditions, native.filters, strict=True)
-        condition = rung.threshold.condition
-        [column] = next(each.variables for own, each in pairs if own.expression == condition)
+        [column] = next(each.variables for own, each in pairs if own.expression == threshold.condition)
         if column not in letter.columns:
             letter.columns.append(column)
-            letter.names.append(rung.threshold.variable)
+            letter.names.append(threshold.variable)
             self.version += 1
         return letter.columns.index(column)
 
@@ -396,7 +396,7 @@ def compares(plan: QueryPlan, threshold: Threshold) -> bool:
 
 def _of_kernel(letter: LetterPlan, plan: QueryPlan, *, partitioned: bool) -> _OfKernel | None:
     """A letter whose rows are the match kernel's; None: they are made."""
-    gpm = plain_gpm(letter, plan)
+    gpm = plan.runner.plain_gpm(letter)
     if gpm is None:
         return None
     requests = plan.runner.requests[gpm.stream]

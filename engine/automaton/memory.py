@@ -7,6 +7,7 @@ instants, all clocks of windows differ by it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -275,6 +276,17 @@ def _nodes_of(S: k.Memory, holders: list[Array], held: I64) -> tuple[Array, I64,
     rows: I64 = np.union1d(nodes["pos"][outputs] >> PLACE_BITS, held)
     nodes["pos"][outputs] = renumbered(nodes["pos"][outputs], rows, 0)
     return nodes, rows, weights
+
+
+def counted_of(S: k.Memory, span: TableSpan, has: Callable[[I64, I64], NDArray[np.bool_]]) -> k.Memory:
+    """An automaton's memory, to be read, with the runs at the edges of a query that it `has`, by own numbers of edges
+    and keys."""
+    groups, entries = S.groups.copy(), S.entries.copy()
+    for each, keys, count in ((groups, S.keys, k.GROUP_TOP), (entries, S.entry_keys, k.ENTRY_TOP)):
+        edges = each["edge"][: S.scalars[count]]
+        mine = np.flatnonzero((edges >= span.edge) & (edges < span.edge + span.edges))
+        edges[mine[~has(edges[mine] - span.edge, keys[mine])]] = -1
+    return S._replace(groups=groups, entries=entries)
 
 
 def begun_with(S: k.Memory, begins: NDArray[np.uint8], base: int) -> k.Memory:

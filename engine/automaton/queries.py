@@ -29,8 +29,8 @@ from oxiseq.engine.order.clock import Clock
 from oxiseq.engine.output.deadlines import NumberedInstants
 from oxiseq.engine.output.deferred import Decided
 from oxiseq.engine.output.rows import RowStore
-from oxiseq.engine.run.counted_part import CountedPart
 from oxiseq.engine.run.finder import Finder, Findings
+from oxiseq.engine.sequence.counts import Counts
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ class ShapeFound(NamedTuple):
     seen: NumberedInstants | None
     until: int
     """The smallest clock that may still come."""
-    counted: CountedPart | None = None
-    """Of the only member, where matches are counted."""
+    counted: Counts | None = None
+    """Where matches are counted: of member i those `bounds[i] : bounds[i + 1]`; nothing is `found` then."""
     ends: Sequence[Decided] = ()
     """Those that are decided, of a query that waits for all of an end."""
 
@@ -170,11 +170,14 @@ class ShapeFound(NamedTuple):
         until, start = self.until - member.span.clocks, member.finder.window_start
         if member.finder.deferred is not None and member.finder.plan.summary is not None:
             until = min(until, member.finder.horizon)
+        if self.counted is not None:
+            mine = self.counted.take(np.arange(*self.bounds[number : number + 2]))
+            return Findings(Found.of(()), mine, (), until, start, omitted)
         found, folded = self._of(number), choice.take_folded()
         if folded is not None:
             return Findings(None, None, folded, until, start, omitted)
         counts = choice.take_counts()
-        return Findings(found, self.counted, (), until, start, omitted, counts, decided=self.ends)
+        return Findings(found, None, (), until, start, omitted, counts, decided=self.ends)
 
     def _of(self, number: int) -> Found:
         member, seen = self.members[number], self.seen

@@ -200,11 +200,6 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     "sequence.joining": {"remember": "i8, i8, i8[:, ::1], i8, i8"},
     "sequence.leads": {"rebuild_leads": "i8, i8, i8[:, ::1], i8, i8"},
     "sequence.letter_rows": {"write_rows": "i8, i8, i8, i8[:, ::1], i8, i8, i8"},
-    "sequence.members": {
-        "move_entries": "i8, i8, i8, i8, i8, i4[::1], i8[::1], i8",
-        "move_groups": "i8, i8, i8, i8, i8, i4[::1], i8[::1], i8",
-        "move_nodes": "i8, i8, i8, i8, i8, i4[::1], i8[::1], i8",
-    },
     "sequence.partitions": {
         "sweep": "i8, i8",
         "used_partitions": "i8, i8, u1[::1]",

@@ -19,11 +19,9 @@ M = TypeVar("M", bound=k.MatchMemory)
 """The memories of runners, which begin with `MatchMemory`."""
 
 
-def match_sizes(nodes: int, finals: int, stack: int, out: int, limbs: int = 0, *, family: int = 0) -> dict[str, int]:
-    """Sizes for `MatchMemory.allocate`. limbs: of the counts, 0 for none; family: how many queries nodes have spans of,
-    0: there are no spans."""
-    sizes = {"nodes": nodes, "finals": finals, "stack": stack, "out": out, "limbs": limbs}
-    return {**sizes, "members": max(family, 1), "spans": int(family > 0)}
+def match_sizes(nodes: int, finals: int, stack: int, out: int, limbs: int = 0) -> dict[str, int]:
+    """Sizes for `MatchMemory.allocate`. limbs: of the counts, 0 for none."""
+    return {"nodes": nodes, "finals": finals, "stack": stack, "out": out, "limbs": limbs}
 
 
 def more_out(S: M) -> M:

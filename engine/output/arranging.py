@@ -44,6 +44,12 @@ class Arrangement:
             self._compared.append((place, descending))
         self.wide = replace(plan, columns=tuple(columns), names=tuple(names), order_by=())
 
+    @property
+    def is_order(self) -> bool:
+        """Whether rows are emitted as they come."""
+        plan = self._plan
+        return not (self._compared or plan.distinct or plan.offset) and plan.limit is None
+
     def of(self, time: I64, rows: Ids, at: I64 | None = None) -> MatchBatch:
         """The rows of some reports, each of its time (µs), one report after the other: those that are emitted, in
         order. `at`: when they are decided, None: at their times."""

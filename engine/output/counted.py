@@ -46,17 +46,15 @@ class CountedEntries:
         self._slots = [_Slots.of(key) for key in compiled.keys]
         self._terms = terms
 
-    def instants(self, found: Sequence[Counts], start: int, numbers: InstantNumbers | None) -> Iterator[Instant]:
+    def instants(self, found: Counts, start: int, numbers: InstantNumbers | None) -> Iterator[Instant]:
         """The counts by their ends, in order. `start`: the window's t; `numbers`: where clocks are not times."""
         entries: dict[int, dict[tuple[object, ...], Entry]] = {}
-        for counts in found:
-            rows = zip(counts.bucket.tolist(), counts.edge.tolist(), counts.key.tolist(), counts.times, strict=True)
-            for bucket, edge, key, times in rows:
-                if times:
-                    entry = self._entry(edge, key, bucket, times)
-                    same = entries.setdefault(bucket, {})
-                    known = same.get(entry[:3])
-                    same[entry[:3]] = entry if known is None else known._replace(times=known.times + times)
+        rows = zip(found.bucket.tolist(), found.edge.tolist(), found.key.tolist(), found.numbers.tolist(), strict=True)
+        for bucket, edge, key, times in rows:
+            entry = self._entry(edge, key, bucket, times)
+            same = entries.setdefault(bucket, {})
+            known = same.get(entry[:3])
+            same[entry[:3]] = entry if known is None else known._replace(times=known.times + times)
         window = self._summary.window
         for bucket in sorted(entries):
             clock = bucket

@@ -7,8 +7,9 @@ one (counted.py, summaries.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from oxiseq.engine.output.composing import ids_of_times, keys_read
 from oxiseq.engine.output.weight_rows import WeightRows
 from oxiseq.engine.plan import composing
 from oxiseq.engine.plan.summary import SummaryPlan
-from oxiseq.engine.sequence.counts import ANY_LENGTH, Case, Counts, lengths_of
+from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.states import Value
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction
@@ -34,9 +35,7 @@ _MOST_SUMS: Final = 256
 """Columns of sums beyond which they are given up: most are of values that do not come any more."""
 FEW: Final = 8
 """Counts of a batch below which columns cost more than they save."""
-_ENDTIME: Final = -1
-_AT_ONCE: Final = 1 << 20
-"""Numbers that are looked at together."""
+_ENDTIME, _UNBOUND = -1, -2
 
 
 def in_columns(plan: SummaryPlan) -> bool:
@@ -55,29 +54,17 @@ def _variable_of(e: Expression) -> Variable | None:
     return None
 
 
-class _Groups(NamedTuple):
-    """Sets of matches by groups. `order` i64[n]: their numbers; from `first` i64[g] on those of a group, whose end and
-    keys are `keys`; `values`, `flags`: of what measures run over, in that order."""
-
-    order: I64
-    first: I64
-    keys: I64
-    values: I64
-    flags: U64
-
-
 class CountedRows:
-    """Makes the rows of queries, whose plan is `in_columns`, but for its window. `keys`: by edge what counts are apart
-    by."""
+    """Makes the rows of queries, whose plan is `in_columns`. `keys`: by edge what counts are apart by. `form`: the same
+    for queries whose rows one makes for all of them."""
 
     def __init__(self, plan: SummaryPlan, keys: Sequence[Sequence[Value]], terms: TermDictionary) -> None:
-        self.plan, self._apart = plan, keys
-        self._terms, self._keys, self._width = terms, len(plan.keys), 1 + len(plan.written)
-        self._places = [[_place_of(e, key) for e in plan.written] for key in keys]
-        """By edge, of each value written, the column of a count's key; `_ENDTIME`, or None for a variable that no match
-        has."""
-        self._columns = len(plan.columns)
-        self._read = keys_read(plan)
+        self._terms, self._keys, self._columns = terms, len(plan.keys), len(plan.columns)
+        places = tuple(tuple(_place_of(e, key) for e in plan.written) for key in keys)
+        self._places = np.array(places, np.int64).reshape(len(keys), len(plan.written))
+        """By edge, of each value written, the column of a count's key; `_ENDTIME`, or `_UNBOUND`."""
+        self.form: Hashable = replace(plan, window=None), places
+        self._read = [*keys_read(plan), *[True] * (len(plan.written) - self._keys)]
         measured = [None if m.column is None else m.column - self._keys for m in plan.measures]
         names: list[set[str]] = [set() for _ in plan.written[self._keys :]]
         for aggregate, m in zip(plan.aggregates, measured, strict=True):
@@ -86,104 +73,69 @@ class CountedRows:
         self._measures = Measures([Measure.of(m, each) for m, each in enumerate(names)], terms)
         self._rows = WeightRows(plan, measured, plan.having, terms)
 
-    def rows(self, found: Sequence[Counts], cases: Sequence[Case], times: dict[int, int]) -> list[MatchBatch] | None:
-        """For each case the rows of what has been counted, by the instant of their end; None where a number is too
-        large for it, or where there are so few that one by one is faster. `times`: the ids of times as terms, as far
-        as they are known; more are added."""
-        count = sum(map(len, found))
-        if 0 < count * len(cases) < FEW:
+    def rows(self, found: Counts, bounds: Sequence[int]) -> list[MatchBatch] | None:
+        """For each of some queries the rows of what has been counted, by the instant of their end: of the i-th what
+        lies between the bounds i and i + 1. None where a number is too large for it, or where there are so few that one
+        by one is faster."""
+        if 0 < len(found) < FEW:
             return None
-        if not count:
-            return [MatchBatch.of_groups(np.zeros(0, np.int64), np.zeros((0, self._columns), np.uint32)) for _ in cases]
-        groups = self._groups(found, times)
-        made: list[MatchBatch] = []
-        some = max(1, _AT_ONCE // count)
-        for low in range(0, len(cases), some):
-            few = cases[low : low + some]
-            numbers = self._numbers(found, few)
-            rows = None if numbers is None else self._rows_of(groups, numbers[groups.order], len(few))
-            if rows is None:
-                break
-            made += rows
+        numbers = _small(found.numbers)
+        made = None if numbers is None else self._made(found, numbers, np.array(bounds, np.int64))
         self._forget()
-        return made if len(made) == len(cases) else None
+        return None if made is None else [*made]
 
-    def _groups(self, found: Sequence[Counts], times: dict[int, int]) -> _Groups:
-        written = np.concatenate([self._written(counts, times) for counts in found])
-        keys = written[:, : 1 + self._keys]
+    def _made(self, found: Counts, numbers: I64, bounds: I64) -> Iterator[MatchBatch] | None:
+        if not len(found):
+            return MatchBatch.of_groups(numbers, np.zeros((0, self._columns), np.uint32)).cut([0] * len(bounds))
+        written = self._written(found)
+        owner = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+        keys = np.column_stack([owner, found.bucket, written[:, : self._keys]])
         order = np.lexsort(keys.T[::-1])
-        ordered = keys[order]
+        keys, numbers = keys[order], numbers[order]
         new = np.ones(len(keys), np.bool_)
-        new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+        new[1:] = (keys[1:] != keys[:-1]).any(axis=1)
         first = np.flatnonzero(new)
-        values, flags = self._measures.of(written[order, 1 + self._keys :])
-        return _Groups(order, first, ordered[first], values, flags)
-
-    def _numbers(self, found: Sequence[Counts], cases: Sequence[Case]) -> I64 | None:
-        """Of each set of matches and case; None where sums may be too large."""
-        whole = np.concatenate([counts.numbers for counts in found])
-        if whole.dtype == object:
-            if whole.max() >= _MOST:
-                return None
-            whole = whole.astype(np.int64)
-        numbers = whole[:, [case.member for case in cases]]
-        if numbers.astype(np.float64).sum(axis=0).max() >= _MOST / 2:
-            return None
-        numbers = numbers.astype(np.int64)
-        if any(case.size < ANY_LENGTH for case in cases):
-            lengths = np.concatenate([lengths_of(counts, self._apart) for counts in found])
-            numbers[lengths[:, None] > np.array([case.size for case in cases], np.int64)] = 0
-        return numbers
-
-    def _rows_of(self, groups: _Groups, count: I64, cases: int) -> list[MatchBatch] | None:
-        """`count`: of each set of matches, in the groups' order, and case."""
-        first, totals = groups.first, np.add.reduceat(count, groups.first)
-        case, group = np.nonzero(totals.T)  # what HAVING and columns are asked of: the groups that a case has
-        come = np.minimum.reduceat(np.where(count > 0, groups.order[:, None], len(count)), first)[group, case]
-        shown = np.lexsort((come, groups.keys[group, 0], case))  # those of an instant as they have come
-        case, group = case[shown], group[shown]
-        weights = self._weights(groups, count, totals, group, case)
+        weights = self._weights(written[order, self._keys :], numbers, first)
         if weights is None:
             return None
-        keys = groups.keys[group]
+        come = np.minimum.reduceat(order, first)
+        shown = np.lexsort((come, keys[first, 1], keys[first, 0]))  # those of an instant as they have come
+        keys, weights = keys[first[shown]], weights[shown]
         kept, values = self._rows.of(
-            keys[:, 1:].astype(np.uint32), weights, new_form(1, self._measures), self._measures
+            keys[:, 2:].astype(np.uint32), weights, new_form(1, self._measures), self._measures
         )
-        every = MatchBatch.of_groups(keys[kept, 0], values)
-        return list(every.cut(np.searchsorted(case[kept], np.arange(cases + 1)).tolist()))
+        every = MatchBatch.of_groups(keys[kept, 1], values)
+        return every.cut(np.searchsorted(keys[kept, 0], np.arange(len(bounds))).tolist())
 
-    def _written(self, counts: Counts, times: dict[int, int]) -> I64:
-        """i64[n, 1 + written]: the ends of counts, and the ids of the values written for them."""
-        found = np.zeros((len(counts.bucket), self._width), np.int64)
-        found[:, 0] = counts.bucket
-        for edge in np.unique(counts.edge).tolist():
-            rows = np.flatnonzero(counts.edge == edge)
-            for column, place in enumerate(self._places[edge], 1):
-                if place == _ENDTIME and (column > self._keys or self._read[column - 1]):
-                    found[rows, column] = ids_of_times(counts.bucket[rows], times, self._terms)
-                elif place is not None and place != _ENDTIME:
-                    found[rows, column] = counts.key[rows, place]
-        return found
+    def _written(self, found: Counts) -> I64:
+        """i64[n, written]: the ids of the values written for counts."""
+        places = self._places[found.edge]
+        written = np.zeros_like(places)
+        row, column = np.nonzero(places >= 0)
+        written[row, column] = found.key[row, places[row, column]]
+        ends = (places == _ENDTIME) & self._read
+        if ends.any():
+            row, _ = np.nonzero(ends)
+            written[ends] = ids_of_times(found.bucket[row], {}, self._terms)
+        return written
 
-    def _weights(self, groups: _Groups, count: I64, totals: I64, group: I64, case: I64) -> U64 | None:
-        """Of these groups in these cases: u64[n, words]; None where a number is too large."""
-        measures, first, values = self._measures, groups.first, groups.values
+    def _weights(self, written: I64, numbers: I64, first: I64) -> U64 | None:
+        """u64[groups, words]: of groups, whose first set of matches each is; None where a number is too large."""
+        values, flags = self._measures.of(written)
+        measures, most = self._measures, np.add.reduceat(numbers.astype(np.float64), first).max()
         sums, form = measures.sums, new_form(1, measures)
-        largest = np.abs(values[:, :sums].astype(np.float64)).max(initial=0)
-        if sums >= _MOST_SUMS or largest * float(totals.sum(axis=0).max(initial=0)) >= _MOST:
+        largest = np.abs(values[:, :sums].astype(np.float64)).max(initial=1)
+        if sums >= _MOST_SUMS or largest * most >= _MOST / 2:
             return None
-        weights = np.zeros((len(group), words_of(form)), np.uint64)
-        weights[:, 0], weights[:, 1] = np.uint64(w.PRESENT), totals[group, case]
-        if measures.measures:
-            there = count > 0
-            flags = np.where(there, groups.flags[:, None], np.uint64(0))
-            weights[:, 0] |= np.bitwise_or.reduceat(flags, first)[group, case]
+        weights = np.zeros((len(first), words_of(form)), np.uint64)
+        weights[:, 0] = np.uint64(w.PRESENT) | np.bitwise_or.reduceat(flags, first)
+        weights[:, 1] = np.add.reduceat(numbers, first)
         for column in range(values.shape[1]):
             if column < sums:
-                found = np.add.reduceat(values[:, column, None] * count, first)
+                added = np.add.reduceat(values[:, column] * numbers, first)
             else:
-                found = np.minimum.reduceat(np.where(there, values[:, column, None], w.NO_VALUE), first)
-            weights[:, 2 + column] = found[group, case].view(np.uint64)
+                added = np.minimum.reduceat(values[:, column], first)
+            weights[:, 2 + column] = added.view(np.uint64)
         return weights
 
     def _forget(self) -> None:
@@ -193,9 +145,14 @@ class CountedRows:
             self._measures.begin()
 
 
-def _place_of(e: Expression, key: Sequence[Value]) -> int | None:
+def _small(numbers: NDArray[Any]) -> I64 | None:
+    """The numbers in 64 bits; None if some are too large."""
+    return None if len(numbers) and numbers.max() >= _MOST else numbers.astype(np.int64)
+
+
+def _place_of(e: Expression, key: Sequence[Value]) -> int:
     """Where a key has what is written; the innermost value of a variable comes last, and counts."""
     if isinstance(e, MatchFunction):
         return _ENDTIME
     variable = _variable_of(e)
-    return next((at for at in range(len(key) - 1, -1, -1) if key[at].variable == variable), None)
+    return next((at for at in range(len(key) - 1, -1, -1) if key[at].variable == variable), _UNBOUND)

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from oxiseq.engine.kernels.matches.records import NO_LIMIT, NOTHING
-from oxiseq.engine.plan.query import QueryPlan, plain_gpm
+from oxiseq.engine.plan.query import QueryPlan
 
 
 class RunKind(NamedTuple):
@@ -42,8 +42,6 @@ def why_own_run(plan: QueryPlan) -> str | None:
         return "its matches are counted by the numbers of instants"
     if plan.ranking is not None and (plan.ranking.page is not None or plan.ranking.window is not None):
         return "the best of a window are in the order of its own rows"
-    if runner.family is not None:
-        return "it finds the matches of a family"
     if clauses.partitioned and events:
         return "its windows count the instants of partitions"
     if clauses.partitioned and not _are_plain(plan):
@@ -57,6 +55,6 @@ def why_own_run(plan: QueryPlan) -> str | None:
 def _are_plain(plan: QueryPlan) -> bool:
     requests = [(n, each) for n, each in enumerate(plan.runner.requests) if each is not None]
     kernel = {(n, gpm.request) for n, each in requests for gpm in each.kernel}
-    wanted = [plain_gpm(letter, plan) for letter in plan.letters]
+    wanted = [plan.runner.plain_gpm(letter) for letter in plan.letters]
     members = {(member.stream, member.request) for member in plan.runner.members}
     return all(gpm is not None and (gpm.stream, gpm.order) in kernel for gpm in wanted) and members <= kernel

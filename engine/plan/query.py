@@ -24,13 +24,13 @@ from oxiseq.engine.matching.tables import NativeGpm
 from oxiseq.engine.patterns.plan import GpmRequest, KernelGpm, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
 from oxiseq.engine.plan.counting import carried, each_because, listed_because
-from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.folding import Folding, folding_of
 from oxiseq.engine.plan.ranking import Ranking, ranking_of, variables_of
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
+from oxiseq.engine.plan.thresholds import beginning
 from oxiseq.engine.sequence.asked import Asked, asked_by, gpm_of_time
 from oxiseq.engine.sequence.positions import START, Automaton, Letter, build_automaton
-from oxiseq.engine.sequence.states import PARTITION, RANK, StateBuilder, ValueKind, own_filters
+from oxiseq.engine.sequence.states import PARTITION, StateBuilder, ValueKind, own_filters
 from oxiseq.engine.sequence.tables import SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Op, Query
@@ -128,13 +128,16 @@ class LiveKeys:
     """Why the matches of a summary are listed or folded; None: they are counted as they are found."""
     folding: Folding | None = None
     """How groups are made of the sets of matches that end at one instant, where that needs no listing."""
-    family: Family | None = None
-    """It finds the matches of all these queries; its own is the most lenient one."""
     composing: compositions.Composing | None = None
     """How groups are made of composed windows, which count and keep no prefix."""
     otherwise: QueryPlan | None = None
-    """The same query without composing: how queries find together that differ in windows or thresholds, and what
-    earlier versions have saved."""
+    """The same query without composing: how it counts among many, and what earlier versions have saved."""
+
+    def plain_gpm(self, letter: LetterPlan) -> GpmPlan | None:
+        """The GPM whose rows are the letter's as they are, if there is one."""
+        gpm = self.gpms[letter.letter[0]]
+        made = gpm.kb is not None or letter.filters or gpm.asks_again or gpm.timed
+        return gpm if len(letter.letter) == 1 and not made else None
 
     def members_in_kernel(self) -> Iterator[tuple[int, str, KernelGpm, NativeGpm, tuple[int, ...]]]:
         """Of each of `members`, all of which the match kernel finds: the stream, its name, what the kernel matches, and
@@ -158,29 +161,21 @@ QueryPlan: TypeAlias = SequencePlan[Query, LetterPlan, Ranking, SummaryPlan, Liv
 """That of a SPAseq query."""
 
 
-def plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
-    """The GPM whose rows are the letter's as they are, if there is one."""
-    gpm = plan.runner.gpms[letter.letter[0]]
-    made = gpm.kb is not None or letter.filters or gpm.asks_again or gpm.timed
-    return gpm if len(letter.letter) == 1 and not made else None
-
-
 def compile_query(
     query: Query,
     terms: TermDictionary,
     *,
     listing: bool = False,
     wanted: frozenset[Variable] = frozenset(),
-    family: Family | None = None,
     page: Page | None = None,
     composing: bool = True,
 ) -> QueryPlan:
     """Compile a checked query; constants are interned in `terms`. `listing`: groups are made of listed matches, also
     where these could be counted, and the best, or a sample, are chosen among listed matches. `wanted`: rows keep these
-    variables for other answers, too. `family`: of which this is the most lenient query. `page`: only these of its
-    matches. `composing`: groups are made of composed windows where they can be."""
+    variables for other answers, too. `page`: only these of its matches. `composing`: groups are made of composed
+    windows where they can be."""
     seen = overview(with_shared_blank_nodes(query))
-    plan = _compile(seen, terms, None, wanted, family=family, page=page)
+    plan = _compile(seen, terms, None, wanted, page=page)
     if listing:
         return plan
     if plan.ranking is not None:
@@ -191,7 +186,7 @@ def compile_query(
     if plan.summary is None:
         return plan
     found = _composing(plan, plan.summary, seen) if composing else None
-    otherwise = _counted(plan, plan.summary, seen, terms, wanted, family)
+    otherwise = _counted(plan, plan.summary, seen, terms, wanted)
     if found is None:
         return otherwise
     return replace(plan, runner=replace(plan.runner, composing=found, listed=None, otherwise=otherwise))
@@ -212,13 +207,15 @@ def _counted(
     seen: Overview,
     terms: TermDictionary,
     wanted: frozenset[Variable],
-    family: Family | None,
 ) -> QueryPlan:
     """The plan of a query with groups whose matches are counted, folded, or listed, as far as that is needed."""
     enriched = (name for name, gpm in plan.runner.gpms.items() if gpm.enriched)
     because = listed_because(summary, seen, plan.runner.automaton.ambiguous, enriched, plan.runner.sequence.graph)
     if because is None:
-        return _compile(seen, terms, carried(summary), wanted, family=family)
+        apart, begins = carried(summary), None if plan.window is None else beginning(plan)
+        if begins is not None:  # by its value matches are dealt out to the queries of a ladder
+            apart |= {begins.variable}
+        return _compile(seen, terms, apart, wanted)
     folding = _folded(plan, summary, seen)
     if folding is None:
         return replace(plan, runner=replace(plan.runner, listed=because))
@@ -266,7 +263,6 @@ def _compile(
     picking: bool = False,
     folding: bool = False,
     weighed: bool = False,
-    family: Family | None = None,
     page: Page | None = None,
 ) -> QueryPlan:
     """`told_apart`: matches are counted, apart by the values of these variables. `picking`: those that ORDER BY or
@@ -298,18 +294,14 @@ def _compile(
         clauses = replace(clauses, limit=1, picks=not weighed, notes=weighed)
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned, reach=LISTS_REACHED if query.filters else REACHES)
-    ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}
     summary = summary_of(seen, answer)
     if told_apart is not None and summary is not None:
         clauses = replace(clauses, together=summary.by_window)
-    members = 0 if family is None else len(family.members)
-    sequence = build_tables(graph, builder.scopes, query.window, terms, clauses, ranked, members)
+    sequence = build_tables(graph, builder.scopes, query.window, terms, clauses)
     positive = {letter for position in automaton.positions for letter in position.letters}
     names = {name for letter in positive for name in letter}
     filters = {letter: _named(own_filters(letter, parts), letter, asked) for letter in sequence.letters}
     compared = _compared(sequence, parts, by, filters)
-    for letter, variable in ranked.items():
-        compared[letter[0]].add(variable)
     streams = tuple(dict.fromkeys(s.iri.value for s in query.streams))
     index = {s.name: streams.index(s.iri.value) for s in query.streams}
     gpms: dict[str, GpmPlan] = {}
@@ -349,7 +341,6 @@ def _compile(
         _sieved(query) or (deferred and bool(query.filters)),
         answer if summary is None else written_answer(summary, answer),
         None if told_apart is not None or summary is None else "the caller asks for a list",
-        family=family,
     )
     return SequencePlan(query, streams, letters, clauses, ranking, summary, runner, _because(sequence))
 
@@ -357,7 +348,7 @@ def _compile(
 def _because(sequence: SequenceTables) -> str:
     """Why live keys run it."""
     carried = (value.variable for key in sequence.keys for value in key if value.kind is ValueKind.BOUND)
-    variable = next((each for each in carried if each is not None and each not in (PARTITION, RANK)), None)
+    variable = next((each for each in carried if each is not None and each != PARTITION), None)
     if variable is not None:
         timed = gpm_of_time(variable)
         name = f"?{variable.value}" if timed is None else f"TIMEOF({timed})"

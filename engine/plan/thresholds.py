@@ -1,24 +1,26 @@
-"""Which queries are a family: what prevents it, what they have in common, and how strict each is.
+"""Which queries differ in the threshold of their first event, or in the length of their windows, alone.
 
-In the flow: plans of queries that are alike → **family** (families.py) → a plan that finds the matches of all.
+In the flow: plans of queries → **what they have in common** → ladders (automaton/ladders.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable
+from dataclasses import replace
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyoxigraph import Literal, Variable
 
 from oxiseq.engine.matches.plan import NO_CLAUSES
-from oxiseq.engine.plan.families import Family, Ranked
-from oxiseq.engine.plan.query import QueryPlan, plain_gpm
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.functions import MIRRORED_ORDER
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts
+
+if TYPE_CHECKING:
+    from oxiseq.engine.plan.query import QueryPlan
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _EXACT: Final = (f"{_XSD}integer", f"{_XSD}decimal")
@@ -42,56 +44,58 @@ class Threshold:
         return (self.name,)
 
 
-def thresholds(plan: QueryPlan) -> tuple[Threshold, ...]:
-    """Those of a query in which others may differ: the first of each GPM that events match by themselves, and whose
-    events nothing is negated by."""
-    guarded = {guard.letter for edge in plan.runner.sequence.graph.edges for guard in edge.guards}
-    kept = set[str]()
-    for letter in plan.letters:
-        if not letter.positive or len(letter.letter) != 1 or letter.letter in guarded:
-            kept.update(letter.letter)
-    gpms = ((name, gpm.parts) for name, gpm in plan.runner.gpms.items() if name not in kept)
-    return tuple(threshold for name, parts in gpms for threshold in _of_gpm(name, parts)[:1])
+class LadderKind(NamedTuple):
+    """What the queries of a ladder (automaton/ladders.py) have in common, and of one the threshold in which it may
+    differ from the others; where matches are counted, these may differ in the length of their windows, too."""
+
+    alike: Hashable
+    threshold: Threshold | None
+
+
+def ladder_of(plan: QueryPlan) -> LadderKind | None:
+    """On which ladder a query may be; None: on none."""
+    query, window, sequence = plan.query, plan.window, plan.runner.sequence
+    threshold = beginning(plan)
+    if not _begins_with_an_event(plan) or (threshold is None and not sequence.counted):
+        return None
+    if sequence.counted:
+        if window is None:
+            return None  # what is counted does not say when it began
+        window = replace(window, size=0)
+    own = query.gpms if threshold is None else _without(plan, threshold)
+    return LadderKind((plan.streams, query.streams, query.sequence, window, sequence.keys, own), threshold)
 
 
 def beginning(plan: QueryPlan) -> Threshold | None:
-    """The threshold in which queries may differ whose edges stand once in an automaton (automaton/ladders.py): on the
-    event that begins a match, of which no other event's fate depends. None: there is no such one."""
-    graph, window = plan.runner.sequence.graph, plan.window
-    starts = {arm.letter for edge in graph.edges if edge.source == START for arm in edge.arms}
-    others = {letter for edge in graph.edges if edge.source != START for letter, _ in edge.compared}
-    if plan.runner.sequence.counted:
-        return None  # nodes do not say with which event matches begin
-    if len(starts) != 1 or starts & others or plan.clauses != NO_CLAUSES or plan.runner.written.distinct:
-        return None
-    if window is not None and (window.events or not window.sliding):
-        return None  # such windows begin with the query
-    if any(each.bounded or each.waits or each.moves or (each.source == START and each.guards) for each in graph.edges):
+    """The threshold on the event that begins matches, of which no other event's fate depends; None: there is no such
+    one, or more begins with that event."""
+    edges = plan.runner.sequence.graph.edges
+    starts = {arm.letter for edge in edges if edge.source == START for arm in edge.arms}
+    others = {letter for edge in edges if edge.source != START for letter, _ in edge.compared}
+    if len(starts) != 1 or starts & others or not _begins_with_an_event(plan):
         return None
     [letter] = starts
     own = next(each for each in plan.letters if each.letter == letter)
-    gpm = plain_gpm(own, plan)
+    gpm = plan.runner.plain_gpm(own)
     return None if gpm is None else next(iter(_of_gpm(letter[0], gpm.parts)), None)
 
 
-def alike(plan: QueryPlan, threshold: Threshold) -> Hashable:
-    """The same in queries that differ in a constant and in their answers alone."""
-    query, sequence = plan.query, plan.runner.sequence
-    gpms = without_thresholds(plan, (threshold,))
-    return plan.streams, query.streams, query.sequence, plan.window, sequence.keys, gpms
+def _begins_with_an_event(plan: QueryPlan) -> bool:
+    """Whether nothing of a match depends on what came before its first event, nor anything but its end on time."""
+    graph, window = plan.runner.sequence.graph, plan.window
+    if plan.clauses != NO_CLAUSES or plan.runner.written.distinct:
+        return False
+    if window is not None and (window.events or not window.sliding):
+        return False  # such windows begin with the query
+    return not any(
+        each.bounded or each.waits or each.moves or (each.source == START and each.guards) for each in graph.edges
+    )
 
 
-def strictness(plan: QueryPlan) -> tuple[Decimal, ...]:
-    """Of each of its thresholds."""
-    return tuple(threshold.strictness for threshold in thresholds(plan))
-
-
-def without_thresholds(plan: QueryPlan, but: Iterable[Threshold] | None = None) -> Hashable:
-    """What its GPMs have in common with those of queries that differ in constants of thresholds alone: of all, or of
-    these."""
-    taken = {threshold.name: threshold for threshold in (thresholds(plan) if but is None else but)}
+def _without(plan: QueryPlan, threshold: Threshold) -> Hashable:
+    """What its GPMs have in common with those of queries that differ in this constant alone."""
     return tuple(
-        (gpm, None) if gpm.name not in taken else _bare(plan.runner.gpms[gpm.name].parts, taken[gpm.name])
+        (gpm, None) if gpm.name != threshold.name else _bare(plan.runner.gpms[gpm.name].parts, threshold)
         for gpm in plan.query.gpms
     )
 
@@ -130,38 +134,3 @@ def _number(constant: Expression) -> Decimal | None:
         return None
     digits = constant.value.strip().lstrip("+-")
     return Decimal(constant.value) if digits.replace(".", "", 1).isdecimal() and digits.isascii() else None
-
-
-def chains(plans: Sequence[QueryPlan]) -> list[list[int]]:
-    """Plans that are alike but for their thresholds, by number, in as few families as is easily found: in each the next
-    one is as strict as the one before or stricter, in all thresholds."""
-    how = [strictness(plan) for plan in plans]
-    found: list[list[int]] = []
-    for number in sorted(range(len(plans)), key=how.__getitem__):
-        for chain in found:
-            if all(a <= b for a, b in zip(how[chain[-1]], how[number], strict=True)):
-                chain.append(number)
-                break
-        else:
-            found.append([number])
-    return found
-
-
-def family_of(plans: Sequence[QueryPlan]) -> Family | None:
-    """Of plans in order of strictness; None if all are as strict."""
-    members = tuple(dict.fromkeys(strictness(plan) for plan in plans))
-    if len(members) == 1:
-        return None
-    by_member = {strictness(plan): thresholds(plan) for plan in plans}
-    ranked = []
-    for place, of_gpm in enumerate(zip(*(by_member[member] for member in members), strict=True)):
-        steps = [number for number in range(1, len(members)) if members[number][place] != members[number - 1][place]]
-        if steps:
-            conditions = tuple(of_gpm[number].condition for number in (0, *steps))
-            ranked.append(Ranked((of_gpm[0].name,), of_gpm[0].variable, conditions, (*steps, len(members))))
-    return Family(tuple(ranked), members)
-
-
-def member_of(plan: QueryPlan, family: Family) -> int:
-    """The number of a query in its family."""
-    return family.members.index(strictness(plan))

@@ -3,9 +3,8 @@ hold.
 
     complete instants ─ graph patterns ─ rows of letters ─ sequence run ─ **matches**, and counts of them
 
-Queries that differ only in what they emit for matches, or, where these are counted, in the length of a sliding window
-or in constants of thresholds (a family), may have one finder: it processes each part of the instants once, on the first
-call (sharing/shared.py).
+Queries that differ only in what they emit for matches may have one finder: it processes each part of the instants
+once, on the first call (sharing/shared.py).
 """
 
 from __future__ import annotations
@@ -39,21 +38,18 @@ from oxiseq.engine.output.due import DueReports
 from oxiseq.engine.output.rows import KnownRows, RowStore
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.own_run import RunKind, why_own_run
-from oxiseq.engine.plan.query import QueryPlan, compile_query
-from oxiseq.engine.plan.thresholds import beginning, member_of
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.plan.thresholds import ladder_of
 from oxiseq.engine.run.answers import KbAnswers
-from oxiseq.engine.run.counted_part import CountedPart, JointRows
 from oxiseq.engine.run.letters import LetterRows, Source
 from oxiseq.engine.run.partitions import Partitions, Split
-from oxiseq.engine.run.ranks import Ranks
-from oxiseq.engine.sequence.counts import ANY_LENGTH, WHOLE, Case
+from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.memory import Capacities, rows_named
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, Stateful, maybe, part, unsaved, value
 from oxiseq.engine.window import cut_of
-from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
@@ -110,19 +106,17 @@ class Findings:
     `start`: the first clock of the first tumbling window; `omitted`: the instants that are left out."""
 
     found: Found | None
-    counted: CountedPart | None
+    counted: Counts | None
     folded: Sequence[folding.Folded]
     until: int
     start: int
     omitted: Sequence[InstantError] = ()
     drawn_from: Sequence[int] = ()
     """Of how many matches the samples of `found` were drawn, end by end, where a window's matches are sampled."""
-    case: Case = WHOLE
-    """Which query's numbers of what is `counted`."""
     ends: Sequence[composing.GroupEnds] = ()
     """Of composed windows, what has ended."""
     times: dict[int, int] = field(default_factory=dict)
-    """The ids of times of ends as terms, as far as a query has needed them."""
+    """The ids of times of `ends` as terms, as far as a query has needed them."""
     decided: Sequence[Decided] = ()
     """The ends that are decided, where matches wait until all of their end are."""
     ended: int | None = None
@@ -161,14 +155,13 @@ class Finder(Stateful):
         self.capacities = capacities
         self._terms, self.kb = terms, kb
         self._letters = LetterRows(plan, terms, self.answers.exists)
-        self._ranks = None if plan.runner.family is None else Ranks(plan, plan.runner.family, terms)
         requests = [request for request in plan.runner.requests if request is not None]
         self.kind: Final = RunKind.of(plan)
         self.joins = why_own_run(plan) is None
         """Whether it may find its matches among those of others (engine/automaton)."""
-        self.threshold = beginning(plan) if self.joins else None
-        """That of its first event, where it begins matches."""
-        self.arranges = self.threshold is not None
+        self.ladder = ladder_of(plan) if self.joins else None
+        """What queries have in common with which it may be on a ladder (automaton/ladders.py)."""
+        self.arranges = self.ladder is not None and not plan.runner.sequence.counted
         """Whether its matches come in an order that their rows fix: they may be among those of a ladder, whose runs lie
         in memory as others began them (automaton/ladders.py)."""
         self._alive: int | None = None
@@ -177,13 +170,7 @@ class Finder(Stateful):
         self.asks_every_event = any(request.asks_every_event for request in requests)
         self._part: Part | None = None
         self._findings: Findings | Exception | None = None
-        self._members: dict[int, tuple[QueryPlan, int]] = {}
-        """By the identity of a plan, which stays alive by that."""
         self._counts = plan.runner.sequence.counted
-        self._narrowed_from: Findings | None = None
-        self._narrowed: dict[Case, Findings] = {}
-        """What has been asked of these findings."""
-        self.joint = JointRows()
         self.begin()
         terms.register(self)
         if window is not None and self.partitions is None:
@@ -237,25 +224,10 @@ class Finder(Stateful):
         """One that has not seen anything."""
         return Finder(plan, self._terms, self.kb, self.start, self.capacities)
 
-    def copy(self, window: Window | None) -> Finder:
-        """Another one in the same state, of queries with this window; not where the knowledge base is queried."""
-        plan = self.plan
-        if window is not None and window != plan.window:
-            wanted = frozenset(variable for variable in plan.runner.stored if variable != PARTITION)
-            query, family = replace(plan.query, window=window), plan.runner.family
-            composes = plan.runner.composing is not None
-            plan = compile_query(query, self._terms, wanted=wanted, family=family, composing=composes)
-        other = self.another(plan)
+    def copy(self) -> Finder:
+        """Another one in the same state; not where the knowledge base is queried."""
+        other = self.another(self.plan)
         other.restore_with(self.save_for(SavedTerms(self._terms), self.plan), [], SameTerms(self._terms))
-        return other
-
-    def of_member(self, plan: QueryPlan) -> Finder:
-        """As `copy`, of the family's query that has this plan."""
-        query = replace(self.plan.query, window=plan.window, gpms=plan.query.gpms)
-        wanted = frozenset(variable for variable in self.plan.runner.stored if variable != PARTITION)
-        alone = compile_query(query, self._terms, wanted=wanted, composing=False)
-        other = self.another(alone)
-        other.restore_with(self.save_for(SavedTerms(self._terms), alone), [], SameTerms(self._terms))
         return other
 
     def give_away(self) -> tuple[Memory | None, RowStore]:
@@ -299,12 +271,8 @@ class Finder(Stateful):
     # --- saved and restored -------------------------------------------------------------------------
 
     def save_for(self, terms: SavedTerms, plan: QueryPlan) -> State:
-        """Its state between batches, with the stored columns of `plan`, of a query whose finder it is; of a family's,
-        what concerns that query."""
-        run = self.sequence
-        if isinstance(run, SequenceRun) and self.plan.runner.family is not None and plan.runner.family is None:
-            run = run.of_member(member_of(plan, self.plan.runner.family), plan.runner.sequence)
-        sequence = run.save(terms)
+        """Its state between batches, with the stored columns of `plan`, of a query whose finder it is."""
+        sequence = self.sequence.save(terms)
         if self.endless:
             self._forget_unnamed()
         columns = [self.plan.runner.stored.index(variable) for variable in plan.runner.stored]
@@ -384,29 +352,6 @@ class Finder(Stateful):
             raise self._findings
         assert isinstance(self._findings, Findings)
         return self._findings
-
-    def of(self, findings: Findings, plan: QueryPlan) -> Findings:
-        """Its last result, as far as a query with the thresholds and the window of `plan` finds it; the same for
-        everyone with these."""
-        size = 0 if plan.window is None else plan.window.size
-        longest = 0 if self._window is None else self._window.size
-        if findings.counted is None or (size == longest and self.plan.runner.family is None):
-            return findings
-        case = Case(self._number_of(plan), ANY_LENGTH if size == longest else size)
-        if self._narrowed_from is not findings:
-            self._narrowed_from, self._narrowed = findings, {}
-        if case not in self._narrowed:
-            self._narrowed[case] = replace(findings, case=case)
-        return self._narrowed[case]
-
-    def _number_of(self, plan: QueryPlan) -> int:
-        """That of the query of its family with this plan; 0 if there is no family."""
-        family = self.plan.runner.family
-        if family is None:
-            return 0
-        if id(plan) not in self._members:
-            self._members[id(plan)] = plan, member_of(plan, family)
-        return self._members[id(plan)][1]
 
     @property
     def found_nothing(self) -> bool:
@@ -492,7 +437,7 @@ class Finder(Stateful):
                 found = self._of_end(found, plan.ranking.page.at)
         if not isinstance(self.sequence, SequenceRun):
             return Findings(None, None, (), until, self.window_start)
-        counted = CountedPart(self.sequence.take_counts(), plan.runner.sequence.keys) if self._counts else None
+        counted = self.sequence.take_counts() if self._counts else None
         omitted = self.sequence.take_omitted()
         folded = self.choice.take_folded() if self._weigher is None else self._weigher.take()
         if folded is not None:
@@ -546,8 +491,6 @@ class Finder(Stateful):
         elif instants.clock is not None and not self.by_number:  # windows of time where instants are positions
             columns = (instants.clock,)
         self._letters.write(sources, times, self.rows, columns)
-        if self._ranks is not None:
-            self._ranks.put(self._letters.buffer)
 
     # --- when matches with trailing negations are decided --------------------------------------------
 
@@ -741,9 +684,6 @@ class Finder(Stateful):
         if count and self.rows.held:
             self.forget(part.instants.clocks.item(-1), part.number + count - 1)
         self._part = self._findings = None
-        self._narrowed_from = None
-        self._narrowed = {}
-        self.joint.forget()
 
     def forget(self, time: int, number: int) -> None:
         """Drop rows that are out of every window, now that the instant of this time and number is over."""

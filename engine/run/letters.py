@@ -24,10 +24,10 @@ from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.joined_exists import ExistsMatcher
 from oxiseq.engine.patterns.matcher import Rows
-from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan, plain_gpm
+from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
 from oxiseq.engine.sequence.asked import time_of
 from oxiseq.engine.sequence.rows import RowBuffer
-from oxiseq.engine.sequence.states import PARTITION, RANK
+from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
@@ -228,8 +228,8 @@ class LetterRows:
         self._exists = exists
         self._gpms = plan.runner.gpms
         self._letters = plan.letters
-        self._plain = [plain_gpm(letter, plan) for letter in plan.letters]
-        compared = [_brought(letter, plan) for letter in plan.letters]
+        self._plain = [plan.runner.plain_gpm(letter) for letter in plan.letters]
+        compared = [letter.columns for letter in plan.letters]
         stored = plan.runner.stored
         self._variables = [
             tuple(v for v in dict.fromkeys((*columns, *stored)) if v != PARTITION) if gpm is None else gpm.keep
@@ -302,13 +302,6 @@ class LetterRows:
         at, table = np.ascontiguousarray(frame.where), frame.table(self._variables[number])
         self._kept += [at, table]
         return number, address_of(at), address_of(table), table.shape[1], 0, 0, len(frame), 0
-
-
-def _brought(letter: LetterPlan, plan: QueryPlan) -> tuple[Variable, ...]:
-    """The columns of its rows for the kernel; where they need a rank, the value that decides it."""
-    family = plan.runner.family
-    ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}
-    return tuple(ranked[letter.letter] if variable == RANK else variable for variable in letter.columns)
 
 
 def _places(wanted: Sequence[tuple[Variable, ...]], given: Sequence[tuple[Variable, ...]]) -> NDArray[np.int32]:

@@ -218,8 +218,8 @@ class QueryRun(Run):
         finder.users += 1
 
     def compose_no_more(self) -> None:
-        """Count its matches otherwise than by composed windows, as it has to together with others of other windows
-        or thresholds, or as it has been saved; for one that has not seen anything."""
+        """Count its matches otherwise than by composed windows, as it does among many, or as it has been saved; for one
+        that has not seen anything."""
         if self._plan.runner.otherwise is not None:
             self._plan = self._plan.runner.otherwise
             finder = self.finder.another(self._plan)
@@ -239,10 +239,9 @@ class QueryRun(Run):
     def leave(self) -> None:
         """Continue by itself."""
         self.come_home()
-        family = self.finder.plan.runner.family
-        if self.others or family is not None:
+        if self.others:
             self._forget()
-            finder = self.finder.copy(self.plan.window) if family is None else self.finder.of_member(self.plan)
+            finder = self.finder.copy()
             self.share(finder, self.teller.copy(finder.rows))
             self._forget()
 
@@ -315,7 +314,6 @@ class QueryRun(Run):
         """The answers for what it has found together with others, whose matches name these rows."""
         if self.omitted.over:
             return []
-        findings = self.finder.of(findings, self.plan)
         return self._told(Part(instants, instants.first - self._joined.instants, last=True), findings, rows)
 
     def take(self, batch: MatchBatch, omitted: Sequence[InstantError]) -> list[MatchBatch]:
@@ -336,11 +334,10 @@ class QueryRun(Run):
         if self.omitted.over:
             return []
         part = Part(instants, instants.first - self._joined.instants, last)
-        findings = self.finder.of(self.finder.find(part, found, answers), self.plan)
-        return self._told(part, findings, self.finder.rows)
+        return self._told(part, self.finder.find(part, found, answers), self.finder.rows)
 
     def _told(self, part: Part, findings: Findings, rows: RowStore) -> list[MatchBatch]:
-        told, omitted = self.teller.tell(part, findings, rows, self.finder.joint)
+        told, omitted = self.teller.tell(part, findings, rows)
         batches = self._counted([*told], [*findings.omitted, *omitted])
         if not self.others:
             self.finder.forget_due()

@@ -23,8 +23,8 @@ from oxiseq.engine.output.summaries import Summaries
 from oxiseq.engine.output.window_ranks import WindowRanks
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.run.counted_part import JointRows
 from oxiseq.engine.run.finder import Findings, Part
+from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, Stateful, part
 from oxiseq.engine.window import end_of
@@ -59,7 +59,8 @@ class Teller(Stateful):
             arrangement = self._summaries.arrangement
             if sequence.counted:
                 self._counted = CountedEntries(plan.summary, sequence, terms)
-                if counted_rows.in_columns(plan.summary):
+                by_number = plan.window is not None and plan.window.events
+                if counted_rows.in_columns(plan.summary) and not by_number:
                     self._counted_rows = counted_rows.CountedRows(arrangement.wide, sequence.keys, terms)
             if plan.runner.composing is not None:
                 self._composed = composing.ComposedRows(plan.summary, plan.runner.composing, arrangement, terms)
@@ -75,12 +76,12 @@ class Teller(Stateful):
         yield from self._writer.held_ids()
         yield from super().held_ids()
 
-    def tell(self, part: Part, findings: Findings, rows: RowStore, joint: JointRows) -> Told:
+    def tell(self, part: Part, findings: Findings, rows: RowStore) -> Told:
         """The answers that a part of the instants gives, whose matches name these rows; the same for every caller.
         Raises its error to everyone, too."""
         if self._told is None or self._told[0] is not findings:
             try:
-                batches = self._answers(part, findings, rows, joint)
+                batches = self._answers(part, findings, rows)
                 if (left_out := self._left_out()) or self._streak.running:
                     self._streak.note([time for batch in batches for time in batch.at.tolist()], left_out)
                 self._told = findings, Told(batches, self._streak.take())
@@ -102,12 +103,26 @@ class Teller(Stateful):
 
     @property
     def written(self) -> Hashable | None:
-        """The same in tellers that only write, and write the same for the same matches; None: in no other."""
+        """The same in tellers that only write, and write the same for the same matches, or counts; None: in no
+        other."""
+        if self._counted_rows is not None:
+            return self._counted_rows.form
         return None if self._ranks is not None or self._summaries is not None else self._writer.written
 
     def write(self, found: Found, rows: RowStore) -> MatchBatch:
         """Of matches of several queries that are written as its own."""
         return self._writer.write_all(found, rows)
+
+    def write_counts(self, found: Counts, bounds: Sequence[int]) -> Sequence[MatchBatch] | None:
+        """Of several queries that are written as its own, the i-th from bound i up to the next; None where they are to
+        be written one by one."""
+        assert self._counted_rows is not None and self._summaries is not None
+        batches, arrangement = self._counted_rows.rows(found, bounds), self._summaries.arrangement
+        if batches is not None and not arrangement.is_order:
+            batches = [arrangement.of(batch.time, batch.values) for batch in batches]
+        for batch in batches or ():
+            self._terms.hold(batch.values)
+        return batches
 
     @property
     def paged(self) -> int:
@@ -118,7 +133,7 @@ class Teller(Stateful):
         """All callers have their answers."""
         self._told = None
 
-    def _answers(self, part: Part, findings: Findings, rows: RowStore, joint: JointRows) -> list[MatchBatch]:
+    def _answers(self, part: Part, findings: Findings, rows: RowStore) -> list[MatchBatch]:
         found = findings.found
         batches = []
         if found is not None and len(found):
@@ -126,7 +141,7 @@ class Teller(Stateful):
         if self._ranks is not None:
             return self._closed(self._ranks, part, findings)
         if self._summaries is not None:
-            return self._summarised(self._summaries, batches, part, findings, joint)
+            return self._summarised(self._summaries, batches, part, findings)
         return batches
 
     def _closed(self, ranks: WindowRanks, part: Part, findings: Findings) -> list[MatchBatch]:
@@ -148,7 +163,7 @@ class Teller(Stateful):
         return batches
 
     def _summarised(
-        self, summaries: Summaries, batches: list[MatchBatch], part: Part, findings: Findings, joint: JointRows
+        self, summaries: Summaries, batches: list[MatchBatch], part: Part, findings: Findings
     ) -> list[MatchBatch]:
         """The rows of groups that matches, the instants and the clock's progress give."""
         plan, times, number = self.plan, part.instants.time, part.number
@@ -164,15 +179,13 @@ class Teller(Stateful):
             self._terms.hold(composed.values)
             return [composed]
         summaries.due.see(times, clocks, findings.start)
-        counted, case = findings.counted, findings.case
-        if self._counted_rows is not None and self._numbers is None and counted is not None:
-            told = joint.rows(counted, self._counted_rows, case)
+        counted = findings.counted
+        if self._counted_rows is not None and counted is not None:
+            told = self.write_counts(counted, [0, len(counted)])
             if told is not None:
-                told = summaries.arrangement.of(told.time, told.values)
-                self._terms.hold(told.values)
-                return [told] if len(told) else []
+                return [batch for batch in told if len(batch)]
         if self._counted is not None and counted is not None:
-            found = self._counted.instants(counted.of(case), findings.start, self._numbers)
+            found = self._counted.instants(counted, findings.start, self._numbers)
         elif plan.runner.folding is not None:
             found = instants_of_folded(findings.folded, self._numbers)
         else:

@@ -67,11 +67,11 @@ class Capacities:
 
 def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     """Empty memory for one run of a compiled sequence."""
-    tables, family = compiled.tables, compiled.members
+    tables = compiled.tables
     width, probes = int(tables.sizes[k.WIDTH]), int(tables.sizes[k.PROBES])
     lead = int((tables.leads["equal1"] - tables.leads["equal0"]).max())
     S = k.Memory.allocate(
-        **match_sizes(sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted), family=family),
+        **match_sizes(sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted)),
         scalars=k.SCALARS,
         groups=sizes.groups,
         probes=probes,
@@ -157,8 +157,7 @@ def make_nodes(
     marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(owners + 1, np.int64)
     oldest = int(call(collect, T, memory, marks, floors))
     # few of them live long: room for many saves collections
-    many = len(S.weights) // len(S.nodes)
-    least = max(_COUNTED_NODES // many, _BUSY_NODES) if S.weights.shape[1] else _BUSY_NODES if busy else 0
+    least = _COUNTED_NODES if S.weights.shape[1] else _BUSY_NODES if busy else 0
     return with_room_for_nodes(S, again, least), oldest
 
 

@@ -25,7 +25,6 @@ from oxiseq.engine.kernels.sequence.indexes import remove_dead
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
-from oxiseq.engine.sequence.members import member_memory
 from oxiseq.engine.sequence.memory import (
     Capacities,
     allocate,
@@ -225,12 +224,12 @@ class SequenceRun(MatchRunner[k.Memory]):
             except LimitError as error:
                 self._note(CHOICES, error, int(rows.arrays.time[at[-1]]))
 
-    def take_counts(self) -> list[Counts]:
+    def take_counts(self) -> Counts:
         """What has been counted since the last call, of a run that counts matches instead of listing them."""
         if self._allocated is not None:
             self._counts.append(take_counts(self._allocated))
         counts, self._counts = self._counts, []
-        return counts
+        return Counts.joined(counts)
 
     def collect(self) -> None:
         """Free the nodes that are dead now, and learn `oldest_row`."""
@@ -261,17 +260,6 @@ class SequenceRun(MatchRunner[k.Memory]):
     def partitions_in_use(self, count: int) -> NDArray[np.bool_]:
         """Of which of the `count` partitions something is remembered."""
         return partitions_in_use(self._memory, self._compiled, count)
-
-    def of_member(self, member: int, compiled: SequenceTables) -> SequenceRun:
-        """A run of one query of the family, whose tables these are, in the state in which it would be alone."""
-        other = SequenceRun(compiled, self._terms, self._capacities)
-        if self._allocated is not None:
-            self.collect()
-            other._memory = member_memory(
-                self._allocated, self._compiled, compiled, member, self._terms.columns, self._capacities
-            )
-        other.oldest_row = self.oldest_row
-        return other
 
     @property
     def compiled(self) -> SequenceTables:

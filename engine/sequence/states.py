@@ -26,8 +26,6 @@ from oxiseq.grammar.scope import GpmParts, exists_in, expression_variables, matc
 MAX_STATES = 4_000
 PARTITION = Variable("__partition")
 """Stands for the partition of PARTITION BY: every GPM's rows bind it, to the number of their partition."""
-RANK = Variable("__rank")
-"""Stands for how many queries of a family take a row (engine/plan/families.py)."""
 
 
 class ValueKind(Enum):
@@ -39,7 +37,6 @@ class ValueKind(Enum):
     NEGATED = "negated"
     SPAN = "span"
     FOLD = "fold"
-    FLOOR = "floor"
     LAST = "last"
 
 
@@ -47,8 +44,8 @@ class ValueKind(Enum):
 class Value:
     """Something a run carries in a state: a variable's value in a scope (level 0 is outside all repeats), its
     value in the previous iteration, an aggregate over iterations (its variable stands for it), the clock of the run's
-    start, the last clock of a leading negation, the time (µs) at which the LASTING of number `level` began, that of its
-    last event, or, in a family, the first query for which it still waits."""
+    start, the last clock of a leading negation, the time (µs) at which the LASTING of number `level` began, or that of
+    its last event."""
 
     kind: ValueKind
     level: int = 0
@@ -57,7 +54,6 @@ class Value:
 
 RUN_START = Value(ValueKind.START)
 LAST_NEGATED = Value(ValueKind.NEGATED)
-FLOOR = Value(ValueKind.FLOOR)
 LAST_EVENT = Value(ValueKind.LAST)
 
 

@@ -23,10 +23,8 @@ from oxiseq.engine.sequence.asked import Fold
 from oxiseq.engine.sequence.liveness import edges_by_source, ends_here, kept_values, live_keys
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import (
-    FLOOR,
     LAST_NEGATED,
     PARTITION,
-    RANK,
     Arm,
     Check,
     Column,
@@ -54,7 +52,6 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables, holds_exists
 
 _NO_GRAPH: Final = StateGraph((), ())
-_EVERYBODY: Final = k.FOR_EVERYBODY, k.FOR_EVERYBODY
 _PARTITION_VALUE: Final = Value(ValueKind.BOUND, 0, PARTITION)
 _OPS = {Op.STRICT: k.STRICT, Op.NEXT: k.NEXT, Op.ANY: k.ANY}
 _INDEX_NAMES = {
@@ -107,8 +104,6 @@ class SequenceTables:
     """Most measures of a letter's rows."""
     clauses: Clauses
     scopes: Mapping[Letter, LetterScope] = field(repr=False)
-    members: int
-    """How many queries the family has whose matches it finds, and whose rows have ranks; 0: it is none."""
 
     @property
     def counted(self) -> bool:
@@ -122,16 +117,11 @@ def build_tables(
     window: Window | None,
     terms: TermDictionary,
     clauses: Clauses = NO_CLAUSES,
-    ranked: Collection[Letter] = (),
-    members: int = 0,
 ) -> SequenceTables:
-    """Tables of a state graph; constants of filters are interned in `terms`. `ranked`: the letters whose rows not all
-    of so many `members` of a family take; such a row brings its rank."""
+    """Tables of a state graph; constants of filters are interned in `terms`."""
     keys = live_keys(graph, window is not None and window.sliding)
-    if ranked:
-        keys = tuple((*key, FLOOR) if _has_floor(edge) else key for key, edge in zip(keys, graph.edges, strict=True))
     builder, own = TableBuilder(terms), OwnLetters()
-    own.want_all(graph, keys, scopes, ranked)
+    own.want_all(graph, keys, scopes)
     indexes, places = builder.add(graph, keys, scopes, window, clauses, own)
     return SequenceTables(
         builder.tables(len(own.letters), clauses, counts_instants=window is not None and window.events),
@@ -147,13 +137,7 @@ def build_tables(
         builder.measure_count,
         clauses,
         scopes,
-        members,
     )
-
-
-def _has_floor(edge: Edge) -> bool:
-    """Whether runs may continue waiting there for some queries of a family only."""
-    return edge.op is Op.NEXT and edge.source != START
 
 
 def _record(dtype: np.dtype[np.void], rows: Sequence[Mapping[str, int]]) -> Array:
@@ -211,7 +195,6 @@ class OwnLetters:
         graph: StateGraph,
         keys: Sequence[tuple[Value, ...]],
         scopes: Mapping[Letter, LetterScope],
-        ranked: Collection[Letter],
     ) -> None:
         """Have rows bring all that the edges of a state graph compare, or that its keys take from them."""
         leaving = edges_by_source(graph)
@@ -229,8 +212,6 @@ class OwnLetters:
                         shared = _shared(scopes, arm.letter, guard.letter)
                         self._want(guard.letter, shared)
                         self._want(arm.letter, shared)
-        for letter in ranked:
-            self._want(letter, (RANK,))
 
     def _want(self, letter: Letter, variables: Iterable[Variable]) -> None:
         columns = self.columns[self.number(letter)]
@@ -430,7 +411,6 @@ class TableBuilder:
                 "most": k.NEVER_CLOSES if edge.most is None else edge.most,
                 "lasting0": len(self.lasting),
                 "lasting1": len(self.lasting) + len(edge.lasting),
-                "floor": slots.get(FLOOR, -1),
             }
         )
         self.chain += common
@@ -465,7 +445,6 @@ class TableBuilder:
             "filter1": len(self.filters) + len(check.filters),
             "either0": len(self.either),
             "negated": k.NO_SLOT,
-            "rank": columns.get(RANK, -1),
         }
         self.equal += pairs
         self.compatible += [(slots[value], columns[variable]) for variable, value in check.compatible]
@@ -582,7 +561,7 @@ class TableBuilder:
         fill = dict(arm.fill)
         columns, state = self._letters.columns_of(arm.letter), self._graph.states[arm.target]
         probe["place"] = self._place_of(state.position, edge.again)
-        rowonly = FLOOR not in slots  # each group of a family has its own span
+        rowonly = True
         probe |= {"final": int(state.final), "next0": len(self.next)}
         if state.negated and ends_here(self._graph, leaving, arm.target):
             source = fill[LAST_NEGATED]
@@ -591,9 +570,6 @@ class TableBuilder:
         for following in leaving.get(arm.target, ()):
             self.next.append((self._first + following, len(self.fill)))
             for value in self._keys[following]:
-                if value == FLOOR:
-                    self.fill.append(_EVERYBODY)
-                    continue
                 self.fill.append(self._fill_pair(fill[value], columns, slots))
                 rowonly = rowonly and not any(True for _ in kept_values(fill[value]))
         probe |= {"next1": len(self.next), "rowonly": int(rowonly), "lead0": len(self.leads)}
@@ -678,7 +654,7 @@ def _arm_columns(arm: Arm, leaving: Mapping[int, list[int]], keys: Sequence[tupl
     fill = dict(arm.fill)
     for following in leaving.get(arm.target, ()):
         for value in keys[following]:
-            source = None if value == FLOOR else fill[value]
+            source = fill[value]
             if isinstance(source, Column | Either):
                 yield source.variable
             elif isinstance(source, Folded):

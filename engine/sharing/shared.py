@@ -26,9 +26,10 @@ from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.own_run import RunKind, why_own_run
+from oxiseq.engine.plan.thresholds import ladder_of
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import CHUNK, QueryRun
-from oxiseq.engine.sharing.alike import narrow, share
+from oxiseq.engine.sharing.alike import share
 from oxiseq.engine.sharing.dispatching import Dispatcher, Outcome
 from oxiseq.engine.sharing.joint_matching import JointMatching
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -39,6 +40,8 @@ _GROWN: Final = 1 << 10
 """Records more in an automaton, besides a quarter, after which its queries' budgets are looked at."""
 _MANY: Final = 16
 """Queries of a clock among which a new one counts in an automaton."""
+_ALIKE: Final = 4
+"""The same of queries that have their edges in common there."""
 Kind = tuple[tuple[str, ...], int, int | None]
 """Streams, lateness, start."""
 
@@ -120,7 +123,6 @@ class SharedRuns(Dispatcher[QueryRun]):
         self._leave(group, run)
         self._passes.pop(group.kind, None)
         run.finder.users -= bool(run.others)
-        narrow([other for other in group.runs if other.finder is run.finder])
         self._strike(run)
         self._by_themselves.discard(run)
         self._bounds.pop(run, None)
@@ -220,9 +222,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         self._leave(group, run)
         self._passes.pop(group.kind, None)
         run.follow(group.clock.copy())
-        finder = run.finder
         run.leave()
-        narrow([other for other in group.runs if other.finder is finder])
         alone = _Group(group.kind, run.clock, [run], {run}, {run})
         self._enter(alone)
         return alone
@@ -320,16 +320,14 @@ class SharedRuns(Dispatcher[QueryRun]):
             found.setdefault(run, []).extend(batches)
         return True
 
-    def _pass(self, kind: Kind, *, join: bool = True) -> JointMatching:
-        """For the queries that there are; those whose states are known to be the same may share. `join`: others may
-        come into automata now."""
+    def _pass(self, kind: Kind) -> JointMatching:
+        """For the queries that there are; those whose states are known to be the same may share."""
         runs = [run for group in self._groups[kind] for run in group.runs]
         may_share = [run for run in runs if run.lineage is not None and run not in self._by_themselves]
         share(may_share, self._bounds, self._terms)
         for group in self._groups[kind]:
-            if join:
-                self._compose_less(group)
-                self._join(group)
+            self._compose_less(group)
+            self._join(group)
             self._watch(group)
         apart: list[QueryRun] = []
         for group in self._groups[kind]:
@@ -338,13 +336,26 @@ class SharedRuns(Dispatcher[QueryRun]):
         return JointMatching(apart, len(kind[0]), self._terms)
 
     def _compose_less(self, group: _Group) -> None:
-        """Among many, new queries count their matches as an automaton does, instead of by composed windows, which are
-        faster for one, but each has its own. Those with bounds of their states do not: these would hold for others."""
-        for run in group.runs if len(group.runs) >= _MANY else ():
-            counted = run.plan.runner.otherwise
-            new = run.lineage == b"" and not run.others and run not in self._by_themselves and run not in self._bounds
+        """Among many, or some on one ladder, new queries count their matches as an automaton does, instead of by
+        composed windows, which are faster for one, but each has its own. Those with bounds of their states do not:
+        these would hold for others."""
+        runs_of: dict[Finder, list[QueryRun]] = {}
+        for run in group.runs:
+            runs_of.setdefault(run.finder, []).append(run)
+        on_ladder: dict[Hashable, list[list[QueryRun]]] = {}
+        for runs in runs_of.values():
+            counted, stay = runs[0].plan.runner.otherwise, self._by_themselves.union(self._bounds)
+            new = all(run.lineage == b"" for run in runs) and stay.isdisjoint(runs)
             if new and counted is not None and why_own_run(counted) is None:
-                run.compose_no_more()
+                ladder = ladder_of(counted)
+                on_ladder.setdefault(None if ladder is None else ladder.alike, []).append(runs)
+        for alike, several in on_ladder.items():
+            known = alike is not None and any(alike in each.automaton.ladders for each in group.joined.values())
+            if len(runs_of) >= _MANY or known or (alike is not None and len(several) >= _ALIKE):
+                for runs in several:
+                    for run in runs:
+                        run.compose_no_more()
+                    share(runs, self._bounds, self._terms)
 
     def _join(self, group: _Group) -> None:
         """Have the automata of a group have all that may be in them, where there are several."""
@@ -410,7 +421,6 @@ class SharedRuns(Dispatcher[QueryRun]):
                 continue
             rows = matching.rows(part)
             if rows is None:  # one query's limit: each by itself, so that the others do not suffer
-                matching = self._break_up(group, matching)
                 rows = dict.fromkeys(matching.runs)
             for run in tuple(group.watchful):
                 if run.finder not in rows and (here is None or run in here):
@@ -506,30 +516,25 @@ class SharedRuns(Dispatcher[QueryRun]):
     ) -> None:
         """What queries of one shape have found becomes answers: for all at once, where each is by itself."""
         written = told.shape.written
-        batches: Iterable[MatchBatch | None] = repeat(None)
+        batches: Iterable[MatchBatch | None] | None = None
         if written is not None:
+            teller = joined.runs[told.members[0].finder][0].teller
             try:
-                whole = joined.runs[told.members[0].finder][0].teller.write(told.found, told.rows)
+                if told.counted is None:
+                    batches = teller.write(told.found, told.rows).cut(told.bounds)
+                else:
+                    batches = teller.write_counts(told.counted, told.bounds)
             except Exception as wrong:
                 errors |= dict.fromkeys((run for each in told.members for run in joined.runs[each.finder]), wrong)
                 return
-            batches = whole.cut(told.bounds)
+        batches = repeat(None) if batches is None else batches
         for number, (member, mine) in enumerate(zip(told.members, batches, strict=False)):
-            omitted, findings = told.omitted.get(member, ()), None
-            for run in joined.runs[member.finder]:
+            omitted, findings, runs = told.omitted.get(member, ()), None, joined.runs[member.finder]
+            for run in runs:
                 if run in errors:
                     continue
-                if mine is not None and run.written == written:
+                if mine is not None and (len(runs) == 1 or run.written == written):
                     self._worked(run, found, errors, run.take, mine, omitted)
                 else:  # equal queries have one teller, which writes what it has been given once
                     findings = findings or told.findings(number)
                     self._worked(run, found, errors, run.tell, part, findings, told.rows)
-
-    def _break_up(self, group: _Group, matching: JointMatching) -> JointMatching:
-        """The pass without families: of one the most lenient query may be past a limit that is none to the others."""
-        for finder, runs in tuple(matching.runs.items()):
-            if finder.plan.runner.family is not None and runs[0].clock is group.clock:
-                for run in runs:
-                    run.leave()
-        self._passes.pop(group.kind, None)  # from the next instants on they may be in an automaton
-        return self._pass(group.kind, join=False)

@@ -199,14 +199,15 @@ def choosing(dice: Random) -> list[str]:
 
 
 def of_ladders() -> Callable[[Random], list[str]]:
-    """Queries of a few kinds that come again and again with another threshold of their first event."""
+    """Queries of a few kinds that come again and again with another threshold of their first event, or window."""
     kinds: list[str] = []
 
     def some(dice: Random) -> list[str]:
         if not kinds or dice.random() < 0.15:
             kinds.append(_of_a_ladder(dice))
         kind = dice.choice(kinds)
-        return [kind.replace("LEAST", str(dice.randint(0, 12))) for _ in range(dice.choice([1, 2, 2, 5]))]
+        several = [kind.replace("LEAST", str(dice.randint(0, 12))) for _ in range(dice.choice([1, 2, 2, 5]))]
+        return [text.replace("LAST", f"{dice.choice([5, 12, 30]):02}") for text in several]
 
     return some
 
@@ -214,6 +215,8 @@ def of_ladders() -> Callable[[Random], list[str]]:
 def _of_a_ladder(dice: Random) -> str:
     sequence = dice.choice(["A; B", "A; B", "A: B+", "A, B", "A; B;+; C", "A; N!; B", "A: B: C", "A", "A; (B: C)+"])
     window = dice.choice(["", "WITHIN PT0.00001S SLIDING", "WITHIN PT0.00003S SLIDING", "WITHIN PT0.00003S SLIDING"])
+    if dice.random() < 0.4:
+        return _counted_on_a_ladder(dice, sequence)
     select = dice.choice(["SELECT *", "SELECT *", "SELECT ?b", "SELECT DISTINCT ?av", "SELECT (?av + 1 AS ?n)"])
     gpms = {name: dice.choice([KEYED, KEYED, ""]) for name in "BCN" if name in sequence}
     if "B" in gpms and dice.random() < 0.5:
@@ -223,6 +226,21 @@ def _of_a_ladder(dice: Random) -> str:
     ways = query(sequence, window, select, **gpms), query(sequence, window, **gpms)
     bare = query(sequence, window, A=gpms["A"])
     return next(text for text in (*ways, bare) if _accepted(text.replace("LEAST", "3")))
+
+
+def _counted_on_a_ladder(dice: Random, sequence: str) -> str:
+    """Windows differ, too; most are not composed."""
+    gpms = {name: dice.choice([KEYED, KEYED, ""]) for name in "BCN" if name in sequence}
+    if "B" in gpms:
+        gpms["B"] += dice.choice(["", " FILTER(?bv > ?av)", " FILTER(?bv < ?av + 3)"])
+    gpms["A"] = dice.choice([KEYED, ""]) + dice.choice(["", " FILTER(?av >= LEAST)", " FILTER(LEAST > ?av)"])
+    keys = dice.choice(
+        ["(ENDTIME() AS ?t)", "(ENDTIME() AS ?t)", "(ENDTIME() AS ?t) ?av", "(STARTTIME() AS ?t)", "?av"]
+    )
+    shown = dice.choice(["(COUNT(*) AS ?n)", "(SUM(?av) AS ?n)", "(COUNT(DISTINCT ?av) AS ?n)"])
+    names = " ".join(name for name in ("?t", "?av") if name in keys)
+    select = f"SELECT {names} {shown}"
+    return f"{query(sequence, 'WITHIN PT0.0000LASTS SLIDING', select, **gpms)} GROUP BY {keys}"
 
 
 def parted(dice: Random) -> list[str]:

@@ -35,7 +35,6 @@ from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.sharing.shared import SharedRuns
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Window
 
 OTHER = E + "s2"
 KEYED = "KEYED"
@@ -247,15 +246,6 @@ class Pair:
     alone: QueryRun
     start: int | None
     bounds: str | None
-    longer: bool = False
-    """Whether its state may be that of a longer window."""
-    of_family: bool = False
-    """Whether it may still hold rows that more lenient queries wanted."""
-
-    @property
-    def window(self) -> Window | None:
-        """That in which its matches are found."""
-        return self.shared.finder.plan.window
 
     def compare(
         self, outcome: Outcome | None, late: EventBatch | None, found: list[MatchBatch], *, looks: bool = True
@@ -268,24 +258,16 @@ class Pair:
         assert given_late == ([] if late is None else late.time.tolist())
         for name in ("events", "late", "instants", "matches", "open"):
             assert getattr(self.shared, name) == getattr(self.alone, name), (name, self.text)
-        self.longer = self.window != self.shared.plan.window or (self.longer and self.shared.finder.endless)
-        self.of_family = self.of_family or self.shared.finder.plan.runner.family is not None
-        if not looks or (self.of_family and self.shared.finder.endless):
-            return  # who leaves a family forgets what a negation has killed
+        if not looks:
+            return
         if self.shared.finder.endless:  # rows go when they are collected
             self.shared.collect()
             self.alone.collect()
         kept, needed = self.shared.state["rows"], self.alone.state["rows"]
-        if self.shared.finder.plan.runner.composing is not None:  # composed windows keep no rows of prefixes
-            assert kept <= needed, self.text
-        elif why_own_run(self.shared.plan) is None:  # an automaton keeps the rows that partial matches name
-            assert self.longer or self.of_family or kept <= needed, self.text
-        elif self.longer or self.of_family:  # an endless state forgets that of a longer window when partitions go on
-            assert kept >= needed, self.text
-        elif self.shared.clock.completed > self.alone.clock.completed:  # others had seen more when it joined them
-            assert kept <= needed, self.text
-        else:
-            assert kept == needed, self.text
+        composes = self.shared.finder.plan.runner.composing is not None  # no rows of prefixes are kept
+        may_join = why_own_run(self.shared.plan) is None  # an automaton keeps the rows that partial matches name
+        joined_late = self.shared.clock.completed > self.alone.clock.completed  # others had seen more
+        assert kept <= needed if composes or may_join or joined_late else kept == needed, self.text
 
 
 class Drill:
@@ -732,38 +714,6 @@ def test_queries_that_find_the_same_matches_find_them_once() -> None:
     assert second.others == 0
 
 
-def test_queries_whose_sliding_windows_differ_in_length_are_counted_in_the_longest() -> None:
-    """When that goes, what the others do not need goes, too; who goes on alone takes what fits."""
-    drill = Drill(1)
-    lengths = (3, 9, 40)
-    for length in lengths:
-        window = f"WITHIN PT0.0000{length:02}S SLIDING PARTITION BY ?k"
-        select = "SELECT (ENDTIME() AS ?t) (COUNT(*) AS ?n)"
-        text = query("A; B;+; C", window, select, A=KEYED, B=KEYED, C=KEYED)
-        drill.register_one(text + " GROUP BY (ENDTIME())")
-    short, middle, long = (pair.shared for pair in drill.pairs)
-
-    def push(*readings: tuple[int, str]) -> list[int]:
-        drill.now = readings[-1][0]
-        batch = readings_batch(drill.terms, [Reading(time, kind, 1) for time, kind in readings])
-        found = {outcome.run: sum(map(len, outcome.matches)) for outcome in drill.runs.push(STREAM, batch)}
-        for pair in drill.pairs:
-            pair.alone.push(STREAM, batch)
-            assert sum(map(len, pair.alone.advance())) == found.get(pair.shared, 0)
-        return [found.get(run, 0) for run in (short, middle, long)]
-
-    assert push((1, "a"), (5, "a"), (6, "b"), (7, "c"), (8, "x")) == [1, 1, 1]
-    assert short.finder is middle.finder is long.finder
-    assert push((20, "a"), (30, "b"), (31, "c"), (32, "x")) == [0, 0, 1]
-    drill.pairs = [pair for pair in drill.pairs if pair.shared is not long]
-    drill.runs.remove(long)
-    assert short.finder is middle.finder
-    assert short.finder.plan.window == middle.plan.window
-    assert push((33, "a"), (34, "b"), (35, "c"), (36, "x")) == [1, 1, 0]
-    drill.runs.settle(short)
-    assert (short.others, middle.others, short.finder.plan.window) == (0, 0, short.plan.window)
-
-
 @pytest.mark.parametrize(
     ("sequence", "select", "window", "behind"),
     [
@@ -817,20 +767,6 @@ def test_a_query_that_forgets_after_an_equal_one_has_gone_on_by_itself_does_not_
     assert first.finder is not second.finder
     drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(3, "b"), Reading(4, "b")]))
     assert [run.matches for run in (first, second, third)] == [1, 1, 2]
-
-
-def test_queries_that_count_in_sliding_windows_of_other_lengths_find_together() -> None:
-    """Each counts what lasts no longer than its own window."""
-    drill = Drill(1)
-    for length in (3, 9):
-        window = f"WITHIN PT0.00000{length}S SLIDING"
-        drill.register_one(query("A; B", window, "SELECT (ENDTIME() AS ?t) (COUNT(*) AS ?n)") + " GROUP BY (ENDTIME())")
-    told = []
-    for time, kind in ((1, "a"), (2, "a"), (5, "b"), (6, "c")):
-        outcomes = drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(time, kind)]))
-        told += [[drill.terms.term(i).value for i in each.values[0]] for o in outcomes for each in o.matches]
-    assert [pair.shared.others for pair in drill.pairs] == [1, 1]
-    assert told == [["1970-01-01T00:00:00.000005Z", "1"], ["1970-01-01T00:00:00.000005Z", "2"]]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import records as v
-from oxiseq.engine.kernels.matches.counting import members
 from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, MatchMemory
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
@@ -45,8 +44,8 @@ def reach(S: Ptr[MatchMemory], marks: Array, floors: Array) -> None:
 @inner
 def slide(S: Ptr[MatchMemory], marks: Array) -> int:
     """Move held nodes together; `marks` becomes the old → new index. The smallest row id still referred to."""
-    scalars, nodes, weights, spans = v.scalars(S), v.nodes(S), v.weights(S), v.spans(S)
-    oldest, each = i64(1) << i64(62), members(S)
+    scalars, nodes, weights = v.scalars(S), v.nodes(S), v.weights(S)
+    oldest = i64(1) << i64(62)
     to = i64(0)
     for i in range(scalars[NODE_TOP]):
         if marks[i] == 0:
@@ -64,10 +63,7 @@ def slide(S: Ptr[MatchMemory], marks: Array) -> int:
         if leaf < 0 and node.pos >> PLACE_BITS < oldest:
             oldest = node.pos >> PLACE_BITS
         for limb in range(weights.shape[1]):
-            for q in range(each):
-                weights[to * each + q, limb] = weights[i * each + q, limb]
-        if spans.shape[0]:
-            spans[to, 0], spans[to, 1] = spans[i, 0], spans[i, 1]
+            weights[to, limb] = weights[i, limb]
         marks[i] = to
         to += 1
     scalars[NODE_TOP] = to

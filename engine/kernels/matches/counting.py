@@ -4,14 +4,12 @@ Where a run is counted, a prefix's rows are never read again, so a node has no c
 united goes with the next collection. That is right as long as all below one node leave the window together: in
 windows that tumble, without a window, and where the start of the match is part of every key. `weights` is
 u64[nodes, L]: a number of L limbs, the least first; without columns nothing is counted and nodes are those of nodes.py.
-Of a family (families.py) a node has one such number for each query, one after the other.
 """
 
 from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import records as v
-from oxiseq.engine.kernels.matches.families import span
 from oxiseq.engine.kernels.matches.nodes import meld, output
 from oxiseq.engine.kernels.matches.records import CARRIED, NODE_TOP, SATURATES, MatchMemory
 from oxiseq.engine.kernels.memory.numbers import u64
@@ -22,41 +20,16 @@ NO_ROW = 1 << 62
 
 
 @inner
-def members(S: Ptr[MatchMemory]) -> int:
-    """How many numbers a node has."""
-    return v.weights(S).shape[0] // v.nodes(S).shape[0] if v.spans(S).shape[0] else 1
-
-
-@inner
-def extend(S: Ptr[MatchMemory], left: int, pos: int, maxs: int, low: int, high: int) -> int:
-    """A new output: row `pos` after the prefixes `left` (-1: it starts a match); of a family for the queries from `low`
-    up to `high`."""
+def extend(S: Ptr[MatchMemory], left: int, pos: int, maxs: int) -> int:
+    """A new output: row `pos` after the prefixes `left` (-1: it starts a match)."""
     if v.weights(S).shape[1] == 0:
         return output(v.nodes(S), v.scalars(S), left, pos, maxs)
-    weights, each = v.weights(S), members(S)
-    node = _bare(S, maxs)
-    span(S, node, low, high)
-    for q in range(each):
-        holds = low <= q < high
-        for i in range(weights.shape[1]):
-            weights[node * each + q, i] = weights[left * each + q, i] if holds and left >= 0 else u64(0)
-        if holds and left < 0:
-            weights[node * each + q, 0] = u64(1)
+    weights, node = v.weights(S), _bare(S, maxs)
+    for i in range(weights.shape[1]):
+        weights[node, i] = weights[left, i] if left >= 0 else u64(0)
+    if left < 0:
+        weights[node, 0] = u64(1)
     return node
-
-
-@inner
-def take_member(S: Ptr[MatchMemory], node: int, member: int, M: Ptr[MatchMemory]) -> int:
-    """A node in the memory of one query, with the family's number for it, which is no larger there; -1: it is 0."""
-    weights, at, some = v.weights(S), node * members(S) + member, False
-    for i in range(weights.shape[1]):
-        some = some or weights[at, i] != u64(0)
-    if not some:
-        return -1
-    made = _bare(M, v.nodes(S)[node].maxs)
-    for i in range(weights.shape[1]):
-        v.weights(M)[made, i] = weights[at, i]
-    return made
 
 
 @inner
@@ -72,16 +45,12 @@ def unite(S: Ptr[MatchMemory], a: int, b: int, tau: int) -> int:
     if a < 0:
         return b
     node = _bare(S, max(nodes[a].maxs, nodes[b].maxs))
-    weights, spans, each = v.weights(S), v.spans(S), members(S)
-    if spans.shape[0]:
-        span(S, node, min(spans[a, 0], spans[b, 0]), max(spans[a, 1], spans[b, 1]))
-    for q in range(each):
-        to = node * each + q
-        for i in range(weights.shape[1]):
-            weights[to, i] = weights[a * each + q, i]
-        if carries(S, weights, to, weights, b * each + q):
-            v.scalars(S)[CARRIED] = 1
-        add(weights, to, weights, b * each + q)
+    weights = v.weights(S)
+    for i in range(weights.shape[1]):
+        weights[node, i] = weights[a, i]
+    if carries(S, weights, node, weights, b):
+        v.scalars(S)[CARRIED] = 1
+    add(weights, node, weights, b)
     return node
 
 

@@ -69,10 +69,8 @@ class MatchMemory(Arrays):
 
 scalars = array(MatchMemory, "scalars", np.int64, rows="scalars", used=WHOLE)
 nodes = array(MatchMemory, "nodes", NODE, rows="nodes", used=NODE_TOP)
-weights = array(MatchMemory, "weights", np.uint64, 2, rows="nodes", each="members", columns="limbs", used=NODE_TOP)
-"""Matches below a node (counting.py), by query of a family; no columns: nothing is counted."""
-spans = array(MatchMemory, "spans", np.int32, 2, rows="nodes", each="spans", columns=2, used=NODE_TOP)
-"""For which queries of a family a node holds (families.py); no rows: there is none."""
+weights = array(MatchMemory, "weights", np.uint64, 2, rows="nodes", columns="limbs", used=NODE_TOP)
+"""Matches below a node (counting.py); no columns: nothing is counted."""
 finals = array(MatchMemory, "finals", np.int64, 2, rows="finals", columns=3)  # node, cut-off, query
 stack = array(MatchMemory, "stack", np.int64, 2, rows="stack", columns=2)  # node, depth
 path = array(MatchMemory, "path", np.int64, rows="stack")

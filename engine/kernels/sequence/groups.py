@@ -166,15 +166,16 @@ def _left(T: Ptr[Tables], S: Ptr[Memory], query: int, clock: int) -> int:
 
 
 @inner
-def mark(S: Ptr[Memory], g: int, attempt: int, reach: int) -> None:
-    """Note `g` for removal at the end of the instant's reading, once; of a family it is removed for the queries below
-    the largest `reach`."""
+def mark(S: Ptr[Memory], g: int, attempt: int, goes: bool) -> None:
+    """Note `g` for removal at the end of the instant's reading, once. `goes`: not only to take a step of a negated
+    group."""
     if v.groups(S)[g].fired != attempt:
         v.groups(S)[g].fired = attempt
         v.groups(S)[g].reach = 0
         v.fired(S)[v.scalars(S)[FIRED]] = g
         v.scalars(S)[FIRED] += 1
-    v.groups(S)[g].reach = max(v.groups(S)[g].reach, reach)
+    if goes:
+        v.groups(S)[g].reach = 1
 
 
 @inner

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import extend, unite
-from oxiseq.engine.kernels.matches.families import EVERYBODY
 from oxiseq.engine.kernels.matches.records import (
     DONE,
     FINALS,
@@ -37,7 +36,6 @@ from oxiseq.engine.kernels.sequence.records import (
     ASKED,
     ATTEMPT,
     FIRED,
-    FOR_EVERYBODY,
     FROM_CLOCK,
     FROM_FOLD,
     FROM_NEGATED,
@@ -103,15 +101,7 @@ def read(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int) -> in
                 asking = True
             elif need != DONE:
                 return need
-    if v.spans(S).shape[0] and scalars[PENDING] + scalars[FIRED] > v.pending(S).shape[0]:
-        return NEED_PENDING  # what is left of those fired goes there, too
     return NEED_DECISIONS if asking else DONE
-
-
-@inner
-def _rank(R: Ptr[Rows], r: int, probe: Any) -> int:
-    """Queries of a family below this take the row."""
-    return i64(EVERYBODY) if probe.rank < 0 else v.values(R)[r, probe.rank]
 
 
 @inner
@@ -146,7 +136,7 @@ def _start(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: 
     need = _room(S)
     if need != DONE:
         return need
-    node = extend(S, -1, _pos(R, r, probe), v.clock(R)[k], 0, _rank(R, r, probe))
+    node = extend(S, -1, _pos(R, r, probe), v.clock(R)[k])
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), seen)
 
 
@@ -199,8 +189,6 @@ def _deliver(
                 held = seen
             elif column == FROM_TIME:
                 held = v.time(R)[k]
-            elif column == FOR_EVERYBODY:
-                held = i64(0)
             elif column == FROM_FOLD:
                 held = folded(T, S, values, r, keys, at, slot)
                 asking = asking or held == UNKNOWN
@@ -272,15 +260,8 @@ def _extend(
     if dead:
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
-        mark(S, g, v.scalars(S)[ATTEMPT], EVERYBODY)
+        mark(S, g, v.scalars(S)[ATTEMPT], True)
         return acc, DONE
-    low, high = i64(0), i64(EVERYBODY)
-    if v.spans(S).shape[0]:
-        high = _rank(R, r, probe)
-        if edge.floor >= 0:
-            low = v.keys(S)[g, edge.floor]
-            if low >= high:
-                return acc, DONE
     if not sure:
         outcome = joins(T, S, p, v.values(R), r, v.keys(S), g, C)
         if outcome == ASK:
@@ -298,19 +279,15 @@ def _extend(
     if edge.op != ANY or probe.moves == 1:
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
-        mark(S, g, v.scalars(S)[ATTEMPT], i64(0) if probe.moves == 1 else high)
+        mark(S, g, v.scalars(S)[ATTEMPT], probe.moves == 0)
     if probe.moves == 1:
         return acc, _deliver(T, S, R, k, r, p, prefixes, g, v.keys(S), NEVER_SEEN)
-    if v.spans(S).shape[0]:
-        low, high = max(low, i64(v.spans(S)[prefixes, 0])), min(high, i64(v.spans(S)[prefixes, 1]))
-        if low >= high:
-            return acc, DONE
     need = _room(S)
     if need != DONE:
         return acc, need
     if probe.rowonly == 1:
         return unite(S, acc, prefixes, tau), DONE
-    node = extend(S, prefixes, _pos(R, r, probe), v.nodes(S)[prefixes].maxs, low, high)
+    node = extend(S, prefixes, _pos(R, r, probe), v.nodes(S)[prefixes].maxs)
     return acc, _deliver(T, S, R, k, r, p, node, g, v.keys(S), NEVER_SEEN)
 
 
@@ -336,10 +313,7 @@ def _accumulated(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, r: int, p
     need = _room(S)
     if need != DONE:
         return need
-    low, high = i64(0), _rank(R, r, probe)
-    if v.spans(S).shape[0]:
-        low, high = i64(v.spans(S)[acc, 0]), min(high, i64(v.spans(S)[acc, 1]))
-    node = extend(S, acc, _pos(R, r, probe), v.nodes(S)[acc].maxs, low, high)
+    node = extend(S, acc, _pos(R, r, probe), v.nodes(S)[acc].maxs)
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), NEVER_SEEN)
 
 
@@ -472,12 +446,6 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
         v.scalars(S)[TOUCHED] += 1
         if entry.edge == probe.edge and entry.maxs >= tau:
             outcome = NO if _overdue(T, R, k, probe.edge, v.entry_keys(S), at) else YES
-            low, high = i64(0), i64(EVERYBODY)
-            if v.spans(S).shape[0]:
-                low = i64(v.spans(S)[entry.node, 0])
-                high = min(_rank(R, r, probe), i64(v.spans(S)[entry.node, 1]))
-                if low >= high:
-                    outcome = NO
             for i in range(probe.equal0, probe.equal1):
                 if outcome == NO or v.entry_keys(S)[at, v.equal(T)[i, 0]] != v.values(R)[r, v.equal(T)[i, 1]]:
                     outcome = NO
@@ -493,7 +461,7 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
                 if probe.rowonly == 1:
                     acc = unite(S, acc, i64(entry.node), tau)
                 else:
-                    node = extend(S, entry.node, _pos(R, r, probe), entry.maxs, low, high)
+                    node = extend(S, entry.node, _pos(R, r, probe), entry.maxs)
                     need = _deliver(T, S, R, k, r, p, node, at, v.entry_keys(S), NEVER_SEEN)
                     if need == NEED_DECISIONS:
                         asking = True
@@ -523,5 +491,5 @@ def _kill(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, r: int, s: i
         elif outcome == YES:
             if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
                 return NEED_FIRED
-            mark(S, g, v.scalars(S)[ATTEMPT], EVERYBODY)
+            mark(S, g, v.scalars(S)[ATTEMPT], True)
     return NEED_DECISIONS if asking else DONE

@@ -19,7 +19,6 @@ from oxiseq.engine.kernels.matches.records import (
     out_rows,
     quotas,
     scalars,
-    spans,
     spine,
     stack,
     weights,
@@ -43,7 +42,7 @@ GROUP = np.dtype(
         ("old", "i4"),  # of an age segment: its oldest entry, in front of the queue; -1: none
         ("new", "i4"),  # its newest entry, at the back
         ("turning", "i4"),  # 1: the back is being turned into a front
-        ("reach", "i4"),  # of a family: queries below it have fired
+        ("reach", "i4"),  # of one marked for removal: 0 if it only takes a step of a negated group, else 1
     ],
     align=True,
 )
@@ -132,7 +131,6 @@ EDGE = np.dtype(
         ("most", "i8"),
         ("lasting0", "i4"),  # (slot, µs) pairs: what began then and how long it lasts at most
         ("lasting1", "i4"),
-        ("floor", "i4"),  # of a family: the key slot of the first query for which the runs still wait, or -1
         ("query", "i4"),
     ],
     align=True,
@@ -183,7 +181,6 @@ PROBE = np.dtype(
         ("next1", "i4"),
         ("lead0", "i4"),
         ("lead1", "i4"),
-        ("rank", "i4"),  # of a family: the column that says how many queries take the row, or -1: all
     ],
     align=True,
 )
@@ -343,7 +340,7 @@ COLUMN, KEY, COALESCED, STRIDE = 1, 2, 3, 3
 """Where the first column, slot and coalesced value are in the value vector, and how far the next one is: so programs do
 not depend on how many columns and slots there are."""
 # specials in Tables.fill
-FROM_CLOCK, FROM_NEGATED, FROM_TIME, FOR_EVERYBODY, FROM_FOLD = -2, -3, -4, -5, -6
+FROM_CLOCK, FROM_NEGATED, FROM_TIME, FROM_FOLD = -2, -3, -4, -5
 """FROM_FOLD: what Python makes of the row and the run; the slot is the number of its filter."""
 
 
@@ -398,8 +395,8 @@ moments = array(Memory, "moments", np.int64, rows="partitions", used=WHOLE)  # w
 numbers = array(Memory, "numbers", np.int64, rows="partitions", used=WHOLE)  # the number of its instant then
 origins = array(Memory, "origins", np.int64, rows="queries", used=WHOLE)
 """By query the first clock of its first tumbling window."""
-tally = array(Memory, "tally", np.uint64, 2, rows="tallies", each="members", columns="counted")
-"""Matches counted, by query of a family ..."""
+tally = array(Memory, "tally", np.uint64, 2, rows="tallies", columns="counted")
+"""Matches counted ..."""
 tally_keys = array(Memory, "tally_keys", np.int64, 2, rows="tallies", columns="tally")
 """... their bucket, edge and key."""
 tally_table = array(Memory, "tally_table", np.int32, rows="tallies", slots=table_size, fill=-1)

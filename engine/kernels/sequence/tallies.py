@@ -6,7 +6,7 @@ A tally is a record by (bucket, edge, key), found by hash. Python takes all of t
 from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches.counting import add, carries, members
+from oxiseq.engine.kernels.matches.counting import add, carries
 from oxiseq.engine.kernels.matches.records import DONE, NEED_LIMBS
 from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
 from oxiseq.engine.kernels.memory.numbers import i64, u64
@@ -48,18 +48,14 @@ def tally(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, clock: int) -> int:
     keys[at, 1] = edge
     for c in range(width):
         keys[at, 2 + c] = pending[i, c]
-    for q in range(members(S)):
-        for limb in range(counts.shape[1]):
-            counts[at * members(S) + q, limb] = 0
+    for limb in range(counts.shape[1]):
+        counts[at, limb] = 0
     return _add(S, at, i64(v.pending(S)[i, 1]))
 
 
 @inner
 def _add(S: Ptr[Memory], at: int, node: int) -> int:
-    each = members(S)
-    for q in range(each):
-        if carries(S, v.tally(S), at * each + q, v.weights(S), node * each + q):
-            return NEED_LIMBS
-    for q in range(each):
-        add(v.tally(S), at * each + q, v.weights(S), node * each + q)
+    if carries(S, v.tally(S), at, v.weights(S), node):
+        return NEED_LIMBS
+    add(v.tally(S), at, v.weights(S), node)
     return DONE

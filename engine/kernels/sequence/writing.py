@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import unite
-from oxiseq.engine.kernels.matches.families import EVERYBODY
 from oxiseq.engine.kernels.matches.records import CARRIED, DONE, NEED_LIMBS, NEED_NODES, NODE_TOP, PROGRESS, SPINE
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
@@ -67,8 +66,6 @@ def settle(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> None:
                 if b >= 0:
                     v.buckets(S)[b].kill = v.instant(R)[k]
     _stay_gone(T, S)
-    if v.spans(S).shape[0]:
-        _keep_rests(T, S)
     for i in range(scalars[FIRED]):
         remove_group(T, S, v.fired(S)[i])
     scalars[FIRED] = 0
@@ -87,26 +84,6 @@ def _stay_gone(T: Ptr[Tables], S: Ptr[Memory]) -> None:
         g = i64(v.pending(S)[i, 2])
         if g >= 0 and (v.groups(S)[g].reach > 0 or killed(T, S, g)):
             v.pending(S)[i, 0] = -1
-
-
-@inner
-def _keep_rests(T: Ptr[Tables], S: Ptr[Memory]) -> None:
-    """Of a family: what `;` has fired still waits for the queries that did not take the row (`read` has seen to it
-    that there is room)."""
-    scalars, groups = v.scalars(S), v.groups(S)
-    for i in range(scalars[FIRED]):
-        g = i64(v.fired(S)[i])
-        edge = v.edges(T)[groups[g].edge]
-        if edge.floor < 0 or groups[g].reach == EVERYBODY or killed(T, S, g):
-            continue
-        if groups[g].reach >= v.spans(S)[groups[g].node, 1]:
-            continue
-        at = scalars[PENDING]
-        v.pending(S)[at, 0], v.pending(S)[at, 1], v.pending(S)[at, 2] = groups[g].edge, groups[g].node, -1
-        for c in range(edge.width):
-            v.pending_keys(S)[at, c] = v.keys(S)[g, c]
-        v.pending_keys(S)[at, edge.floor] = groups[g].reach
-        scalars[PENDING] = at + 1
 
 
 @inner

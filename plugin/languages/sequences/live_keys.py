@@ -17,7 +17,7 @@ from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
 from oxiseq.engine.plan.summary import SummaryPlan
-from oxiseq.engine.plan.thresholds import Threshold, beginning, thresholds
+from oxiseq.engine.plan.thresholds import Threshold, ladder_of
 from oxiseq.engine.sequence.asked import gpm_of_time
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import (
@@ -31,7 +31,7 @@ from oxiseq.engine.sequence.states import (
     ValueKind,
     own_filters,
 )
-from oxiseq.engine.sharing.alike import to_share, why_alone, why_no_family, why_not_narrowed
+from oxiseq.engine.sharing.alike import why_alone
 from oxiseq.grammar.algebra import (
     Bind,
     Call,
@@ -98,31 +98,19 @@ def _sharing(plan: QueryPlan) -> str:
     looks = "the matching of single events, with queries that read the same streams"
     if why_own_run(plan) is None:
         looks += "; its edges are in one automaton with those of others, so that an event costs what it touches"
-        if (threshold := beginning(plan)) is not None:
-            looks += f", and stand once for queries that differ in the number in {_conditions(plan, threshold)}"
+        if (kind := ladder_of(plan)) is not None:
+            differ = [] if kind.threshold is None else [f"in the number in {_condition(plan, kind.threshold)}"]
+            differ += ["in the length of their windows"] if plan.runner.sequence.counted else []
+            looks += f", and stand once for queries that differ {' or '.join(differ)}"
         return looks
     if why is not None:
         return f"{looks}; it finds matches on its own: {why}"
-    plan = to_share(plan)
-    longer = why_not_narrowed(plan)
-    windows = f", of the same window since {longer}" if longer is not None else " or in the length of their windows"
-    return (
-        f"{looks}; its matches, with queries that differ only in what they return of them{windows}{_thresholds(plan)}, "
-        "and began at the same event"
-    )
+    alike = "queries that differ only in what they return of them, and began at the same event"
+    return f"{looks}; its matches, with {alike}"
 
 
-def _thresholds(plan: QueryPlan) -> str:
-    """In which constants queries may differ that find their matches together."""
-    because = why_no_family(plan)
-    if because is not None:
-        return f", of the same constants since {because}"
-    return f", or in the number in {_conditions(plan, *thresholds(plan))} where each is stricter than the one before"
-
-
-def _conditions(plan: QueryPlan, *of: Threshold) -> str:
-    write = SparqlWriter(dict(plan.query.prefixes))
-    return " and ".join(write.one_line(threshold.condition) for threshold in of)
+def _condition(plan: QueryPlan, of: Threshold) -> str:
+    return SparqlWriter(dict(plan.query.prefixes)).one_line(of.condition)
 
 
 class LiveKeysExplainer:
@@ -368,8 +356,6 @@ def value_text(value: Value) -> str:
     match value.kind:
         case ValueKind.BOUND:
             return name if value.level == 0 else f"{name} of the iteration"
-        case ValueKind.FLOOR:
-            return "for which queries of a family it waits"
         case ValueKind.PREVIOUS:
             return f"PREV({name})"
         case ValueKind.FOLD:
