@@ -36,8 +36,8 @@ def room_for_few(words: int, kind: int, back: int, size: float) -> k.Few:
     """For FEW events with symbols of so many words, in a window: of time of `back` µs, or of an attribute of `size`."""
     scratch = np.zeros(1, np.float64)
     few = k.Few.allocate(events=FEW, words=words, attributes=FEW if kind == k.BY_ATTRIBUTE else 0)
-    numbers = np.array([kind, back], np.int64)
-    return few._replace(numbers=numbers, size=np.array([size]), double=scratch, word=scratch.view(np.int64))
+    numbers, sizes = np.array([kind, back], np.int64), np.array([size, np.spacing(size) / 2])
+    return few._replace(numbers=numbers, size=sizes, double=scratch, word=scratch.view(np.int64))
 
 
 def attribute_clocks(few: Pointers[k.Few], values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

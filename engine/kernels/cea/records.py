@@ -163,6 +163,6 @@ class Few(Events):
 attribute = array(Few, "attribute", np.float64, rows="attributes")
 """Values of the window's attribute, NaN: none; empty in other windows."""
 numbers = array(Few, "numbers", np.int64)  # the kind of window; of one of time its size in microseconds
-size = array(Few, "size", np.float64)  # of a window of an attribute
+size = array(Few, "size", np.float64)  # of a window of an attribute, and half the step to the next double
 double = array(Few, "double", np.float64)  # scratch,
 word = array(Few, "word", np.int64)  # the same memory
