@@ -6,8 +6,9 @@ what it does not know: numbers of new symbols, steps of the automaton.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from oxiseq.engine.bounds import STEPS
 from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.events import MarkedEvents, sizes_of
 from oxiseq.engine.cea.held import Holders
+from oxiseq.engine.cea.listed import FoundEvents, events_of
 from oxiseq.engine.cea.memory import (
     Capacities,
     allocate,
@@ -24,11 +26,10 @@ from oxiseq.engine.cea.memory import (
     grow,
     keep_all,
 )
-from oxiseq.engine.cea.picking import EventPager, EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
-from oxiseq.engine.cea.windows import Placed, plain
+from oxiseq.engine.cea.windows import Placed
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.cea import records as k
@@ -36,11 +37,11 @@ from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.cea.few import enter_few
 from oxiseq.engine.kernels.matches import records as matches
+from oxiseq.engine.kernels.memory.growing import plain
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, part, unsaved, value
-from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     from oxiseq.engine.matches import choice
@@ -52,27 +53,8 @@ _COLLECT_EVERY = 1 << 14
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that continue when partial matches are given up. The cache remembers numbers that SERIAL had."""
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
-_PLACE = (1 << matches.PLACE_BITS) - 1
 _POSITIONS = np.zeros(0, np.int64)
 """Rows of nodes are positions, without a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundEvents:
-    """m complex events, in order of end; of one end in an order that the events of its partition fix.
-
-    Complex event i: `start[i]`, `end[i]` (positions); its D, ascending, is `positions[offsets[i]:offsets[i + 1]]`;
-    beside each position the plan's variables that hold it, `held`, u64[len(positions), words of variables].
-    """
-
-    start: I64
-    end: I64
-    positions: I64
-    offsets: I64
-    held: NDArray[np.uint64]
-
-    def __len__(self) -> int:
-        return len(self.start)
 
 
 class Ends(Protocol):
@@ -91,6 +73,10 @@ class Ends(Protocol):
 
     def see(self, found: FrozenMatches, holders: Holders, at: int, time: int) -> None:
         """Those that end at the event at position `at`, at `time` (µs); none may be left. Raises LimitError."""
+
+
+Pick: TypeAlias = Callable[[k.Memory, Holders, int, int], k.Memory]
+"""Of what ends at the event at a position, at a time (µs): memory whose finals stand for what is emitted."""
 
 
 class CeaRun(MatchRunner[k.Memory]):
@@ -112,9 +98,9 @@ class CeaRun(MatchRunner[k.Memory]):
         plan: CeaPlan,
         capacities: Capacities | None = None,
         ends: Ends | None = None,
-        picker: EventPicker | EventPager | None = None,
+        pick: Pick | None = None,
     ) -> None:
-        """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `picker`: for a
+        """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `pick`: for a
         query that has ORDER BY or SAMPLE, or of which a page is wanted."""
         self._capacities = capacities = capacities or Capacities()
         super().__init__()
@@ -123,14 +109,14 @@ class CeaRun(MatchRunner[k.Memory]):
         self.plan = plan
         self.oldest = 0
         subsets = Subsets(plan.runner)
-        self._sizes = sizes_of(plan, capacities, picker is not None)
+        self._sizes = sizes_of(plan, capacities, pick is not None)
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._holders = Holders(plan, subsets)
         none = np.zeros(0, np.int64)
         self._times = none
         """Those of the batch in work."""
         self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none])
-        self._picker = picker
+        self._pick = pick
         self._ends = ends
         if ends is not None:
             self._sizes[k.CHOOSES], self._sizes[k.LIMIT] = 1, 1  # one is emitted, for CONSUME BY
@@ -328,8 +314,8 @@ class CeaRun(MatchRunner[k.Memory]):
         if self._ends is not None:
             self._tell_counts(self._ends)
             self._ends.see(FrozenMatches(memory), self._holders, at, time)
-        if self._picker is not None:
-            memory = self._picker.pick(memory, self._holders, at, time)
+        if self._pick is not None:
+            memory = self._pick(memory, self._holders, at, time)
             if not memory.scalars[matches.FINALS]:  # OFFSET leaves none of those that were found
                 memory.scalars[matches.EMITTED] = 1
         return memory
@@ -391,10 +377,4 @@ class CeaRun(MatchRunner[k.Memory]):
         if not self._parts:
             return self._nothing
         found = self._taken()
-        positions = found.rows >> matches.PLACE_BITS
-        start, end = positions[found.ends[:-1]], found.marks[:, 0] + self.position
-        if not all(self.plan.runner.masks):
-            shown = found.rows & _PLACE != SILENT
-            found, positions = found.only(shown), positions[shown]
-        held = self._holders.held(found.rows & _PLACE, positions, found.ends, start, end)
-        return FoundEvents(start, end, positions, found.ends, held)
+        return events_of(found, found.marks[:, 0] + self.position, self._holders)

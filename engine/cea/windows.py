@@ -12,7 +12,8 @@ from oxiseq.engine.kernels.cea import clocks as kernels
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.compiling.options import in_python
 from oxiseq.engine.kernels.matches.clocks import window_start
-from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
+from oxiseq.engine.kernels.memory.growing import plain
+from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 
@@ -93,11 +94,3 @@ class Placed:
         """A batch whose symbols, partitions and values of the window's attribute are in `few`."""
         call(kernels.place_few, self._few, time, count)
         return self.placed_few
-
-
-def plain(array: Array, dtype: Any) -> Array:
-    """It as kernels take it: contiguous, writable, of that type."""
-    flags = array.flags
-    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
-        return array
-    return np.require(array, dtype, ["C_CONTIGUOUS", "WRITEABLE"])

@@ -18,17 +18,18 @@ from oxiseq.engine.cea.composed import ComposedRun, not_composed
 from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.facts import compile_facts
 from oxiseq.engine.cea.faults import RDF_TYPE, faults_in, unfit
+from oxiseq.engine.cea.listed import FoundEvents
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
-from oxiseq.engine.cea.picking import EventPager, EventPicker
+from oxiseq.engine.cea.picking import EventPicker
 from oxiseq.engine.cea.plan import Atom, CeaPlan
-from oxiseq.engine.cea.run import CeaRun, FoundEvents
+from oxiseq.engine.cea.run import CeaRun, Pick
 from oxiseq.engine.cea.table_marks import TableMarker
 from oxiseq.engine.cea.term_marks import TermMarker
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
-from oxiseq.engine.matches.paging import Page
+from oxiseq.engine.matches.paging import Page, Pager
 from oxiseq.engine.matches.partitions import PartitionTable
 from oxiseq.engine.omissions import raised
 from oxiseq.engine.order.merging import Merging
@@ -102,14 +103,14 @@ class TupleRun(AloneRun):
             else:
                 self._totals = EndTotals(plan, query.totals, terms, log.values, log.times)
         picks = query.order is not None or query.sample is not None
-        picker: EventPicker | EventPager | None = EventPicker(plan, terms, log.values) if picks else None
-        self._pager = None
-        if page is not None:
-            picker = self._pager = EventPager(page)
+        pick: Pick | None = EventPicker(plan, terms, log.values).pick if picks else None
+        self._pager = None if page is None else Pager(page, consumes=False)  # CONSUME BY needs no other: one has ended
+        if (pager := self._pager) is not None:
+            pick = lambda S, holders, at, time: pager.pick(S, time)  # noqa: E731
         if by or summed:
             terms.register(self)
         self._cea: CeaRun | ComposedRun = (
-            CeaRun(plan, capacities, self._totals, picker)
+            CeaRun(plan, capacities, self._totals, pick)
             if self._weights is None
             else ComposedRun(plan, capacities, self._weights.measures, self._weights.variables, self._weights.least)
         )
