@@ -36,6 +36,8 @@ class FoundEvents:
     positions: I64
     offsets: I64
     held: NDArray[np.uint64]
+    of: I64
+    """i64[m]: at which of the batch's rows each ends."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -48,7 +50,7 @@ def events_of(found: Found, end: I64, holders: Holders) -> FoundEvents:
         found = found.only(found.rows & PLACE != SILENT)
     positions = found.rows >> PLACE_BITS
     held = holders.held(found.rows & PLACE, positions, found.ends, start, end)
-    return FoundEvents(start, end, positions, found.ends, held)
+    return FoundEvents(start, end, positions, found.ends, held, found.marks[:, 0])
 
 
 def one_by_one(each: Sequence[Places], holders: Holders, at: int) -> FoundEvents:

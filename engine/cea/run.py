@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.bounds import STEPS
+from oxiseq.engine.bounds import STEPS, InstantBound
 from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.events import MarkedEvents, sizes_of
 from oxiseq.engine.cea.held import Holders
@@ -25,8 +25,10 @@ from oxiseq.engine.cea.memory import (
     free_nodes,
     grow,
     keep_all,
+    pack_live,
 )
 from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.queries import QueryStreaks
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import Placed
@@ -41,6 +43,7 @@ from oxiseq.engine.kernels.memory.growing import plain
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import MatchRunner
+from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, part, unsaved, value
 
 if TYPE_CHECKING:
@@ -113,9 +116,11 @@ class CeaRun(MatchRunner[k.Memory]):
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._holders = Holders(plan, subsets)
         none = np.zeros(0, np.int64)
-        self._times = none
+        self._times, self._events = none, k.Events.allocate(events=0, words=1)
         """Those of the batch in work."""
-        self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none])
+        self._streaks: QueryStreaks | None = None
+        """Of queries of which each is a partition."""
+        self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none], none)
         self._pick = pick
         self._ends = ends
         if ends is not None:
@@ -137,10 +142,10 @@ class CeaRun(MatchRunner[k.Memory]):
         """Take in a batch; the complex events that end in it. Those that end at an event where they are past a limit
         are as if they were none: see `take_omitted`."""
         symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
-        E = self._placed.place(symbol, partition, time, events.attribute)
+        E = self._placed.place(symbol, partition, time, events.attribute, events.event)
         self._holders.append(symbol, partition, len(time), len(self._memory.parts))
         self._memory.scalars[k.AT] = 0
-        return self._fed(E, partition, time)
+        return self._fed(E, partition, time, events.batch)
 
     @property
     def few(self) -> k.Few:
@@ -155,11 +160,14 @@ class CeaRun(MatchRunner[k.Memory]):
         call(enter_few, memory, placed.placed_few, time, log, low, history, held)
         return self._fed(placed.placed_few, placed.few.partition, time)
 
-    def _fed(self, E: Pointers[k.Events], partition: I64, time: I64) -> FoundEvents:
-        """What ends in a batch that has been placed: the first events of `partition`."""
-        self._times, count = time, len(time)
+    def _fed(
+        self, E: Pointers[k.Events], partition: I64, time: I64, batch: tuple[int, int] | None = None
+    ) -> FoundEvents:
+        """What ends in a batch that has been placed: the first events of `partition`. `batch`: as of MarkedEvents."""
+        self._times, self._events, rows = time, E.arrays, len(time)
+        count, newest = batch or (rows, time.item(-1) if rows else 0)
         if self._by_time and count:
-            self._newest = time.item(-1)
+            self._newest = newest
         scalars = self._memory.scalars
         failed, table = -1, self._tables.of
         self._begin_counting(self._memory)
@@ -192,9 +200,11 @@ class CeaRun(MatchRunner[k.Memory]):
         self._drain()
         if self._ends is not None:
             self._tell_counts(self._ends)
+        if self._streaks is not None:
+            self._streaks.answered(self._parts, partition, ends=True)
         found = self._found()
         scalars[k.BASE] += count
-        self._collect_at_times(count)
+        self._collect_at_times(rows)
         if self.oldest != self._forgotten:
             self._forgotten = self.oldest
             self._holders.forget(self.oldest)
@@ -224,6 +234,44 @@ class CeaRun(MatchRunner[k.Memory]):
         parts = self._memory.parts[:count]
         used: NDArray[np.bool_] = (parts["count"] > 0) | (parts["gone"] != k.BEFORE_ALL)
         return used
+
+    # --- several queries ------------------------------------------------------------------------------
+
+    def begin_query(self, number: int) -> None:
+        """From now on partitions are queries (run/tuple_family.py), among them this one: each consumes and is left out
+        by itself."""
+        self._streaks = self._streaks or QueryStreaks()
+        self._sizes[k.CONSUME] = min(self._sizes[k.CONSUME], 1) * matches.THE_PARTITION
+        self.begin_partitions(np.array([number]), 1 << number.bit_length())
+
+    def take_omitted_of(self) -> dict[int, list[InstantError]]:
+        """As `take_omitted`, by query."""
+        return {} if self._streaks is None else self._streaks.take()
+
+    def _note(self, bound: InstantBound, given: int | LimitError, instant: int, *, final: bool = False) -> None:
+        if self._streaks is None:
+            super()._note(bound, given, instant, final=final)
+            return
+        at, partition = int(self._memory.scalars[k.AT]), self._events.partition
+        self._streaks.answered(self._parts, partition)
+        if self._streaks.leave_out(at, int(partition[at]), bound, given, instant, self.bounds):
+            self._events.symbol[at:][partition[at:] == partition[at]] = 0
+
+    def of_query(self, number: int, plan: CeaPlan) -> CeaRun:
+        """A run in the state of one of several queries."""
+        assert self._streaks is not None
+        self.collect()
+        other, sizes = CeaRun(plan, self._capacities), self._capacities
+        memory = restore_memory(save_memory(self._memory, self._cache), other._cache, sizes, counted=False)
+        memory = memory._replace(parts=memory.parts[number : number + 1].copy())
+        memory.scalars[matches.OMITTED] = self._streaks.running(number)
+        memory.parts["clock"] = memory.scalars[k.BASE]
+        other._memory, other._tau, other.oldest = memory, self._begin, self.oldest
+        other.collect()
+        other._memory = restore_memory(
+            save_memory(pack_live(other._memory), other._cache), other._cache, sizes, counted=False
+        )
+        return other
 
     @property
     def idles(self) -> bool:
@@ -327,7 +375,7 @@ class CeaRun(MatchRunner[k.Memory]):
         if self._by_time and at < len(self._times):
             tau = self._placed.cut(int(self._times[at]))
         self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, tau, again, full=full)
-        position = int(scalars[k.BASE]) + (at if len(self._times) else 0)
+        position = int(scalars[k.BASE]) + (int(self._events.event[at]) if at < len(self._times) else 0)
         self.oldest = max(self.oldest, min(oldest, position))
 
     def _collect_at_times(self, events: int) -> None:
@@ -377,4 +425,4 @@ class CeaRun(MatchRunner[k.Memory]):
         if not self._parts:
             return self._nothing
         found = self._taken()
-        return events_of(found, found.marks[:, 0] + self.position, self._holders)
+        return events_of(found, self._events.event[found.marks[:, 0]] + self.position, self._holders)

@@ -38,7 +38,8 @@ def room_for_few(words: int, kind: int, back: int, size: float) -> k.Few:
     scratch = np.zeros(1, np.float64)
     few = k.Few.allocate(events=FEW, words=words, attributes=FEW if kind == k.BY_ATTRIBUTE else 0)
     numbers, sizes = np.array([kind, back], np.int64), np.array([size, np.spacing(size) / 2])
-    return few._replace(numbers=numbers, size=sizes, double=scratch, word=scratch.view(np.int64))
+    event = np.arange(FEW)
+    return few._replace(event=event, numbers=numbers, size=sizes, double=scratch, word=scratch.view(np.int64))
 
 
 def attribute_clocks(few: Pointers[k.Few], values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -77,18 +78,23 @@ class Placed:
         partition: NDArray[np.int64],
         time: NDArray[np.int64],
         attribute: NDArray[np.float64] | None,
+        event: NDArray[np.int64] | None = None,
     ) -> Pointers[k.Events]:
-        """A batch, until the next one is placed."""
+        """A batch, until the next one is placed. `event`: which of the batch's each is; None: each is one."""
         count, few = len(partition), self.few
         if count <= FEW:
             few.symbol[:count], few.partition[:count] = symbol, partition
+            if event is not None:
+                few.event[:count] = event
             if attribute is not None:
                 few.attribute[:count] = attribute
             return self.place_few(time, count)
         if self._kind == k.BY_ATTRIBUTE:
             assert attribute is not None
-            return Pointers(k.Events(symbol, partition, *attribute_clocks(self._few, plain(attribute, np.float64))))
-        return Pointers(k.Events(symbol, partition, time, self.cuts(time)))
+            clocks, cuts = attribute_clocks(self._few, plain(attribute, np.float64))
+        else:
+            clocks, cuts = time, self.cuts(time)
+        return Pointers(k.Events(symbol, partition, np.arange(count) if event is None else event, clocks, cuts))
 
     def place_few(self, time: NDArray[np.int64], count: int) -> Pointers[k.Events]:
         """A batch whose symbols, partitions and values of the window's attribute are in `few`."""

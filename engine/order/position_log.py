@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from typing import Final
 
 import numpy as np
@@ -42,6 +43,12 @@ class PositionLog(Stateful):
         self._first = first
         self._count = self._gone = 0
         self._log = Log.allocate(events=_FIRST, attributes=self._attributes)
+
+    def copy(self) -> PositionLog:
+        """A copy that continues alone from here."""
+        other = copy(self)
+        other._log = Log(*[kind.copy() for kind in self._log])
+        return other
 
     @property
     def held(self) -> int:

@@ -78,3 +78,14 @@ class ComplexEvents:
         """b1[positions]: where the variable of this number holds the event."""
         found: NDArray[np.bool_] = self.held[:, variable >> 6] & np.uint64(1 << (variable & 63)) != 0
         return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventsOfQueries:
+    """Complex events of several queries, and the `number` of the query of each, i64[m]."""
+
+    events: ComplexEvents
+    number: I64
+
+    def __len__(self) -> int:
+        return len(self.number)

@@ -4,7 +4,7 @@ in the state of an equal one."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Self
 
@@ -34,6 +34,11 @@ class AloneRun(Run):
         matters (`Concern`)."""
         self.order.pass_by(0, events, last)
 
+    @property
+    def alike(self) -> Hashable | None:
+        """The same in runs that may share a state although they are not equal; None: there are none."""
+        return None
+
     def may_share(self, other: Self) -> bool:
         """Whether it can be in the state of one that is equal, or alike."""
         return True
@@ -45,6 +50,10 @@ class AloneRun(Run):
     def of_each(self, found: Sequence[Any]) -> Mapping[int, Sequence[Any]] | None:
         """Of what `advance_all` has found what each has, by `number`; None: all of them have all of it."""
         return None
+
+    def errors_of_each(self) -> Mapping[int, Exception]:
+        """Errors since the last call that concern some of those in its state alone, by `number`."""
+        return {}
 
     @property
     def number(self) -> int:

@@ -115,6 +115,10 @@ class IntervalRun(KbRun):
         return self._family.tabled
 
     @property
+    def alike(self) -> Hashable | None:
+        return self.one.alike
+
+    @property
     def number(self) -> int:
         return self._family.number(self.one)
 

@@ -170,6 +170,29 @@ def template(dice: random.Random) -> str:
     )
 
 
+def ceql_template(dice: random.Random) -> str:
+    """A complex event query, to be `filled` with constants."""
+    x, y, z = (dice.choice("ABCD") for _ in range(3))
+    form, first, second = dice.choice(
+        [
+            (f"{x} AS x ; {y} AS y", "x", "y"),
+            (f"{x} AS x ; {y}+ AS y ; {z} AS z", "x", "z"),
+            (f"({x} OR {y}) AS x ; {z} AS z", "x", "z"),
+            (f"{x} AS x ; {x} AS y", "y", "x"),
+            (f"{x} AS x", "x", "x"),
+        ]
+    )
+    tests = ["v > $N", "v >= $N.5", "v < $O", "$N <= v", "v = $O", "v > $O AND k != $N", "v > $N AND v < $O", "v > 3"]
+    window = dice.choice(["", "WITHIN 0.00002 SECONDS", "WITHIN 0.00002 SECONDS", "WITHIN 6 EVENTS"])
+    consumes = dice.choice(["", "", "CONSUME BY ANY", "LIMIT 2"])
+    told = dice.choice(["*", "*", f"{first}"])
+    names = dice.choice(["s", "s", "s, r"])
+    return (
+        f"VOCAB <{E}> SELECT {told} FROM {names} WHERE {form} FILTER {first}[{dice.choice(tests)}] "
+        f"AND {second}[{dice.choice(tests)}] {window} {consumes}"
+    )
+
+
 RULES = (
     (f"PREFIX : <{E}> CONSTRUCT {{ ?h :derived ?v }} WHERE {{ {{ ?h :a ?u }} SEQ {{ ?h :b ?v }} }}",),
     (
@@ -188,6 +211,7 @@ def filled(text: str, dice: random.Random) -> str:
         "$H": dice.choice(["h1", "h2", "h3"]),
         "$N": str(dice.randint(0, 5)),
         "$M": dice.choice(["3", "4", "5.5", ":known"]),
+        "$O": str(dice.randint(0, 9)),
     }
     return functools.reduce(lambda done, name: done.replace(name, drawn[name]), drawn, text)
 
@@ -242,7 +266,7 @@ class Drill:
         self.pairs: dict[AloneRun, Pair] = {}
         self.now = 0
         self.slept = 0
-        self.template: tuple[str, Options] | None = None
+        self.template: tuple[str, str, Options] | None = None
 
     def register(self) -> None:
         language = self.dice.choice([*LANGUAGES])
@@ -256,12 +280,13 @@ class Drill:
 
     def register_alike(self) -> None:
         if self.template is None or self.dice.random() < 0.4:
-            text = template(self.dice)
+            language = self.dice.choice(["epsparql", "epsparql", "ceql"])
+            text = template(self.dice) if language == "epsparql" else ceql_template(self.dice)
             rules = self.dice.choice(RULES) if ":derived" in text else ()
-            self.template = text, Options(lateness=self.dice.choice([0, 0, 4]), rules=rules)
-        text_of_all, options = self.template
+            self.template = language, text, Options(lateness=self.dice.choice([0, 0, 4]), rules=rules)
+        language, text_of_all, options = self.template
         for text in [filled(text_of_all, self.dice) for _ in range(self.dice.choice([1, 2, 3, 5]))]:
-            together, alone = (self.compiled(text, "epsparql", options) for _ in range(2))
+            together, alone = (self.compiled(text, language, options) for _ in range(2))
             self.runs.add(together)
             self.pairs[together] = Pair(text, together, alone)
 
@@ -409,7 +434,7 @@ class Drill:
         assert pair.together.order.passed == pair.alone.order.passed, pair.text
         assert pair.together.faults.count == pair.alone.faults.count, pair.text
         if self.runs._of[pair.together] is self.runs._together or (
-            isinstance(pair.together, IntervalRun) and pair.together.shares
+            isinstance(pair.together, IntervalRun | TupleRun) and pair.together.shares
         ):
             return  # others have a part of its records
         if isinstance(pair.together, IntervalRun) and not pair.together.records:

@@ -150,6 +150,8 @@ class Events(Arrays):
 
 symbol = array(Events, "symbol", np.uint64, 2, rows="events", columns="words")
 partition = array(Events, "partition", np.int64, rows="events")  # i64[n]; -1: in none
+event = array(Events, "event", np.int64, rows="events")
+"""Which of the batch's each is: of several queries, an event is one for each that reads it."""
 clock = array(Events, "clock", np.int64, rows="events")
 """What starts here has this clock (windows of time and attribute)."""
 cut = array(Events, "cut", np.int64, rows="events")
