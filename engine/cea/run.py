@@ -6,7 +6,7 @@ what it does not know: numbers of new symbols, steps of the automaton.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -29,7 +29,7 @@ from oxiseq.engine.cea.memory import (
 )
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.queries import QueryStreaks
-from oxiseq.engine.cea.saved import restore_memory, save_memory
+from oxiseq.engine.cea.saved import in_use, restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import Placed
 from oxiseq.engine.errors import LimitError
@@ -240,7 +240,9 @@ class CeaRun(MatchRunner[k.Memory]):
     def begin_query(self, number: int) -> None:
         """From now on partitions are queries (run/tuple_family.py), among them this one: each consumes and is left out
         by itself."""
-        self._streaks = self._streaks or QueryStreaks()
+        if self._streaks is None:
+            self._streaks = QueryStreaks()
+            self._streaks.begin(0, int(self._memory.scalars[matches.OMITTED]))
         self._sizes[k.CONSUME] = min(self._sizes[k.CONSUME], 1) * matches.THE_PARTITION
         self.begin_partitions(np.array([number]), 1 << number.bit_length())
 
@@ -257,16 +259,54 @@ class CeaRun(MatchRunner[k.Memory]):
         if self._streaks.leave_out(at, int(partition[at]), bound, given, instant, self.bounds):
             self._events.symbol[at:][partition[at:] == partition[at]] = 0
 
-    def of_query(self, number: int, plan: CeaPlan) -> CeaRun:
-        """A run in the state of one of several queries."""
+    def take_over(self, other: CeaRun, numbers: Iterable[tuple[int, int]], shift: int) -> None:
+        """Other queries come, with what `other` remembers of them: their numbers there and here; their positions are
+        more by `shift` here."""
+        self.collect()
+        other.collect()
+        for _, here in numbers:
+            self.begin_query(here)
+        assert self._streaks is not None
+        S, T = self._memory, other._memory
+        node, live = int(S.scalars[matches.NODE_TOP]), int(S.scalars[k.LIVE_TOP])
+        nodes, blocks = int(T.scalars[matches.NODE_TOP]), int(T.scalars[k.LIVE_TOP])
+        S = S.grow("nodes", max(len(S.nodes), node + nodes)).grow("live", max(len(S.live), live + blocks))
+        made, moved = S.nodes[node : node + nodes], S.live[live : live + blocks]
+        made[:], moved[:] = T.nodes[:nodes], T.live[:blocks]
+        made["pos"] += np.where(made["leaf"] < 0, shift << matches.PLACE_BITS, 0)
+        for kind in ("left", "right", "leaf"):
+            made[kind] += np.where(made[kind] >= 0, node, 0)
+        moved["node"] += node
+        states = np.zeros(other._cache.states, np.int32)
+        for state in np.unique(T.live["state"][in_use(T)]).tolist():
+            states[state] = self._cache.number_of(other._cache.state(state))
+        moved["state"] = states[moved["state"]]
+        for there, here in numbers:
+            S.parts[here] = T.parts[there]
+            S.parts[here]["first"] += live
+            S.parts[here]["count"] *= T.parts[there]["epoch"] == T.scalars[k.EPOCH]
+            S.parts[here]["epoch"] = S.scalars[k.EPOCH]
+            self._streaks.begin(here, other._running(there))
+        S.scalars[[matches.NODE_TOP, k.LIVE_TOP]] = node + nodes, live + blocks
+        self._memory, self.oldest = S, min(self.oldest, other.oldest + shift)
+
+    def _running(self, number: int) -> int:
+        """How often a query has been left out, one event after the other."""
+        return int(self._memory.scalars[matches.OMITTED]) if self._streaks is None else self._streaks.running(number)
+
+    def of_query(self, number: int, plan: CeaPlan, shift: int) -> CeaRun:
+        """A run in the state of one of several queries, whose own positions are less by `shift`."""
         assert self._streaks is not None
         self.collect()
         other, sizes = CeaRun(plan, self._capacities), self._capacities
         memory = restore_memory(save_memory(self._memory, self._cache), other._cache, sizes, counted=False)
         memory = memory._replace(parts=memory.parts[number : number + 1].copy())
+        nodes = memory.nodes[: memory.scalars[matches.NODE_TOP]]
+        nodes["pos"] -= np.where(nodes["leaf"] < 0, shift << matches.PLACE_BITS, 0)
+        memory.scalars[k.BASE] -= shift
         memory.scalars[matches.OMITTED] = self._streaks.running(number)
         memory.parts["clock"] = memory.scalars[k.BASE]
-        other._memory, other._tau, other.oldest = memory, self._begin, self.oldest
+        other._memory, other._tau, other.oldest = memory, self._begin, max(self.oldest - shift, 0)
         other.collect()
         other._memory = restore_memory(
             save_memory(pack_live(other._memory), other._cache), other._cache, sizes, counted=False

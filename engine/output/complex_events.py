@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,12 @@ class ComplexEvents:
             self.event_time[rows],
             self.event_stream[rows],
         )
+
+    def earlier(self, shift: int) -> ComplexEvents:
+        """The same at positions that are less by `shift`."""
+        if not shift:
+            return self
+        return replace(self, start=self.start - shift, end=self.end - shift, positions=self.positions - shift)
 
     def holding(self, variable: int) -> NDArray[np.bool_]:
         """b1[positions]: where the variable of this number holds the event."""

@@ -20,6 +20,30 @@ class AloneRun(Run):
     itself, whatever state it is in, its class declares in `__slots__`.
     """
 
+    __slots__ = ("_elsewhere",)
+    _elsewhere: tuple[int, int]
+    """Events and late ones that its order does not count, or (below 0) counts, though this query has not had them."""
+
+    def __init__(self) -> None:
+        self._elsewhere = 0, 0
+
+    # --- counters, which continue wherever it has its state -----------------------------------------------
+
+    @property
+    def events(self) -> int:
+        return super().events + self._elsewhere[0]
+
+    @property
+    def late(self) -> int:
+        return super().late + self._elsewhere[1]
+
+    def _go_on(self, events: int, late: int) -> None:
+        """With counters of a state of before, in another one."""
+        self._elsewhere = 0, 0
+        self._elsewhere = events - self.events, late - self.late
+
+    # --- others in its state ------------------------------------------------------------------------------
+
     @abstractmethod
     def another(self) -> Self:
         """One of the same plan that has not seen anything."""
@@ -65,7 +89,9 @@ class AloneRun(Run):
 
     def share(self, other: Self) -> None:
         """Takes over the state of an equal one: from now on both see what either gets."""
+        events, late = self.events, self.late
         self.__dict__ = other.__dict__
+        self._go_on(events, late)
 
     @property
     def unites(self) -> bool:

@@ -49,6 +49,7 @@ class JoinedRun(AloneRun):
     def __init__(
         self, plan: JoinedPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None = None, lateness: int = 0
     ) -> None:
+        super().__init__()
         self._plan, self._terms, self._kb = plan, terms, kb
         self.faults = Faults()
         self._clock = PositionClock(len(plan.streams), lateness, start)

@@ -89,6 +89,8 @@ class TupleFamily:
         self._plan, self._terms = plan, terms
         self._numbers: dict[Atoms, int] = {}
         self._next = 0
+        self.shifts: dict[int, int] = {}
+        """By how much a query's own positions are less, if they are."""
         self.stopped: set[int] = set()
         """Queries that get nothing more."""
         self.take_in(plan)
@@ -109,6 +111,23 @@ class TupleFamily:
     def number(self, plan: CeaPlan) -> int:
         """Of a query."""
         return self._numbers[plan.letters]
+
+    def meets(self, other: TupleFamily) -> bool:
+        """Whether a query is equal to one of another family."""
+        return not self._numbers.keys().isdisjoint(other._numbers)
+
+    def absorb(self, other: TupleFamily, shift: int) -> list[tuple[int, int]]:
+        """The queries of another, too, whose positions are more by `shift` here: their numbers there and here."""
+        numbers = []
+        for atoms, there in other._numbers.items():
+            here = self._numbers[atoms] = self._next
+            self._next += 1
+            numbers.append((there, here))
+            self.shifts[here] = shift + other.shifts.get(there, 0)
+            if there in other.stopped:
+                self.stopped.add(here)
+        self._change()
+        return numbers
 
     def keep(self, kept: Collection[Atoms]) -> I64:
         """Forget all queries but those of these atoms, while no event waits; the numbers of the others."""

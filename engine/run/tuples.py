@@ -86,6 +86,7 @@ class TupleRun(AloneRun):
         capacities: Capacities | None = None,
         page: Page | None = None,
     ) -> None:
+        super().__init__()
         self._plan, self._before, self._capacities = plan, 0, capacities
         self._family: TupleFamily | None = None
         """Queries that are in its state and differ in predicates; None: all that are in it are equal."""
@@ -171,14 +172,55 @@ class TupleRun(AloneRun):
 
     def _take_in(self, plan: CeaPlan) -> None:
         """One more query, before anything comes, or one that is equal."""
-        if self._family is None:
-            if plan.letters == self._plan.letters:
-                return
-            self._family = TupleFamily(self._plan, self._dictionary)
-            self._told, self._omissions = {0: self._told.get(0, 0)}, {}
+        if plan.letters == self._plan.letters or (self._family is not None and plan in self._family):
+            return
+        self._family = self._as_family
         self._family.take_in(plan)
         assert isinstance(self._cea, CeaRun)
         self._cea.begin_query(self._family.number(plan))
+
+    @property
+    def _as_family(self) -> TupleFamily:
+        """Those in its state, if only of itself."""
+        return self._family or TupleFamily(self._plan, self._dictionary)
+
+    @property
+    def unites(self) -> bool:
+        return self.alike is not None
+
+    def unite(self, others: Sequence[Self]) -> Sequence[Sequence[Self]]:
+        states: dict[Hashable, list[Self]] = {}
+        for run in (self, *others):
+            if not run.order.open and not run._over:
+                states.setdefault((run.order.times, run.resets, run.faults), []).append(run)
+        found = []
+        for same in states.values():
+            host, *rest = sorted(same, key=lambda run: run._cea.position, reverse=True)
+            taken = [run for run in rest if host._absorb(run)]
+            if taken:
+                found.append((host, *taken))
+        return found
+
+    def _absorb(self, other: Self) -> bool:
+        """Have the queries of another state, too, which gets the same events from now on; whether it could be."""
+        mine, theirs, shift = self._as_family, other._as_family, self._cea.position - other._cea.position
+        if mine.meets(theirs) or not self._log.fits(other._log, shift):
+            return False
+        assert isinstance(self._cea, CeaRun)
+        assert isinstance(other._cea, CeaRun)
+        self._family = mine
+        numbers = mine.absorb(theirs, shift)
+        self._log.take_over(other._log, shift)
+        self._cea.take_over(other._cea, numbers, shift)
+        self._told |= {here: other._told.get(there, 0) for there, here in numbers}
+        self._omissions |= {here: other._omissions.get(there, NO_OMISSIONS) for there, here in numbers}
+        return True
+
+    def move_to(self, other: Self) -> None:
+        matches = self.matches
+        self.share(other)
+        self._before = 0
+        self._before = matches - self.matches
 
     def part(self, terms: TermDictionary) -> None:
         if self._family is None:
@@ -194,9 +236,11 @@ class TupleRun(AloneRun):
         assert isinstance(self._cea, CeaRun)
         alone._before, alone._told, alone.omitted = self._before, {0: self._told.get(number, 0)}, self.omitted
         alone.resets, alone.faults, alone.origin = self.resets, self.faults, self.origin
-        alone._cea = self._cea.of_query(number, self._plan)
+        shift = family.shifts.get(number, 0)
+        alone._cea = self._cea.of_query(number, self._plan, shift)
         alone._merging = self._merging.mapped(partial(family.marks_of, number))
-        alone._log = self._log.copy()
+        alone._elsewhere = self._elsewhere
+        alone._log = self._log.copy(shift)
         alone._log.forget(alone._cea.oldest)
         return alone
 
@@ -224,7 +268,8 @@ class TupleRun(AloneRun):
             order = np.argsort(batch.number, kind="stable")
             numbers, first = np.unique(batch.number[order], return_index=True)
             for number, mine in zip(numbers.tolist(), np.split(order, first[1:]), strict=True):
-                each.setdefault(number, []).append(batch.events.take(mine))
+                own = batch.events.take(mine).earlier(self._family.shifts.get(number, 0))
+                each.setdefault(number, []).append(own)
         return each
 
     def errors_of_each(self) -> Mapping[int, Exception]:
@@ -479,7 +524,9 @@ class TupleRun(AloneRun):
             self._partitions.forget_unused()
         self._cea.collect()
         self._log.forget(self._cea.oldest)
-        return super().save(terms)
+        state = super().save(terms)
+        state["merging"] |= {"events": self._merging.events + self._elsewhere[0], "late": self.late}
+        return state
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         if self._weights is not None and "measures" not in state["automaton"]:
