@@ -116,7 +116,8 @@ class CeaRun(MatchRunner[k.Memory]):
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._holders = Holders(plan, subsets)
         none = np.zeros(0, np.int64)
-        self._times, self._events = none, k.Events.allocate(events=0, words=1)
+        self._no_events = k.Events.allocate(events=0, words=1)
+        self._times, self._events = none, self._no_events
         """Those of the batch in work."""
         self._streaks: QueryStreaks | None = None
         """Of queries of which each is a partition."""
@@ -204,6 +205,7 @@ class CeaRun(MatchRunner[k.Memory]):
             self._streaks.answered(self._parts, partition, ends=True)
         found = self._found()
         scalars[k.BASE] += count
+        self._times, self._events = self._no_events.partition, self._no_events  # those of the batch may go
         self._collect_at_times(rows)
         if self.oldest != self._forgotten:
             self._forgotten = self.oldest
@@ -219,7 +221,7 @@ class CeaRun(MatchRunner[k.Memory]):
 
     def collect(self) -> None:
         """Free dead memory, to learn `oldest`."""
-        self._times = self._times[:0]
+        self._times = self._no_events.partition
         self._free(again=False)
 
     def begin_partitions(self, fresh: I64, count: int) -> None:

@@ -38,8 +38,7 @@ def room_for_few(words: int, kind: int, back: int, size: float) -> k.Few:
     scratch = np.zeros(1, np.float64)
     few = k.Few.allocate(events=FEW, words=words, attributes=FEW if kind == k.BY_ATTRIBUTE else 0)
     numbers, sizes = np.array([kind, back], np.int64), np.array([size, np.spacing(size) / 2])
-    event = np.arange(FEW)
-    return few._replace(event=event, numbers=numbers, size=sizes, double=scratch, word=scratch.view(np.int64))
+    return few._replace(event=np.arange(FEW), numbers=numbers, size=sizes, double=scratch, word=scratch.view(np.int64))
 
 
 def attribute_clocks(few: Pointers[k.Few], values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -47,6 +46,18 @@ def attribute_clocks(few: Pointers[k.Few], values: NDArray[np.float64]) -> tuple
     clocks, cuts = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
     call(kernels.attribute_clocks, few, values, clocks, cuts)
     return clocks, cuts
+
+
+_counted = np.arange(FEW)
+"""0, 1, 2..., as far as they were needed."""
+
+
+def _numbers(count: int) -> NDArray[np.int64]:
+    """The first ones, which nobody changes."""
+    global _counted
+    if count > len(_counted):
+        _counted = np.arange(count)
+    return _counted[:count]
 
 
 class Placed:
@@ -94,7 +105,7 @@ class Placed:
             clocks, cuts = attribute_clocks(self._few, plain(attribute, np.float64))
         else:
             clocks, cuts = time, self.cuts(time)
-        return Pointers(k.Events(symbol, partition, np.arange(count) if event is None else event, clocks, cuts))
+        return Pointers(k.Events(symbol, partition, _numbers(count) if event is None else event, clocks, cuts))
 
     def place_few(self, time: NDArray[np.int64], count: int) -> Pointers[k.Events]:
         """A batch whose symbols, partitions and values of the window's attribute are in `few`."""

@@ -94,6 +94,8 @@ class TupleRun(AloneRun):
         """How many matches have been found, by number."""
         self._omissions: dict[int, Omissions] = {}
         """The events that were left out, by number."""
+        self._over = False
+        """Whether it gets nothing more; with a family, each query may be stopped by itself."""
         self._errors: dict[int, InstantError] = {}
         """The same since they were last asked for, where there is a family."""
         self._left: list[ComplexEvents | MatchBatch] = []
@@ -292,6 +294,7 @@ class TupleRun(AloneRun):
     @omitted.setter
     def omitted(self, omitted: Omissions) -> None:
         self._omissions[self.number] = omitted
+        self._over = self._family is None and omitted.over
 
     def _work_for_all(self, family: TupleFamily, marks: Marks, streams: I64) -> EventsOfQueries | None:
         """Events of all queries, each of which has those that it reads."""
@@ -381,14 +384,9 @@ class TupleRun(AloneRun):
         late = self.order.take_in(self.plan.streams.index(stream), marks)
         return None if late is None else batch.take(late)
 
-    @property
-    def _over(self) -> bool:
-        """Whether it gets nothing more."""
-        return self._family is None and self.omitted.over
-
     def advance(self) -> list[Any]:
         found = self.advance_all()
-        each = self.of_each(found)
+        each = None if self._family is None else self.of_each(found)
         return found if each is None else [*each.get(self.number, ())]
 
     def advance_all(self) -> list[Any]:
@@ -408,7 +406,8 @@ class TupleRun(AloneRun):
         if omitted := self._cea.take_omitted():
             self.omitted, self._left = self.omitted.more(omitted), found
             raise raised(omitted)
-        self._count(found)
+        if found:
+            self._count(found)
         return found
 
     def _count(self, found: Sequence[Sized]) -> None:
