@@ -20,12 +20,16 @@ class AloneRun(Run):
     itself, whatever state it is in, its class declares in `__slots__`.
     """
 
-    __slots__ = ("_elsewhere",)
+    __slots__ = ("_before", "_elsewhere")
+    _before: int
+    """Matches that its state does not count, or (below 0) counts, though this query has not had them."""
     _elsewhere: tuple[int, int]
-    """Events and late ones that its order does not count, or (below 0) counts, though this query has not had them."""
+    """The same of events and of late ones, which its order counts."""
 
     def __init__(self) -> None:
-        self._elsewhere = 0, 0
+        self._before, self._elsewhere = 0, (0, 0)
+        self._had: dict[int, int] = {}
+        """How many matches those in its state have had, by number."""
 
     # --- counters, which continue wherever it has its state -----------------------------------------------
 
@@ -36,6 +40,15 @@ class AloneRun(Run):
     @property
     def late(self) -> int:
         return super().late + self._elsewhere[1]
+
+    @property
+    def matches(self) -> int:
+        """How many it has had."""
+        return self._had.get(self.number, 0) + self._before
+
+    @matches.setter
+    def matches(self, count: int) -> None:
+        self._had[self.number] = count - self._before
 
     def _go_on(self, events: int, late: int) -> None:
         """With counters of a state of before, in another one."""
@@ -108,10 +121,14 @@ class AloneRun(Run):
 
     def move_to(self, other: Self) -> None:
         """Takes over the state of another that has become one with its own (`unite`); its counters continue."""
+        matches = self.matches
         self.share(other)
+        self._before = 0
+        self._before = matches - self.matches
 
     def part(self, terms: TermDictionary) -> None:
         """Continue by itself from the state that it has shared. terms: its dictionary."""
         alone = self.another()
         alone.restore(deepcopy(self.save(SavedTerms(terms))), SameTerms(terms))
         self.share(alone)
+        self._before = 0

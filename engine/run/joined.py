@@ -77,7 +77,7 @@ class JoinedRun(AloneRun):
     def resets(self) -> Resets:  # type: ignore[override]  # those of the run below
         return self._run.resets
 
-    @property
+    @property  # type: ignore[misc]  # that of the run below
     def matches(self) -> int:
         """How many it has found."""
         return self._run.matches

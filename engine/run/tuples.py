@@ -5,7 +5,7 @@ push ─ marks ─ merging ─ events in order ─ complex event automaton ─ c
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Self, TypeVar
 
@@ -71,11 +71,9 @@ class TupleRun(AloneRun):
         unsaved("_tables"),
     )
 
-    __slots__ = ("_before", "_plan")  # as there
+    __slots__ = ("_plan",)  # as there
     _plan: CeaPlan
     """The query's own."""
-    _before: int
-    """Matches that its state does not count."""
 
     def __init__(
         self,
@@ -87,11 +85,9 @@ class TupleRun(AloneRun):
         page: Page | None = None,
     ) -> None:
         super().__init__()
-        self._plan, self._before, self._capacities = plan, 0, capacities
+        self._plan, self._capacities = plan, capacities
         self._family: TupleFamily | None = None
         """Queries that are in its state and differ in predicates; None: all that are in it are equal."""
-        self._told: dict[int, int] = {}
-        """How many matches have been found, by number."""
         self._omissions: dict[int, Omissions] = {}
         """The events that were left out, by number."""
         self._over = False
@@ -214,20 +210,13 @@ class TupleRun(AloneRun):
         numbers = mine.absorb(theirs, shift)
         self._log.take_over(other._log, shift)
         self._cea.take_over(other._cea, numbers, shift)
-        self._told |= {here: other._told.get(there, 0) for there, here in numbers}
+        self._had |= {here: other._had.get(there, 0) for there, here in numbers}
         self._omissions |= {here: other._omissions.get(there, NO_OMISSIONS) for there, here in numbers}
         return True
-
-    def move_to(self, other: Self) -> None:
-        matches = self.matches
-        self.share(other)
-        self._before = 0
-        self._before = matches - self.matches
 
     def part(self, terms: TermDictionary) -> None:
         if self._family is None:
             super().part(terms)
-            self._before = 0
         else:
             self.share(self._alone())
 
@@ -236,7 +225,7 @@ class TupleRun(AloneRun):
         family, number, alone = self._family, self.number, self.another()
         assert family is not None
         assert isinstance(self._cea, CeaRun)
-        alone._before, alone._told, alone.omitted = self._before, {0: self._told.get(number, 0)}, self.omitted
+        alone._before, alone._had, alone.omitted = self._before, {0: self._had.get(number, 0)}, self.omitted
         alone.resets, alone.faults, alone.origin = self.resets, self.faults, self.origin
         shift = family.shifts.get(number, 0)
         alone._cea = self._cea.of_query(number, self._plan, shift)
@@ -279,15 +268,6 @@ class TupleRun(AloneRun):
         return errors
 
     @property
-    def matches(self) -> int:
-        """How many it has found."""
-        return self._told.get(self.number, 0) + self._before
-
-    @matches.setter
-    def matches(self, count: int) -> None:
-        self._told[self.number] = count - self._before
-
-    @property
     def omitted(self) -> Omissions:
         return self._omissions.get(self.number, NO_OMISSIONS)
 
@@ -312,7 +292,7 @@ class TupleRun(AloneRun):
         self._log.forget(self._cea.oldest)
         if made is not None:
             for query, count in zip(*np.unique(made.number, return_counts=True), strict=True):
-                self._told[int(query)] = self._told.get(int(query), 0) + int(count)
+                self._had[int(query)] = self._had.get(int(query), 0) + int(count)
         return made
 
     # --- alone --------------------------------------------------------------------------------------
@@ -406,13 +386,9 @@ class TupleRun(AloneRun):
         if omitted := self._cea.take_omitted():
             self.omitted, self._left = self.omitted.more(omitted), found
             raise raised(omitted)
-        if found:
-            self._count(found)
+        if found and self._family is None:
+            self.matches += sum(map(len, found))
         return found
-
-    def _count(self, found: Sequence[Sized]) -> None:
-        if self._family is None:
-            self._told[0] = self._told.get(0, 0) + sum(map(len, found))
 
     def _begin_tables(self) -> TableMarker:
         """The first table has come."""
@@ -447,7 +423,7 @@ class TupleRun(AloneRun):
 
     def left(self) -> list[Any]:
         found, self._left = self._left, []
-        self._count(found)
+        self.matches += sum(map(len, found))
         return found
 
     def _found(self, marks: Marks, streams: I64) -> list[Any]:

@@ -29,7 +29,6 @@ class KbRun(AloneRun):
         self, terms: TermDictionary, kb: KnowledgeBase, streams: Sequence[str], start: int | None, lateness: int
     ) -> None:
         super().__init__()
-        self.matches = 0
         self._terms = terms
         self._arrivals = Arrivals(len(streams), lateness, start)
         self._kb = KbInTime(kb)
