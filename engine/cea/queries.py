@@ -31,6 +31,7 @@ class QueryStreaks:
 
     def begin(self, query: int, running: int) -> None:
         """A query comes that has been left out so often."""
+        self._streaks.pop(query, None)
         if running:
             self._streaks[query] = Streak(BOUNDS, running)
             self._since[query] = -1

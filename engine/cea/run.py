@@ -143,7 +143,7 @@ class CeaRun(MatchRunner[k.Memory]):
         """Take in a batch; the complex events that end in it. Those that end at an event where they are past a limit
         are as if they were none: see `take_omitted`."""
         symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
-        E = self._placed.place(symbol, partition, time, events.attribute, events.event)
+        E = self._placed.place(symbol, partition, time, events.attribute, events.event, events.cut)
         self._holders.append(symbol, partition, len(time), len(self._memory.parts))
         self._memory.scalars[k.AT] = 0
         return self._fed(E, partition, time, events.batch)
@@ -239,13 +239,18 @@ class CeaRun(MatchRunner[k.Memory]):
 
     # --- several queries ------------------------------------------------------------------------------
 
-    def begin_query(self, number: int) -> None:
-        """From now on partitions are queries (run/tuple_family.py), among them this one: each consumes and is left out
-        by itself."""
+    def begin_query(self, number: int, back: int, running: int = 0) -> None:
+        """From now on partitions are queries (run/tuple_family.py), among them this one, in a window of `back` µs: each
+        consumes and is left out by itself, `running` times before."""
         if self._streaks is None:
             self._streaks = QueryStreaks()
             self._streaks.begin(0, int(self._memory.scalars[matches.OMITTED]))
         self._sizes[k.CONSUME] = min(self._sizes[k.CONSUME], 1) * matches.THE_PARTITION
+        self._streaks.begin(number, running)
+        longer = max(back - self._placed.back, 0)
+        if self._begin != k.BEFORE_ALL:
+            self._tau -= longer
+        self._placed.back += longer
         self.begin_partitions(np.array([number]), 1 << number.bit_length())
 
     def take_omitted_of(self) -> dict[int, list[InstantError]]:
@@ -261,14 +266,13 @@ class CeaRun(MatchRunner[k.Memory]):
         if self._streaks.leave_out(at, int(partition[at]), bound, given, instant, self.bounds):
             self._events.symbol[at:][partition[at:] == partition[at]] = 0
 
-    def take_over(self, other: CeaRun, numbers: Iterable[tuple[int, int]], shift: int) -> None:
-        """Other queries come, with what `other` remembers of them: their numbers there and here; their positions are
-        more by `shift` here."""
+    def take_over(self, other: CeaRun, numbers: Iterable[tuple[int, int, int]], shift: int) -> None:
+        """Other queries come, with what `other` remembers of them: their numbers there and here, and how long their
+        windows are; their positions are more by `shift` here."""
         self.collect()
         other.collect()
-        for _, here in numbers:
-            self.begin_query(here)
-        assert self._streaks is not None
+        for there, here, back in numbers:
+            self.begin_query(here, back, other._running(there))
         S, T = self._memory, other._memory
         node, live = int(S.scalars[matches.NODE_TOP]), int(S.scalars[k.LIVE_TOP])
         nodes, blocks = int(T.scalars[matches.NODE_TOP]), int(T.scalars[k.LIVE_TOP])
@@ -283,12 +287,11 @@ class CeaRun(MatchRunner[k.Memory]):
         for state in np.unique(T.live["state"][in_use(T)]).tolist():
             states[state] = self._cache.number_of(other._cache.state(state))
         moved["state"] = states[moved["state"]]
-        for there, here in numbers:
+        for there, here, _ in numbers:
             S.parts[here] = T.parts[there]
             S.parts[here]["first"] += live
             S.parts[here]["count"] *= T.parts[there]["epoch"] == T.scalars[k.EPOCH]
             S.parts[here]["epoch"] = S.scalars[k.EPOCH]
-            self._streaks.begin(here, other._running(there))
         S.scalars[[matches.NODE_TOP, k.LIVE_TOP]] = node + nodes, live + blocks
         self._memory, self.oldest = S, min(self.oldest, other.oldest + shift)
 
@@ -308,7 +311,8 @@ class CeaRun(MatchRunner[k.Memory]):
         memory.scalars[k.BASE] -= shift
         memory.scalars[matches.OMITTED] = self._streaks.running(number)
         memory.parts["clock"] = memory.scalars[k.BASE]
-        other._memory, other._tau, other.oldest = memory, self._begin, max(self.oldest - shift, 0)
+        later = self._placed.back - other._placed.back if self._begin != k.BEFORE_ALL else 0
+        other._memory, other._tau, other.oldest = memory, self._begin + later, max(self.oldest - shift, 0)
         other.collect()
         other._memory = restore_memory(
             save_memory(pack_live(other._memory), other._cache), other._cache, sizes, counted=False

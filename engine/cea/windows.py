@@ -68,20 +68,21 @@ class Placed:
     """
 
     def __init__(self, query: CeqlQuery, words: int) -> None:
-        self._kind, self._back = kind_of(query)
+        self._kind, self.back = kind_of(query)
+        """How long a window of time is at most (µs)."""
         window = query.window
         size = float(window.size.value) if isinstance(window, AttributeWindow) else 0.0
-        self.few = room_for_few(words, self._kind, self._back, size)
+        self.few = room_for_few(words, self._kind, self.back, size)
         self._few = Pointers(self.few)
         self.placed_few = cast(Pointers[k.Events], self._few)  # it begins as one
 
     def cut(self, time: int) -> int:
         """That of an event at `time` (µs), in a window of time."""
-        return cast(int, _window_start(time, self._back, 1, 0))
+        return cast(int, _window_start(time, self.back, 1, 0))
 
     def cuts(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
         """The same of events at these times; in other windows the times."""
-        return cast(NDArray[np.int64], _window_start(time, self._back, 1, 0)) if self._kind == k.BY_TIME else time
+        return cast(NDArray[np.int64], _window_start(time, self.back, 1, 0)) if self._kind == k.BY_TIME else time
 
     def place(
         self,
@@ -90,6 +91,7 @@ class Placed:
         time: NDArray[np.int64],
         attribute: NDArray[np.float64] | None,
         event: NDArray[np.int64] | None = None,
+        cut: NDArray[np.int64] | None = None,
     ) -> Pointers[k.Events]:
         """A batch, until the next one is placed. `event`: which of the batch's each is; None: each is one."""
         count, few = len(partition), self.few
@@ -99,12 +101,15 @@ class Placed:
                 few.event[:count] = event
             if attribute is not None:
                 few.attribute[:count] = attribute
-            return self.place_few(time, count)
+            placed = self.place_few(time, count)
+            if cut is not None:
+                few.cut[:count] = cut
+            return placed
         if self._kind == k.BY_ATTRIBUTE:
             assert attribute is not None
             clocks, cuts = attribute_clocks(self._few, plain(attribute, np.float64))
         else:
-            clocks, cuts = time, self.cuts(time)
+            clocks, cuts = time, self.cuts(time) if cut is None else cut
         return Pointers(k.Events(symbol, partition, _numbers(count) if event is None else event, clocks, cuts))
 
     def place_few(self, time: NDArray[np.int64], count: int) -> Pointers[k.Events]:

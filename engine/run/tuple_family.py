@@ -27,6 +27,7 @@ from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.plan import Atom, CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.term_marks import TermMarker
+from oxiseq.engine.cea.windows import kind_of
 from oxiseq.engine.plan.thresholds import Threshold, threshold_of
 from oxiseq.engine.run.ranks import ValueRanks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -34,7 +35,6 @@ from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 I64: TypeAlias = NDArray[np.int64]
-Atoms: TypeAlias = tuple[Atom, ...]
 
 
 def why_not_alike(plan: CeaPlan) -> str | None:
@@ -61,15 +61,29 @@ def shape_of(plan: CeaPlan) -> Hashable | None:
     sets, positions = plan.runner, plan.runner.positions
     automaton = positions.first, positions.last, positions.later, sets.atom_of, sets.kept, sets.masks
     read = tuple(atom.type for atom in plan.letters), frozenset(asked_of(plan))
-    return plan.query.vocab, plan.streams, plan.window, plan.clauses, automaton, read, len(sets.variables)
+    return plan.query.vocab, plan.streams, plan.window is None, plan.clauses, automaton, read, len(sets.variables)
+
+
+class Member(NamedTuple):
+    """What distinguishes alike queries: their atoms, and how long (µs) their windows are."""
+
+    atoms: tuple[Atom, ...]
+    back: int
+
+    @classmethod
+    def of(cls, plan: CeaPlan) -> Member:
+        """A query as one of alike ones."""
+        return cls(plan.letters, kind_of(plan.query)[1])
 
 
 class Rows(NamedTuple):
-    """Of a batch, by event: which event it is, the number of a query that reads it, and its symbol there."""
+    """Of a batch, by event: which event it is, the number of a query that reads it, its symbol there, and before when
+    nothing is in the query's window."""
 
     event: I64
     number: I64
     symbol: NDArray[np.uint64]
+    cut: I64
 
 
 class _Ladder(NamedTuple):
@@ -87,8 +101,9 @@ class TupleFamily:
 
     def __init__(self, plan: CeaPlan, terms: TermDictionary) -> None:
         self._plan, self._terms = plan, terms
-        self._numbers: dict[Atoms, int] = {}
+        self._numbers: dict[Member, int] = {}
         self._next = 0
+        self._free: list[int] = []
         self.shifts: dict[int, int] = {}
         """By how much a query's own positions are less, if they are."""
         self.stopped: set[int] = set()
@@ -99,40 +114,48 @@ class TupleFamily:
         return len(self._numbers)
 
     def __contains__(self, plan: CeaPlan) -> bool:
-        return plan.letters in self._numbers
+        return Member.of(plan) in self._numbers
 
     def take_in(self, plan: CeaPlan) -> None:
         """One more query, or one that is equal."""
-        if plan.letters not in self._numbers:
-            self._numbers[plan.letters] = self._next
-            self._next += 1
+        if plan not in self:
+            self._enter(Member.of(plan))
             self._change()
+
+    def _enter(self, member: Member) -> int:
+        number = self._numbers[member] = self._free.pop() if self._free else self._next
+        self._next = max(self._next, number + 1)
+        return number
 
     def number(self, plan: CeaPlan) -> int:
         """Of a query."""
-        return self._numbers[plan.letters]
+        return self._numbers[Member.of(plan)]
 
     def meets(self, other: TupleFamily) -> bool:
         """Whether a query is equal to one of another family."""
         return not self._numbers.keys().isdisjoint(other._numbers)
 
-    def absorb(self, other: TupleFamily, shift: int) -> list[tuple[int, int]]:
-        """The queries of another, too, whose positions are more by `shift` here: their numbers there and here."""
+    def absorb(self, other: TupleFamily, shift: int) -> list[tuple[int, int, int]]:
+        """The queries of another, too, whose positions are more by `shift` here: their numbers there and here, and how
+        long their windows are."""
         numbers = []
-        for atoms, there in other._numbers.items():
-            here = self._numbers[atoms] = self._next
-            self._next += 1
-            numbers.append((there, here))
+        for member, there in other._numbers.items():
+            here = self._enter(member)
+            numbers.append((there, here, member.back))
             self.shifts[here] = shift + other.shifts.get(there, 0)
             if there in other.stopped:
                 self.stopped.add(here)
         self._change()
         return numbers
 
-    def keep(self, kept: Collection[Atoms]) -> I64:
-        """Forget all queries but those of these atoms, while no event waits; the numbers of the others."""
-        gone = [number for atoms, number in self._numbers.items() if atoms not in kept]
-        self._numbers = {atoms: number for atoms, number in self._numbers.items() if atoms in kept}
+    def keep(self, kept: Collection[Member]) -> I64:
+        """Forget all queries but these, while no event waits; the numbers of the others, which may be given again."""
+        gone = [number for member, number in self._numbers.items() if member not in kept]
+        self._numbers = {member: number for member, number in self._numbers.items() if member in kept}
+        self._free += gone
+        self.stopped.difference_update(gone)
+        for number in gone:
+            self.shifts.pop(number, None)
         self._change()
         return np.array(gone, np.int64)
 
@@ -140,6 +163,7 @@ class TupleFamily:
         self.__dict__.pop("_atoms", None)
         self.__dict__.pop("marker", None)
         self.__dict__.pop("_ladders", None)
+        self.__dict__.pop("_backs", None)
 
     # --- what its queries read ------------------------------------------------------------------------
 
@@ -148,7 +172,7 @@ class TupleFamily:
         """By what is the same in atoms the queries that have them: by bit, by the variable and the operator of a
         threshold."""
         found: dict[Atom, dict[tuple[int, Variable | None, str], list[tuple[Threshold | None, int]]]] = {}
-        for atoms, number in self._numbers.items():
+        for (atoms, _), number in self._numbers.items():
             for bit, atom in enumerate(atoms):
                 common, rung = _without_threshold(atom)
                 how = (bit, None, "") if rung is None else (bit, rung.variable, rung.operator)
@@ -192,6 +216,13 @@ class TupleFamily:
         ranks = ValueRanks(variable, conditions, (*firsts[1:], len(how)), self._terms)
         return _Ladder(bit, columns[variable], np.array([number for _, number in rungs], np.int64), ranks)
 
+    @cached_property
+    def _backs(self) -> I64:
+        """By number how long windows are."""
+        backs = np.zeros(self._next, np.int64)
+        backs[list(self._numbers.values())] = [member.back for member in self._numbers]
+        return backs
+
     def rows(self, marks: Marks) -> Rows:
         """Of marked events, by event."""
         parts = []
@@ -209,9 +240,9 @@ class TupleFamily:
         if self.stopped:
             going = ~np.isin(number, list(self.stopped))
             event, number, symbol = event[going], number[going], symbol[going]
-        return Rows(event, number, symbol)
+        return Rows(event, number, symbol, marks.time[event] - self._backs[number])
 
-    def _together(self, parts: list[tuple[I64, I64, int]]) -> Rows:
+    def _together(self, parts: list[tuple[I64, I64, int]]) -> tuple[I64, I64, NDArray[np.uint64]]:
         """Rows of one bit each as rows of all bits, in the order of events."""
         nothing = np.zeros(0, np.int64)
         event = np.concatenate([nothing, *(part[0] for part in parts)])
@@ -222,16 +253,14 @@ class TupleFamily:
             symbol[low : low + len(part), bit >> 6] = 1 << (bit & 63)
             low += len(part)
         if len(parts) < 2:
-            return Rows(event, number, symbol)
+            return event, number, symbol
         key = event * self._next + number
         order = np.argsort(key, kind="stable")
         key = key[order]
         first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else nothing
         one = order[first]
         whole = len(first) == len(key)
-        return Rows(
-            event[one], number[one], symbol[one] if whole else np.bitwise_or.reduceat(symbol[order], first, axis=0)
-        )
+        return event[one], number[one], symbol[one] if whole else np.bitwise_or.reduceat(symbol[order], first, axis=0)
 
     def marks_of(self, number: int, marks: Marks) -> Marks:
         """Marked events as they are for one query alone."""

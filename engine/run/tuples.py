@@ -43,7 +43,7 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern, Key, keys_of
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.run import Run
-from oxiseq.engine.run.tuple_family import TupleFamily, shape_of
+from oxiseq.engine.run.tuple_family import Member, TupleFamily, shape_of
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, part, record, unsaved, value
 from oxiseq.grammar.ceql_algebra import AttributeWindow, summed_attributes
@@ -161,7 +161,7 @@ class TupleRun(AloneRun):
 
     def may_share(self, other: Self) -> bool:
         family = other._family
-        known = self._plan.letters == other._plan.letters if family is None else self._plan in family
+        known = Member.of(self._plan) == Member.of(other._plan) if family is None else self._plan in family
         return known or (not other.events and other.order.fresh)
 
     def share(self, other: Self) -> None:
@@ -170,12 +170,12 @@ class TupleRun(AloneRun):
 
     def _take_in(self, plan: CeaPlan) -> None:
         """One more query, before anything comes, or one that is equal."""
-        if plan.letters == self._plan.letters or (self._family is not None and plan in self._family):
+        if Member.of(plan) == Member.of(self._plan) or (self._family is not None and plan in self._family):
             return
         self._family = self._as_family
         self._family.take_in(plan)
         assert isinstance(self._cea, CeaRun)
-        self._cea.begin_query(self._family.number(plan))
+        self._cea.begin_query(self._family.number(plan), Member.of(plan).back)
 
     @property
     def _as_family(self) -> TupleFamily:
@@ -210,8 +210,8 @@ class TupleRun(AloneRun):
         numbers = mine.absorb(theirs, shift)
         self._log.take_over(other._log, shift)
         self._cea.take_over(other._cea, numbers, shift)
-        self._had |= {here: other._had.get(there, 0) for there, here in numbers}
-        self._omissions |= {here: other._omissions.get(there, NO_OMISSIONS) for there, here in numbers}
+        self._had |= {here: other._had.get(there, 0) for there, here, _ in numbers}
+        self._omissions |= {here: other._omissions.get(there, NO_OMISSIONS) for there, here, _ in numbers}
         return True
 
     def part(self, terms: TermDictionary) -> None:
@@ -241,7 +241,7 @@ class TupleRun(AloneRun):
 
     def narrow(self, others: Sequence[Self]) -> None:
         family = self._family
-        kept = {run._plan.letters: run._plan for run in others}
+        kept = {Member.of(run._plan) for run in others}
         if family is None or 2 * len(kept) > len(family) or self.order.open:
             return
         if len(kept) == 1:
@@ -280,9 +280,9 @@ class TupleRun(AloneRun):
         """Events of all queries, each of which has those that it reads."""
         assert isinstance(self._cea, CeaRun)
         self._log.add(marks.time, streams, marks.values)
-        event, number, symbol = family.rows(marks)
+        event, number, symbol, cut = family.rows(marks)
         batch = len(marks), marks.time.item(-1)
-        found = self._cea.feed(MarkedEvents(symbol, marks.time[event], number, event=event, batch=batch))
+        found = self._cea.feed(MarkedEvents(symbol, marks.time[event], number, None, event, cut, batch))
         for query, errors in self._cea.take_omitted_of().items():
             self._omissions[query] = self._omissions.get(query, NO_OMISSIONS).more(errors)
             self._errors[query] = raised(errors)

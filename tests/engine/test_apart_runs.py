@@ -184,7 +184,7 @@ def ceql_template(dice: random.Random) -> str:
         ]
     )
     tests = ["v > $N", "v >= $N.5", "v < $O", "$N <= v", "v = $O", "v > $O AND k != $N", "v > $N AND v < $O", "v > 3"]
-    window = dice.choice(["", "WITHIN 0.00002 SECONDS", "WITHIN 0.00002 SECONDS", "WITHIN 6 EVENTS"])
+    window = dice.choice(["", "WITHIN 0.00002 SECONDS", "WITHIN 0.0000$O4 SECONDS", "WITHIN 6 EVENTS"])
     consumes = dice.choice(["", "", "CONSUME BY ANY", "LIMIT 2"])
     told = dice.choice(["*", "*", f"{first}"])
     names = dice.choice(["s", "s", "s, r"])
