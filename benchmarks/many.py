@@ -12,7 +12,8 @@ of SPAseq, are sets of rules `SEQ(A; B)` of which events concern some: `types`: 
 pattern in all; `known`: so it is, and A asks the knowledge base, which knows half of all things; `absent`: as `types`,
 but B does not come within the window; `partitions`: as `types`, with PARTITION BY ?c; `thresholds`: A has a threshold
 of its own; `chosen`: A and B have predicates of their own, each event has one of them; `starts`: each event begins all,
-few complete; `lengths`: only the lengths of windows differ; `counts`: as `types`, but matches are counted. CPU time of
+few complete; `lengths`: only the lengths of windows differ; `counts`: as `types`, but matches are counted. Of CEQL:
+`thresholds`: `T; U` with a threshold of its own in both. CPU time of
 single pushes (median; of sets of rules the mean, since few events concern a query) and of batches of 1,000 (mean of all
 events, catching up included), and the matches of an event. Every cell is a process of its own, so that memory is its
 own, too: what registering takes, and all of the process in the end. `times`: a push and an event of a batch beside
@@ -54,6 +55,8 @@ RULES: Final = {
     "counts": ("?c a :T{number} ; :price ?p", "FILTER(?q > ?p)"),
 }
 """Of sets of rules: the pattern of A, and the filter of B."""
+OF_LANGUAGE: Final = {"spaseq": tuple(RULES), "ceql": ("thresholds",)}
+"""The sets of rules that there are in a language."""
 PRICES: Final = 1000
 """Of rules: prices below, thresholds between, types."""
 SINGLE: Final = 400
@@ -96,8 +99,11 @@ def _epsparql(stream: str, first: str, second: str) -> str:
 TEXTS: Final[dict[str, Text]] = {"spaseq": _spaseq, "ceql": _ceql, "rspql": _rspql, "epsparql": _epsparql}
 
 
-def rule(kind: str, number: int, queries: int) -> str:
+def rule(language: str, kind: str, number: int, queries: int) -> str:
     """Rule `number` of a set of so many."""
+    if language == "ceql":
+        tests = f"a[price > {PRICES * number / queries:.4f}] AND b[price > {PRICES * number / queries:.4f}]"
+        return f"VOCAB <{E}> SELECT * FROM s WHERE T AS a; U AS b FILTER {tests} WITHIN 10 SECONDS"
     a, b = RULES[kind]
     length = 10_000 + (number if kind == "lengths" else 0)
     price = f":b{number}" if kind == "chosen" else ":price"
@@ -114,15 +120,15 @@ def rule(kind: str, number: int, queries: int) -> str:
     )
 
 
-def rules_event(kind: str, dice: Random) -> list[Triple]:
+def rules_event(language: str, kind: str, dice: Random) -> list[Triple]:
     """An event that concerns some rules of a set: one price of one of 100 things, of a type where rules ask for one."""
     thing, price = NamedNode(f"{E}c{dice.randrange(100)}"), dice.randrange(PRICES)
     if kind == "chosen":
         return [Triple(thing, NamedNode(f"{E}{dice.choice('ab')}{dice.randrange(PRICES)}"), Literal(price))]
     types = [f"{E}T{dice.randrange(PRICES)}"] if kind in ("types", "partitions", "absent", "known", "counts") else []
     if kind in ("thresholds", "lengths"):  # mostly low, and one of 20 begins something: few matches
-        price = int(PRICES * dice.random() ** 4)
-        types = [f"{E}T"] if dice.random() < 0.05 else []
+        price = int(PRICES * dice.random() ** (8 if language == "ceql" else 4))
+        types = [f"{E}T" if language == "spaseq" else f"{E}{dice.choice('TU')}"] if dice.random() < 0.05 else []
     typed = [Triple(thing, RDF_TYPE, NamedNode(each)) for each in types]
     return [*typed, Triple(thing, NamedNode(f"{E}price"), Literal(price))]
 
@@ -156,7 +162,7 @@ def cell(language: str, kind: str, queries: int, seconds: float) -> dict[str, fl
     )  # grammar and kernels are loaded
     known = " ".join(f":c{number} :vip true ." for number in range(0, 100, 2))
     store.update(f"PREFIX : <{E}> INSERT DATA {{ GRAPH :known {{ {known} }} }}")
-    texts = [rule(kind, n, queries) if kind in RULES else text_of(language, kind, n) for n in range(queries)]
+    texts = [rule(language, kind, n, queries) if kind in RULES else text_of(language, kind, n) for n in range(queries)]
     gc.collect()
     before, begun = resident(), process_time()
     registered = [store.register(text, **more) for text in texts]
@@ -169,7 +175,7 @@ def cell(language: str, kind: str, queries: int, seconds: float) -> dict[str, fl
     if kind not in RULES:
         graphs = [event(number) for number in range(1000)]
         return {**found, **_pushes(store, graphs, SECOND, statistics.median, seconds), "MB": resident()}
-    graphs = [rules_event(kind, dice) for _ in range(1000)]
+    graphs = [rules_event(language, kind, dice) for _ in range(1000)]
     pushes = _pushes(store, graphs, SECOND // 10, statistics.mean, seconds)
     matches = sum(getattr(query, COUNT) for query in registered) / pushes.pop("events")
     return {**found, **pushes, "matches": matches, "MB": resident()}
@@ -227,7 +233,7 @@ def main() -> None:
     columns = "language | kind | queries | µs per push | µs per event of a batch | times | matches | s to register"
     print(f"{machine()}\n\n| {columns} | MB for them | MB in all |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for language in chosen.languages:
-        kinds = [kind for kind in chosen.kinds if language == "spaseq" or kind in KINDS]
+        kinds = [kind for kind in chosen.kinds if kind in (*KINDS, *OF_LANGUAGE.get(language, ()))]
         for kind in kinds if language != "sparql" else ["over the store"]:
             first: dict[str, float] = {}
             for queries in chosen.queries:

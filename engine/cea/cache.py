@@ -106,6 +106,12 @@ class StepCache:
             self.arrays = self.arrays.grow("states")
         return True
 
+    def number_of(self, state: State) -> int:
+        """The number of a state."""
+        while (number := self._number(state)) is None:
+            self.grow(symbols=False, beyond=True)
+        return number
+
     def state(self, number: int) -> State:
         """The state of a number, which is not 0."""
         return self._states[number]

@@ -20,12 +20,12 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.subsets import FIRST_MASK, Subsets
 from oxiseq.engine.cea.subsets import State as Letters
-from oxiseq.engine.cea.windows import FEW, Placed, plain
+from oxiseq.engine.cea.windows import FEW, Placed
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.symbols import number_events, unknown_state
 from oxiseq.engine.kernels.matches import composed as c
 from oxiseq.engine.kernels.matches.records import DONE
-from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.growing import longer, plain
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.composed import MOST_STATES, Arcs, ComposedWindows, Ended, Rules
 from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED, Measures

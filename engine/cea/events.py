@@ -25,6 +25,13 @@ class MarkedEvents:
     attribute: NDArray[np.float64] | None = None
     """f64[n]: value of the window's attribute (NaN: none), for `WITHIN n [attr]` only; None otherwise."""
 
+    event: NDArray[np.int64] | None = None
+    """i64[n]: which event of the batch each is, where it is one for each query that reads it; None: each is one."""
+    cut: NDArray[np.int64] | None = None
+    """i64[n]: in windows of time, before when nothing is in the query's window."""
+    batch: tuple[int, int] | None = None
+    """How many events the batch has then, and the time of the last one."""
+
     def __len__(self) -> int:
         return len(self.time)
 

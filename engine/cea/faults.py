@@ -7,7 +7,7 @@ server, when events arrive; `why`) asks `faults_in`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Unfit
 from oxiseq.engine.kernels.cea import facts as kernels
+from oxiseq.engine.kernels.memory.growing import plain
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import AttributeWindow, summed_attributes
 
@@ -58,8 +59,8 @@ def pivoted(batch: EventBatch, asked: I64, types: I64) -> tuple[I64, I64, I64 | 
     count = len(batch)
     values = np.zeros((count, 1 + len(asked)), np.int64)
     type_of, fault = np.empty(count, np.int64), np.zeros(count, np.int64)
-    subject, predicate, object_ = (_plain(column, np.uint32) for column in batch.ids)
-    offset = _plain(batch.offset, np.int64)
+    subject, predicate, object_ = (plain(column, np.uint32) for column in batch.ids)
+    offset = plain(batch.offset, np.int64)
     faulty = kernels.pivot(offset, subject, predicate, object_, asked, types, values, type_of, fault)
     return values, type_of, fault if faulty else None
 
@@ -67,11 +68,3 @@ def pivoted(batch: EventBatch, asked: I64, types: I64) -> tuple[I64, I64, I64 | 
 def faults_in(vocab: str, attributes: Sequence[Variable], batch: EventBatch, terms: TermDictionary) -> I64 | None:
     """What is wrong with each event of a batch coded in `terms`, 0 for nothing; None: nothing is with any."""
     return pivoted(batch, predicates(vocab, attributes, terms), np.zeros(0, np.int64))[2]
-
-
-def _plain(column: NDArray[Any], dtype: type) -> NDArray[Any]:
-    """As the kernel takes it; `np.require` alone takes as long as the kernel."""
-    flags = column.flags
-    if column.dtype == dtype and flags.c_contiguous and flags.writeable:
-        return column
-    return np.require(column, dtype, ("C", "W"))

@@ -29,6 +29,8 @@ class Holders:
         self.masks = np.zeros((FIRST_MASK + len(subsets.masks), words), np.uint64)
         for n, mask in enumerate(subsets.masks):
             self.masks[FIRST_MASK + n] = as_words(mask, words)
+        self.silent = not all(plan.runner.masks)
+        """Whether some events of a run are not in D."""
         self.history = _History(plan, words) if plan.runner.ambiguous else None
 
     def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64], count: int, partitions: int) -> None:

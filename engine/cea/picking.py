@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.held import Holders
-from oxiseq.engine.cea.listed import MOST_LISTED, PLACE, Listed, one_by_one
+from oxiseq.engine.cea.listed import MOST_LISTED, PLACE, FoundEvents, one_by_one
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.ranking import EndRanking, Measured, SumKey
 from oxiseq.engine.errors import LimitError
@@ -24,7 +24,6 @@ from oxiseq.engine.kernels.cea.records import Memory
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.matches.frozen import FrozenMatches, Places
 from oxiseq.engine.matches.memory import put_matches
-from oxiseq.engine.matches.paging import Page, Pager
 from oxiseq.engine.matches.sampling import sample
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import order_key, sort_by
@@ -114,14 +113,14 @@ class EventPicker:
     def _in_order(self, each: list[Places], ranking: EndRanking, holders: Holders, at: int) -> list[Places]:
         """Ties go to the one that has the first of the positions in which two differ."""
         listed = one_by_one(each, holders, at)
-        ids = [self._ids(measured, listed.position) for measured in ranking.measured]
+        ids = [self._ids(measured, listed.positions) for measured in ranking.measured]
         keys = [self._keys(i, int(places[0]) >> PLACE_BITS, listed, ids, ranking) for i, places in enumerate(each)]
         beyond = int(each[0][-1]) + (1 << PLACE_BITS)
         ordered = sorted(range(len(each)), key=lambda i: [*(each[i] >> PLACE_BITS).tolist(), beyond])
         sort_by(ordered, keys.__getitem__, [descending for _, descending in ranking.order.keys])
         return [each[i] for i in ordered]
 
-    def _keys(self, i: int, start: int, listed: Listed, ids: list[I64 | None], ranking: EndRanking) -> list[Any]:
+    def _keys(self, i: int, start: int, listed: FoundEvents, ids: list[I64 | None], ranking: EndRanking) -> list[Any]:
         """What ORDER BY compares of number i."""
         mine = slice(listed.offsets[i], listed.offsets[i + 1])
         leaves: dict[Leaf, Term] = {}
@@ -140,23 +139,6 @@ class EventPicker:
             except ExpressionError:
                 keys.append(order_key(None))
         return keys
-
-
-class EventPager:
-    """Picks a page of the complex events that end at one instant. CONSUME BY needs none of the others: that something
-    has ended is enough."""
-
-    def __init__(self, page: Page) -> None:
-        self._pager = Pager(page, consumes=False)
-
-    @property
-    def count(self) -> int:
-        """How many end there."""
-        return self._pager.count
-
-    def pick(self, S: Memory, holders: Holders, at: int, time: int) -> Memory:
-        """As `EventPicker.pick`."""
-        return self._pager.pick(S, time)
 
 
 def _held_by(measured: Measured, held: NDArray[np.uint64]) -> NDArray[np.intp]:

@@ -6,16 +6,18 @@ what it does not know: numbers of new symbols, steps of the automaton.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.bounds import STEPS
+from oxiseq.engine.bounds import STEPS, InstantBound
 from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.events import MarkedEvents, sizes_of
 from oxiseq.engine.cea.held import Holders
+from oxiseq.engine.cea.listed import FoundEvents, events_of
 from oxiseq.engine.cea.memory import (
     Capacities,
     allocate,
@@ -23,12 +25,13 @@ from oxiseq.engine.cea.memory import (
     free_nodes,
     grow,
     keep_all,
+    pack_live,
 )
-from oxiseq.engine.cea.picking import EventPager, EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
-from oxiseq.engine.cea.saved import restore_memory, save_memory
+from oxiseq.engine.cea.queries import QueryStreaks
+from oxiseq.engine.cea.saved import in_use, restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
-from oxiseq.engine.cea.windows import Placed, plain
+from oxiseq.engine.cea.windows import Placed
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.cea import records as k
@@ -36,11 +39,12 @@ from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.cea.few import enter_few
 from oxiseq.engine.kernels.matches import records as matches
+from oxiseq.engine.kernels.memory.growing import plain
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import MatchRunner
+from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, part, unsaved, value
-from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     from oxiseq.engine.matches import choice
@@ -52,27 +56,8 @@ _COLLECT_EVERY = 1 << 14
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that continue when partial matches are given up. The cache remembers numbers that SERIAL had."""
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
-_PLACE = (1 << matches.PLACE_BITS) - 1
 _POSITIONS = np.zeros(0, np.int64)
 """Rows of nodes are positions, without a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundEvents:
-    """m complex events, in order of end; of one end in an order that the events of its partition fix.
-
-    Complex event i: `start[i]`, `end[i]` (positions); its D, ascending, is `positions[offsets[i]:offsets[i + 1]]`;
-    beside each position the plan's variables that hold it, `held`, u64[len(positions), words of variables].
-    """
-
-    start: I64
-    end: I64
-    positions: I64
-    offsets: I64
-    held: NDArray[np.uint64]
-
-    def __len__(self) -> int:
-        return len(self.start)
 
 
 class Ends(Protocol):
@@ -91,6 +76,10 @@ class Ends(Protocol):
 
     def see(self, found: FrozenMatches, holders: Holders, at: int, time: int) -> None:
         """Those that end at the event at position `at`, at `time` (µs); none may be left. Raises LimitError."""
+
+
+Pick: TypeAlias = Callable[[k.Memory, Holders, int, int], k.Memory]
+"""Of what ends at the event at a position, at a time (µs): memory whose finals stand for what is emitted."""
 
 
 class CeaRun(MatchRunner[k.Memory]):
@@ -112,9 +101,9 @@ class CeaRun(MatchRunner[k.Memory]):
         plan: CeaPlan,
         capacities: Capacities | None = None,
         ends: Ends | None = None,
-        picker: EventPicker | EventPager | None = None,
+        pick: Pick | None = None,
     ) -> None:
-        """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `picker`: for a
+        """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `pick`: for a
         query that has ORDER BY or SAMPLE, or of which a page is wanted."""
         self._capacities = capacities = capacities or Capacities()
         super().__init__()
@@ -123,14 +112,17 @@ class CeaRun(MatchRunner[k.Memory]):
         self.plan = plan
         self.oldest = 0
         subsets = Subsets(plan.runner)
-        self._sizes = sizes_of(plan, capacities, picker is not None)
+        self._sizes = sizes_of(plan, capacities, pick is not None)
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._holders = Holders(plan, subsets)
         none = np.zeros(0, np.int64)
-        self._times = none
+        self._no_events = k.Events.allocate(events=0, words=1)
+        self._times, self._events = none, self._no_events
         """Those of the batch in work."""
-        self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none])
-        self._picker = picker
+        self._streaks: QueryStreaks | None = None
+        """Of queries of which each is a partition."""
+        self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none], none)
+        self._pick = pick
         self._ends = ends
         if ends is not None:
             self._sizes[k.CHOOSES], self._sizes[k.LIMIT] = 1, 1  # one is emitted, for CONSUME BY
@@ -151,10 +143,10 @@ class CeaRun(MatchRunner[k.Memory]):
         """Take in a batch; the complex events that end in it. Those that end at an event where they are past a limit
         are as if they were none: see `take_omitted`."""
         symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
-        E = self._placed.place(symbol, partition, time, events.attribute)
+        E = self._placed.place(symbol, partition, time, events.attribute, events.event, events.cut)
         self._holders.append(symbol, partition, len(time), len(self._memory.parts))
         self._memory.scalars[k.AT] = 0
-        return self._fed(E, partition, time)
+        return self._fed(E, partition, time, events.batch)
 
     @property
     def few(self) -> k.Few:
@@ -169,11 +161,14 @@ class CeaRun(MatchRunner[k.Memory]):
         call(enter_few, memory, placed.placed_few, time, log, low, history, held)
         return self._fed(placed.placed_few, placed.few.partition, time)
 
-    def _fed(self, E: Pointers[k.Events], partition: I64, time: I64) -> FoundEvents:
-        """What ends in a batch that has been placed: the first events of `partition`."""
-        self._times, count = time, len(time)
+    def _fed(
+        self, E: Pointers[k.Events], partition: I64, time: I64, batch: tuple[int, int] | None = None
+    ) -> FoundEvents:
+        """What ends in a batch that has been placed: the first events of `partition`. `batch`: as of MarkedEvents."""
+        self._times, self._events, rows = time, E.arrays, len(time)
+        count, newest = batch or (rows, time.item(-1) if rows else 0)
         if self._by_time and count:
-            self._newest = time.item(-1)
+            self._newest = newest
         scalars = self._memory.scalars
         failed, table = -1, self._tables.of
         self._begin_counting(self._memory)
@@ -206,9 +201,12 @@ class CeaRun(MatchRunner[k.Memory]):
         self._drain()
         if self._ends is not None:
             self._tell_counts(self._ends)
+        if self._streaks is not None:
+            self._streaks.answered(self._parts, partition, ends=True)
         found = self._found()
         scalars[k.BASE] += count
-        self._collect_at_times(count)
+        self._times, self._events = self._no_events.partition, self._no_events  # those of the batch may go
+        self._collect_at_times(rows)
         if self.oldest != self._forgotten:
             self._forgotten = self.oldest
             self._holders.forget(self.oldest)
@@ -223,7 +221,7 @@ class CeaRun(MatchRunner[k.Memory]):
 
     def collect(self) -> None:
         """Free dead memory, to learn `oldest`."""
-        self._times = self._times[:0]
+        self._times = self._no_events.partition
         self._free(again=False)
 
     def begin_partitions(self, fresh: I64, count: int) -> None:
@@ -238,6 +236,88 @@ class CeaRun(MatchRunner[k.Memory]):
         parts = self._memory.parts[:count]
         used: NDArray[np.bool_] = (parts["count"] > 0) | (parts["gone"] != k.BEFORE_ALL)
         return used
+
+    # --- several queries ------------------------------------------------------------------------------
+
+    def begin_query(self, number: int, back: int, running: int = 0) -> None:
+        """From now on partitions are queries (run/tuple_family.py), among them this one, in a window of `back` µs: each
+        consumes and is left out by itself, `running` times before."""
+        if self._streaks is None:
+            self._streaks = QueryStreaks()
+            self._streaks.begin(0, int(self._memory.scalars[matches.OMITTED]))
+        self._sizes[k.CONSUME] = min(self._sizes[k.CONSUME], 1) * matches.THE_PARTITION
+        self._streaks.begin(number, running)
+        longer = max(back - self._placed.back, 0)
+        if self._begin != k.BEFORE_ALL:
+            self._tau -= longer
+        self._placed.back += longer
+        self.begin_partitions(np.array([number]), 1 << number.bit_length())
+
+    def take_omitted_of(self) -> dict[int, list[InstantError]]:
+        """As `take_omitted`, by query."""
+        return {} if self._streaks is None else self._streaks.take()
+
+    def _note(self, bound: InstantBound, given: int | LimitError, instant: int, *, final: bool = False) -> None:
+        if self._streaks is None:
+            super()._note(bound, given, instant, final=final)
+            return
+        at, partition = int(self._memory.scalars[k.AT]), self._events.partition
+        self._streaks.answered(self._parts, partition)
+        if self._streaks.leave_out(at, int(partition[at]), bound, given, instant, self.bounds):
+            self._events.symbol[at:][partition[at:] == partition[at]] = 0
+
+    def take_over(self, other: CeaRun, numbers: Iterable[tuple[int, int, int]], shift: int) -> None:
+        """Other queries come, with what `other` remembers of them: their numbers there and here, and how long their
+        windows are; their positions are more by `shift` here."""
+        self.collect()
+        other.collect()
+        for there, here, back in numbers:
+            self.begin_query(here, back, other._running(there))
+        S, T = self._memory, other._memory
+        node, live = int(S.scalars[matches.NODE_TOP]), int(S.scalars[k.LIVE_TOP])
+        nodes, blocks = int(T.scalars[matches.NODE_TOP]), int(T.scalars[k.LIVE_TOP])
+        S = S.grow("nodes", max(len(S.nodes), node + nodes)).grow("live", max(len(S.live), live + blocks))
+        made, moved = S.nodes[node : node + nodes], S.live[live : live + blocks]
+        made[:], moved[:] = T.nodes[:nodes], T.live[:blocks]
+        made["pos"] += np.where(made["leaf"] < 0, shift << matches.PLACE_BITS, 0)
+        for kind in ("left", "right", "leaf"):
+            made[kind] += np.where(made[kind] >= 0, node, 0)
+        moved["node"] += node
+        states = np.zeros(other._cache.states, np.int32)
+        for state in np.unique(T.live["state"][in_use(T)]).tolist():
+            states[state] = self._cache.number_of(other._cache.state(state))
+        moved["state"] = states[moved["state"]]
+        for there, here, _ in numbers:
+            S.parts[here] = T.parts[there]
+            S.parts[here]["first"] += live
+            S.parts[here]["count"] *= T.parts[there]["epoch"] == T.scalars[k.EPOCH]
+            S.parts[here]["epoch"] = S.scalars[k.EPOCH]
+        S.scalars[[matches.NODE_TOP, k.LIVE_TOP]] = node + nodes, live + blocks
+        self._memory, self.oldest = S, min(self.oldest, other.oldest + shift)
+
+    def _running(self, number: int) -> int:
+        """How often a query has been left out, one event after the other."""
+        return int(self._memory.scalars[matches.OMITTED]) if self._streaks is None else self._streaks.running(number)
+
+    def of_query(self, number: int, plan: CeaPlan, shift: int) -> CeaRun:
+        """A run in the state of one of several queries, whose own positions are less by `shift`."""
+        assert self._streaks is not None
+        self.collect()
+        other, sizes = CeaRun(plan, self._capacities), self._capacities
+        memory = restore_memory(save_memory(self._memory, self._cache), other._cache, sizes, counted=False)
+        memory = memory._replace(parts=memory.parts[number : number + 1].copy())
+        nodes = memory.nodes[: memory.scalars[matches.NODE_TOP]]
+        nodes["pos"] -= np.where(nodes["leaf"] < 0, shift << matches.PLACE_BITS, 0)
+        memory.scalars[k.BASE] -= shift
+        memory.scalars[matches.OMITTED] = self._streaks.running(number)
+        memory.parts["clock"] = memory.scalars[k.BASE]
+        later = self._placed.back - other._placed.back if self._begin != k.BEFORE_ALL else 0
+        other._memory, other._tau, other.oldest = memory, self._begin + later, max(self.oldest - shift, 0)
+        other.collect()
+        other._memory = restore_memory(
+            save_memory(pack_live(other._memory), other._cache), other._cache, sizes, counted=False
+        )
+        return other
 
     @property
     def idles(self) -> bool:
@@ -330,8 +410,8 @@ class CeaRun(MatchRunner[k.Memory]):
         if self._ends is not None:
             self._tell_counts(self._ends)
             self._ends.see(FrozenMatches(memory), self._holders, at, time)
-        if self._picker is not None:
-            memory = self._picker.pick(memory, self._holders, at, time)
+        if self._pick is not None:
+            memory = self._pick(memory, self._holders, at, time)
             if not memory.scalars[matches.FINALS]:  # OFFSET leaves none of those that were found
                 memory.scalars[matches.EMITTED] = 1
         return memory
@@ -343,7 +423,7 @@ class CeaRun(MatchRunner[k.Memory]):
         if self._by_time and at < len(self._times):
             tau = self._placed.cut(int(self._times[at]))
         self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, tau, again, full=full)
-        position = int(scalars[k.BASE]) + (at if len(self._times) else 0)
+        position = int(scalars[k.BASE]) + (int(self._events.event[at]) if at < len(self._times) else 0)
         self.oldest = max(self.oldest, min(oldest, position))
 
     def _collect_at_times(self, events: int) -> None:
@@ -393,10 +473,4 @@ class CeaRun(MatchRunner[k.Memory]):
         if not self._parts:
             return self._nothing
         found = self._taken()
-        positions = found.rows >> matches.PLACE_BITS
-        start, end = positions[found.ends[:-1]], found.marks[:, 0] + self.position
-        if not all(self.plan.runner.masks):
-            shown = found.rows & _PLACE != SILENT
-            found, positions = found.only(shown), positions[shown]
-        held = self._holders.held(found.rows & _PLACE, positions, found.ends, start, end)
-        return FoundEvents(start, end, positions, found.ends, held)
+        return events_of(found, self._events.event[found.marks[:, 0]] + self.position, self._holders)

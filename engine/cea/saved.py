@@ -20,7 +20,7 @@ from oxiseq.engine.terms.saved import State
 def save_memory(S: k.Memory, cache: StepCache) -> State:
     """Between batches, after a collection."""
     state: State = {**S.save(), "weights": S.weights[:0]}  # they are counted again
-    there = _in_use(S)
+    there = in_use(S)
     used = np.unique(S.live["state"][there])
     live = state["live"].copy()
     live["state"][:] = 0
@@ -29,7 +29,7 @@ def save_memory(S: k.Memory, cache: StepCache) -> State:
     return {**state, "live": live, "states": [[hex(s.at_once), hex(s.later), s.strict] for s in states]}
 
 
-def _in_use(S: k.Memory) -> Array:
+def in_use(S: k.Memory) -> Array:
     """The places of live records."""
     parts = S.parts[S.parts["epoch"] == S.scalars[k.EPOCH]]
     first, count = parts["first"].astype(np.int64), parts["count"].astype(np.int64)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from oxiseq.engine.flow.views import PatternView, compile_views
 from oxiseq.engine.kernels.flow import windowing as k
 from oxiseq.engine.kernels.flow.arrangement import NEVER
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.growing import longer, plain
 from oxiseq.engine.kernels.memory.pointers import WORDS, Bound, Pointers, Replaceable, call
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.conditions import ConditionMemo
@@ -42,7 +42,6 @@ from oxiseq.grammar.algebra import TriplePattern
 _NEWEST: Final = Window(1, 1, counted=True)
 """Of a source that holds its last event."""
 _NOTES: Final = 32
-_Id = TypeVar("_Id", np.int64, np.uint32)
 
 
 class Moves(NamedTuple):
@@ -165,8 +164,8 @@ class Leaves(Stateful):
         """Have the kernel work through the batch."""
         if self._failed is not None:
             raise self._failed
-        s, p, o = _plain(batch.subject, _U32), _plain(batch.predicate, _U32), _plain(batch.object, _U32)
-        offset, clock, bounds = _plain(batch.offset, _I64), _plain(clock, _I64), _plain(bounds, _I64)
+        s, p, o = plain(batch.subject, _U32), plain(batch.predicate, _U32), plain(batch.object, _U32)
+        offset, clock, bounds = plain(batch.offset, _I64), plain(clock, _I64), plain(bounds, _I64)
         if self._conditions:
             self._learn(batch)
         for out in self._roomy:
@@ -300,14 +299,6 @@ def _windowed(node: Node) -> Windowed:
 def _falls(numbers: I64) -> bool:
     """Whether a number is smaller than the one before."""
     return len(numbers) > 1 and bool(np.any(numbers[1:] < numbers[:-1]))
-
-
-def _plain(array: NDArray[_Id], dtype: np.dtype[_Id]) -> NDArray[_Id]:
-    """C-contiguous and writable: Numba compiles again for anything else."""
-    flags = array.flags
-    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
-        return array
-    return np.require(array, dtype, ("C", "W"))
 
 
 def _graphs(forms: Iterable[Patterns]) -> list[KbGraph]:

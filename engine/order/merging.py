@@ -8,7 +8,8 @@ same time comes after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -54,6 +55,13 @@ class Merging(Order[Marks]):
     """Orders the events of streams."""
 
     _kind = Marks
+
+    def mapped(self, how: Callable[[Marks], Marks]) -> Merging:
+        """A copy that continues alone from here, with other marks on the events that wait."""
+        other = self.copy()
+        for waiting in other._streams:
+            waiting.pending = deque(map(how, waiting.pending))
+        return other
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of events that wait."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from typing import Final
 
 import numpy as np
@@ -42,6 +43,36 @@ class PositionLog(Stateful):
         self._first = first
         self._count = self._gone = 0
         self._log = Log.allocate(events=_FIRST, attributes=self._attributes)
+
+    def fits(self, other: PositionLog, shift: int) -> bool:
+        """Whether what both keep is the same, where the other's positions are more by `shift` here."""
+        first = max(self._first + self._gone, other._first + other._gone + shift)
+        both = np.arange(first, min(self._first + self._count, other._first + other._count + shift))
+        return all(map(np.array_equal, self.at(both), other.at(both - shift)))
+
+    def take_over(self, other: PositionLog, shift: int) -> None:
+        """Keep what another keeps, too, which `fits` and reaches as far."""
+        first, theirs = self._first + self._gone, other._first + other._gone + shift
+        if theirs >= first:
+            return
+        log, count = self._log, self._count - self._gone
+        older = np.arange(theirs, min(first, other._first + other._count + shift)) - shift
+        time, stream = other.at(older)
+        own = slice(self._gone, self._count)
+        kept = log.time[own].copy(), log.stream[own].copy(), log.values[own].copy()
+        newest = self.newest
+        self.begin(theirs)
+        self.add(time, stream, other.values(older))
+        self.add(*kept)
+        self.newest = newest
+        assert self._count == count + len(older)
+
+    def copy(self, shift: int) -> PositionLog:
+        """A copy that continues alone from here, with positions that are less by `shift`."""
+        other = copy(self)
+        other._first -= shift
+        other._log = Log(*[kind.copy() for kind in self._log])
+        return other
 
     @property
     def held(self) -> int:

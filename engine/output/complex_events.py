@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,24 @@ class ComplexEvents:
             self.event_stream[rows],
         )
 
+    def earlier(self, shift: int) -> ComplexEvents:
+        """The same at positions that are less by `shift`."""
+        if not shift:
+            return self
+        return replace(self, start=self.start - shift, end=self.end - shift, positions=self.positions - shift)
+
     def holding(self, variable: int) -> NDArray[np.bool_]:
         """b1[positions]: where the variable of this number holds the event."""
         found: NDArray[np.bool_] = self.held[:, variable >> 6] & np.uint64(1 << (variable & 63)) != 0
         return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventsOfQueries:
+    """Complex events of several queries, and the `number` of the query of each, i64[m]."""
+
+    events: ComplexEvents
+    number: I64
+
+    def __len__(self) -> int:
+        return len(self.number)

@@ -145,4 +145,4 @@ def _events(found: FrozenMatches, holders: Holders, at: int, count: int) -> _Eve
         what = "complex events of one end whose variables hang on the whole of each (give types variables of their own)"
         raise LimitError(count, MOST_LISTED, what)
     listed = one_by_one([found.at(i) for i in range(count)], holders, at)
-    return _Events(listed.position, listed.held, np.ones(len(listed.position), np.uint64))
+    return _Events(listed.positions, listed.held, np.ones(len(listed.positions), np.uint64))

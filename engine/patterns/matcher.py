@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.matching import records as k
 from oxiseq.engine.kernels.matching.records import MatchTables
+from oxiseq.engine.kernels.memory.growing import plain
 from oxiseq.engine.kernels.memory.pointers import Bound, Pointers, address_of
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.asking import KNOWN_TRUE
@@ -72,7 +73,6 @@ class MatchLimits:
     """Events that operators get in one step."""
 
 
-_Id = TypeVar("_Id", np.int64, np.uint32)
 _I64: Final = np.dtype(np.int64)
 _U32: Final = np.dtype(np.uint32)
 DEFAULT_LIMITS: Final = MatchLimits()
@@ -388,9 +388,9 @@ class _Kernel:
 
     def run(self, batch: EventBatch, columns: TermColumns, memo: NDArray[np.uint8]) -> int:
         """Fill the rows; their number."""
-        offset = _writable(batch.offset, _I64)
-        subject, predicate = _writable(batch.subject, _U32), _writable(batch.predicate, _U32)
-        object_ = _writable(batch.object, _U32)
+        offset = plain(batch.offset, _I64)
+        subject, predicate = plain(batch.subject, _U32), plain(batch.predicate, _U32)
+        object_ = plain(batch.object, _U32)
         if memo is not self.memory.memo or columns is not self._columns:
             self.memory, self._columns = self.memory._replace(memo=memo), columns
             self._point()
@@ -463,11 +463,3 @@ def first_of_each(event: NDArray[np.int64], values: NDArray[np.uint32]) -> NDArr
     keyed = np.concatenate([event[:, None], values.astype(np.int64)], axis=1)
     _, places = np.unique(keyed, axis=0, return_index=True)
     return np.sort(places)
-
-
-def _writable(array: NDArray[_Id], dtype: np.dtype[_Id]) -> NDArray[_Id]:
-    """C-contiguous and writable: Numba compiles again for anything else."""
-    flags = array.flags
-    if array.dtype is dtype and flags.c_contiguous and flags.writeable:
-        return array
-    return np.require(array, dtype, ("C", "W"))

@@ -7,8 +7,9 @@ match is written out (late enrichment).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from pyoxigraph import Variable
@@ -130,8 +131,13 @@ class LiveKeys:
     """How groups are made of the sets of matches that end at one instant, where that needs no listing."""
     composing: compositions.Composing | None = None
     """How groups are made of composed windows, which count and keep no prefix."""
-    otherwise: QueryPlan | None = None
-    """The same query without composing: how it counts among many, and what earlier versions have saved."""
+    compile_otherwise: Callable[[], QueryPlan] | None = None
+
+    @property
+    def otherwise(self) -> QueryPlan | None:
+        """The same query without composing, compiled when it is first wanted: how it counts among many, and what
+        earlier versions have saved."""
+        return None if self.compile_otherwise is None else self.compile_otherwise()
 
     def plain_gpm(self, letter: LetterPlan) -> GpmPlan | None:
         """The GPM whose rows are the letter's as they are, if there is one."""
@@ -186,10 +192,10 @@ def compile_query(
     if plan.summary is None:
         return plan
     found = _composing(plan, plan.summary, seen) if composing else None
-    otherwise = _counted(plan, plan.summary, seen, terms, wanted)
+    counted = partial(_counted, plan, plan.summary, seen, terms, wanted)
     if found is None:
-        return otherwise
-    return replace(plan, runner=replace(plan.runner, composing=found, listed=None, otherwise=otherwise))
+        return counted()
+    return replace(plan, runner=replace(plan.runner, composing=found, listed=None, compile_otherwise=cache(counted)))
 
 
 def _composing(plan: QueryPlan, summary: SummaryPlan, seen: Overview) -> compositions.Composing | None:

@@ -114,18 +114,21 @@ def _bare(parts: GpmParts, threshold: Threshold) -> Hashable:
 
 
 def _of_gpm(name: str, parts: GpmParts) -> list[Threshold]:
-    found = []
-    for condition in parts.filters:
-        if not isinstance(condition, Call) or condition.name not in MIRRORED_ORDER:
-            continue
-        (left, right), operator = condition.args, condition.name
-        if isinstance(left, Literal):
-            left, right, operator = right, left, MIRRORED_ORDER[operator]
-        number = _number(right)
-        if isinstance(left, Variable) and left in parts.pattern_variables and number is not None:
-            strict = number if operator.startswith(">") else -number
-            found.append(Threshold(name, left, operator, strict, condition))
-    return found
+    found = (threshold_of(name, condition) for condition in parts.filters)
+    return [each for each in found if each is not None and each.variable in parts.pattern_variables]
+
+
+def threshold_of(name: str, condition: Expression) -> Threshold | None:
+    """A condition that compares a variable with a number; None: it is another."""
+    if not isinstance(condition, Call) or condition.name not in MIRRORED_ORDER:
+        return None
+    (left, right), operator = condition.args, condition.name
+    if isinstance(left, Literal):
+        left, right, operator = right, left, MIRRORED_ORDER[operator]
+    number = _number(right)
+    if not isinstance(left, Variable) or number is None:
+        return None
+    return Threshold(name, left, operator, number if operator.startswith(">") else -number, condition)
 
 
 def _number(constant: Expression) -> Decimal | None:

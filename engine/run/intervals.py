@@ -63,11 +63,9 @@ class IntervalRun(KbRun):
 
     made_of = *KbRun.made_of, record("faults", Faults), value("_completed"), unsaved("_flows")
 
-    __slots__ = ("_before", "one")  # as there
+    __slots__ = ("one",)  # as there
     one: OneQuery
     """The query's own part."""
-    _before: int
-    """Matches that its state does not count, or (below 0) counts, though this query has not had them."""
     fits: Hashable = "intervals"
 
     def __init__(
@@ -79,13 +77,11 @@ class IntervalRun(KbRun):
         lateness: int = 0,
         family: Family | None = None,
     ) -> None:
-        self.one, self._before = plan if isinstance(plan, OneQuery) else OneQuery(plan), 0
+        self.one = plan if isinstance(plan, OneQuery) else OneQuery(plan)
         plan = self.one.plan
         self._family = Family(self.one, terms) if family is None else family
         self._emitted: list[MatchBatch] = []
         """What `advance` had found when it raised an error."""
-        self._told: dict[int, int] = {}
-        """How many answers have been returned, by number."""
         super().__init__(terms, kb, plan.streams, start, lateness)
         self.resets, self.faults = Resets(), Faults()
         self._completed = 0
@@ -115,6 +111,10 @@ class IntervalRun(KbRun):
         return self._family.tabled
 
     @property
+    def alike(self) -> Hashable | None:
+        return self.one.alike
+
+    @property
     def number(self) -> int:
         return self._family.number(self.one)
 
@@ -125,11 +125,6 @@ class IntervalRun(KbRun):
     def share(self, other: Self) -> None:
         other._family.take_in(self.one)
         super().share(other)
-
-    def move_to(self, other: Self) -> None:
-        matches = self.matches
-        self.share(other)
-        self.matches = matches
 
     @property
     def unites(self) -> bool:
@@ -207,7 +202,7 @@ class IntervalRun(KbRun):
     def part(self, terms: TermDictionary) -> None:
         alone = self._another(self._family.copy())
         alone._restore(deepcopy(self._saved(SavedTerms(terms), None)), SameTerms(terms))
-        alone._told = dict(self._told)
+        alone._had = dict(self._had)
         self.share(alone)
 
     def narrow(self, others: Sequence[Self]) -> None:
@@ -229,14 +224,6 @@ class IntervalRun(KbRun):
             for number, own in zip(self._family.numbers(ids), whole.cut([*first.tolist(), len(whole)]), strict=True):
                 each.setdefault(number, []).append(own)
         return each
-
-    @property
-    def matches(self) -> int:
-        return self._told.get(self.number, 0) + self._before
-
-    @matches.setter
-    def matches(self, count: int) -> None:
-        self._before = count - self._told.get(self.number, 0)
 
     def advance_all(self) -> list[MatchBatch]:
         found = [*self.left(), *super().advance()]
@@ -262,7 +249,7 @@ class IntervalRun(KbRun):
                 ids, count = np.unique(batch.values[:, 0], return_counts=True)
                 counts = zip(self._family.numbers(ids), count.tolist(), strict=True)
             for number, more in counts:
-                self._told[number] = self._told.get(number, 0) + more
+                self._had[number] = self._had.get(number, 0) + more
         return whole
 
     # --- its parts ---------------------------------------------------------------------------------------

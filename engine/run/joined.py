@@ -49,6 +49,7 @@ class JoinedRun(AloneRun):
     def __init__(
         self, plan: JoinedPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None = None, lateness: int = 0
     ) -> None:
+        super().__init__()
         self._plan, self._terms, self._kb = plan, terms, kb
         self.faults = Faults()
         self._clock = PositionClock(len(plan.streams), lateness, start)
@@ -76,7 +77,7 @@ class JoinedRun(AloneRun):
     def resets(self) -> Resets:  # type: ignore[override]  # those of the run below
         return self._run.resets
 
-    @property
+    @property  # type: ignore[misc]  # that of the run below
     def matches(self) -> int:
         """How many it has found."""
         return self._run.matches

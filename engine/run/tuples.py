@@ -5,9 +5,9 @@ push ─ marks ─ merging ─ events in order ─ complex event automaton ─ c
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from functools import partial
-from typing import Self, TypeVar
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,23 +18,24 @@ from oxiseq.engine.cea.composed import ComposedRun, not_composed
 from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.facts import compile_facts
 from oxiseq.engine.cea.faults import RDF_TYPE, faults_in, unfit
+from oxiseq.engine.cea.listed import FoundEvents
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
-from oxiseq.engine.cea.picking import EventPager, EventPicker
+from oxiseq.engine.cea.picking import EventPicker
 from oxiseq.engine.cea.plan import Atom, CeaPlan
-from oxiseq.engine.cea.run import CeaRun, FoundEvents
+from oxiseq.engine.cea.run import CeaRun, Pick
 from oxiseq.engine.cea.table_marks import TableMarker
 from oxiseq.engine.cea.term_marks import TermMarker
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
-from oxiseq.engine.matches.paging import Page
+from oxiseq.engine.matches.paging import Page, Pager
 from oxiseq.engine.matches.partitions import PartitionTable
-from oxiseq.engine.omissions import raised
+from oxiseq.engine.omissions import NO_OMISSIONS, InstantError, Omissions, raised
 from oxiseq.engine.order.merging import Merging
 from oxiseq.engine.order.position_log import PositionLog
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.engine.output.complex_events import ComplexEvents, EventsOfQueries
 from oxiseq.engine.output.end_plan import end_plan
 from oxiseq.engine.output.end_totals import EndTotals
 from oxiseq.engine.output.end_weights import EndWeights
@@ -42,6 +43,7 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern, Key, keys_of
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.run import Run
+from oxiseq.engine.run.tuple_family import Member, TupleFamily, shape_of
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, part, record, unsaved, value
 from oxiseq.grammar.ceql_algebra import AttributeWindow, summed_attributes
@@ -69,6 +71,10 @@ class TupleRun(AloneRun):
         unsaved("_tables"),
     )
 
+    __slots__ = ("_plan",)  # as there
+    _plan: CeaPlan
+    """The query's own."""
+
     def __init__(
         self,
         plan: CeaPlan,
@@ -78,8 +84,16 @@ class TupleRun(AloneRun):
         capacities: Capacities | None = None,
         page: Page | None = None,
     ) -> None:
+        super().__init__()
         self._plan, self._capacities = plan, capacities
-        self.matches = 0
+        self._family: TupleFamily | None = None
+        """Queries that are in its state and differ in predicates; None: all that are in it are equal."""
+        self._omissions: dict[int, Omissions] = {}
+        """The events that were left out, by number."""
+        self._over = False
+        """Whether it gets nothing more; with a family, each query may be stopped by itself."""
+        self._errors: dict[int, InstantError] = {}
+        """The same since they were last asked for, where there is a family."""
         self._left: list[ComplexEvents | MatchBatch] = []
         """The matches found when a limit was passed: the next call of `advance` returns it."""
         self.resets, self.faults = Resets(), Faults()
@@ -102,14 +116,14 @@ class TupleRun(AloneRun):
             else:
                 self._totals = EndTotals(plan, query.totals, terms, log.values, log.times)
         picks = query.order is not None or query.sample is not None
-        picker: EventPicker | EventPager | None = EventPicker(plan, terms, log.values) if picks else None
-        self._pager = None
-        if page is not None:
-            picker = self._pager = EventPager(page)
-        if by or summed:
+        pick: Pick | None = EventPicker(plan, terms, log.values).pick if picks else None
+        self._pager = None if page is None else Pager(page, consumes=False)  # CONSUME BY needs no other: one has ended
+        if (pager := self._pager) is not None:
+            pick = lambda S, holders, at, time: pager.pick(S, time)  # noqa: E731
+        if by or summed or self.alike is not None:
             terms.register(self)
         self._cea: CeaRun | ComposedRun = (
-            CeaRun(plan, capacities, self._totals, picker)
+            CeaRun(plan, capacities, self._totals, pick)
             if self._weights is None
             else ComposedRun(plan, capacities, self._weights.measures, self._weights.variables, self._weights.least)
         )
@@ -129,6 +143,159 @@ class TupleRun(AloneRun):
         attributes = self._terms.attributes
         fault = faults_in(self._plan.query.vocab or "", attributes, batch, terms)
         return None if fault is None else unfit(stream, batch.time, fault, attributes)
+
+    # --- with others that are alike -----------------------------------------------------------------
+
+    @cached_property
+    def alike(self) -> Hashable | None:
+        return None if self._pager is not None else shape_of(self._plan)
+
+    @property
+    def shares(self) -> bool:
+        """Whether its state is that of others, too, which are not equal."""
+        return self._family is not None
+
+    @property
+    def number(self) -> int:
+        return 0 if self._family is None else self._family.number(self._plan)
+
+    def may_share(self, other: Self) -> bool:
+        family = other._family
+        known = Member.of(self._plan) == Member.of(other._plan) if family is None else self._plan in family
+        return known or (not other.events and other.order.fresh)
+
+    def share(self, other: Self) -> None:
+        other._take_in(self._plan)
+        super().share(other)
+
+    def _take_in(self, plan: CeaPlan) -> None:
+        """One more query, before anything comes, or one that is equal."""
+        if Member.of(plan) == Member.of(self._plan) or (self._family is not None and plan in self._family):
+            return
+        self._family = self._as_family
+        self._family.take_in(plan)
+        assert isinstance(self._cea, CeaRun)
+        self._cea.begin_query(self._family.number(plan), Member.of(plan).back)
+
+    @property
+    def _as_family(self) -> TupleFamily:
+        """Those in its state, if only of itself."""
+        return self._family or TupleFamily(self._plan, self._dictionary)
+
+    @property
+    def unites(self) -> bool:
+        return self.alike is not None
+
+    def unite(self, others: Sequence[Self]) -> Sequence[Sequence[Self]]:
+        states: dict[Hashable, list[Self]] = {}
+        for run in (self, *others):
+            if not run.order.open and not run._over:
+                states.setdefault((run.order.times, run.resets, run.faults), []).append(run)
+        found = []
+        for same in states.values():
+            host, *rest = sorted(same, key=lambda run: run._cea.position, reverse=True)
+            taken = [run for run in rest if host._absorb(run)]
+            if taken:
+                found.append((host, *taken))
+        return found
+
+    def _absorb(self, other: Self) -> bool:
+        """Have the queries of another state, too, which gets the same events from now on; whether it could be."""
+        mine, theirs, shift = self._as_family, other._as_family, self._cea.position - other._cea.position
+        if mine.meets(theirs) or not self._log.fits(other._log, shift):
+            return False
+        assert isinstance(self._cea, CeaRun)
+        assert isinstance(other._cea, CeaRun)
+        self._family = mine
+        numbers = mine.absorb(theirs, shift)
+        self._log.take_over(other._log, shift)
+        self._cea.take_over(other._cea, numbers, shift)
+        self._had |= {here: other._had.get(there, 0) for there, here, _ in numbers}
+        self._omissions |= {here: other._omissions.get(there, NO_OMISSIONS) for there, here, _ in numbers}
+        return True
+
+    def part(self, terms: TermDictionary) -> None:
+        if self._family is None:
+            super().part(terms)
+        else:
+            self.share(self._alone())
+
+    def _alone(self) -> Self:
+        """A run of its query alone, in the state that it would have."""
+        family, number, alone = self._family, self.number, self.another()
+        assert family is not None
+        assert isinstance(self._cea, CeaRun)
+        alone._before, alone._had, alone.omitted = self._before, {0: self._had.get(number, 0)}, self.omitted
+        alone.resets, alone.faults, alone.origin = self.resets, self.faults, self.origin
+        shift = family.shifts.get(number, 0)
+        alone._cea = self._cea.of_query(number, self._plan, shift)
+        alone._merging = self._merging.mapped(partial(family.marks_of, number))
+        alone._elsewhere = self._elsewhere
+        alone._log = self._log.copy(shift)
+        alone._log.forget(alone._cea.oldest)
+        return alone
+
+    def _leave_others(self) -> None:
+        """There are no others any more."""
+        self.__dict__.update(self._alone().__dict__)
+
+    def narrow(self, others: Sequence[Self]) -> None:
+        family = self._family
+        kept = {Member.of(run._plan) for run in others}
+        if family is None or 2 * len(kept) > len(family) or self.order.open:
+            return
+        if len(kept) == 1:
+            self._leave_others()
+        else:
+            gone = family.keep(kept)
+            assert isinstance(self._cea, CeaRun)
+            self._cea.begin_partitions(gone, 1)
+
+    def of_each(self, found: Sequence[Any]) -> Mapping[int, Sequence[Any]] | None:
+        if self._family is None:
+            return None
+        each: dict[int, list[ComplexEvents]] = {}
+        for batch in found:
+            order = np.argsort(batch.number, kind="stable")
+            numbers, first = np.unique(batch.number[order], return_index=True)
+            for number, mine in zip(numbers.tolist(), np.split(order, first[1:]), strict=True):
+                own = batch.events.take(mine).earlier(self._family.shifts.get(number, 0))
+                each.setdefault(number, []).append(own)
+        return each
+
+    def errors_of_each(self) -> Mapping[int, Exception]:
+        errors, self._errors = self._errors, {}
+        return errors
+
+    @property
+    def omitted(self) -> Omissions:
+        return self._omissions.get(self.number, NO_OMISSIONS)
+
+    @omitted.setter
+    def omitted(self, omitted: Omissions) -> None:
+        self._omissions[self.number] = omitted
+        self._over = self._family is None and omitted.over
+
+    def _work_for_all(self, family: TupleFamily, marks: Marks, streams: I64) -> EventsOfQueries | None:
+        """Events of all queries, each of which has those that it reads."""
+        assert isinstance(self._cea, CeaRun)
+        self._log.add(marks.time, streams, marks.values)
+        event, number, symbol, cut = family.rows(marks)
+        batch = len(marks), marks.time.item(-1)
+        found = self._cea.feed(MarkedEvents(symbol, marks.time[event], number, None, event, cut, batch))
+        for query, errors in self._cea.take_omitted_of().items():
+            self._omissions[query] = self._omissions.get(query, NO_OMISSIONS).more(errors)
+            self._errors[query] = raised(errors)
+            if errors[-1].final:
+                family.stopped.add(query)
+        made = EventsOfQueries(self._complex_events(found), number[found.of]) if len(found) else None
+        self._log.forget(self._cea.oldest)
+        if made is not None:
+            for query, count in zip(*np.unique(made.number, return_counts=True), strict=True):
+                self._had[int(query)] = self._had.get(int(query), 0) + int(count)
+        return made
+
+    # --- alone --------------------------------------------------------------------------------------
 
     def another(self) -> Self:
         order, capacities = self._merging, self._capacities
@@ -179,28 +346,35 @@ class TupleRun(AloneRun):
         Events that are no tuple events are left out (`faults`). Raises EventError for a column of a table that cannot
         be an attribute; then none of the batch is taken.
         """
-        if self.omitted.over:
+        if self._over:
             return None
+        marker = self._terms if self._family is None else self._family.marker
         if isinstance(batch, EventBatch):
-            marks = self._terms.mark(batch)
+            marks = marker.mark(batch)
         else:
+            assert self._family is None
             tables = self._tables or self._begin_tables()
             if self._pass_on(stream, batch):
                 return None
             marks = tables.mark(batch)
         if marks.fault is not None:
-            wrong = unfit(stream, batch.time, marks.fault, self._terms.attributes)
+            wrong = unfit(stream, batch.time, marks.fault, marker.attributes)
             self.faults = self.faults.more(wrong)
             marks, batch = marks.take(wrong.fit), batch.take(wrong.fit)
         late = self.order.take_in(self.plan.streams.index(stream), marks)
         return None if late is None else batch.take(late)
 
-    def advance(self) -> list[ComplexEvents | MatchBatch]:
+    def advance(self) -> list[Any]:
+        found = self.advance_all()
+        each = None if self._family is None else self.of_each(found)
+        return found if each is None else [*each.get(self.number, ())]
+
+    def advance_all(self) -> list[Any]:
         """Work through all events whose place is known by now; returns, in order of end, complex events, or rows
         of totals. Raises LimitError for the complex events of an event; these are not emitted, and the next call
         returns the rest (or `left`)."""
         found, self._left = self._left, []
-        if self.omitted.over:
+        if self._over:
             return []
         if isinstance(self._cea, CeaRun):
             self._cea.bounds = self._dictionary.bounds
@@ -212,7 +386,8 @@ class TupleRun(AloneRun):
         if omitted := self._cea.take_omitted():
             self.omitted, self._left = self.omitted.more(omitted), found
             raise raised(omitted)
-        self.matches += sum(map(len, found))
+        if found and self._family is None:
+            self.matches += sum(map(len, found))
         return found
 
     def _begin_tables(self) -> TableMarker:
@@ -246,14 +421,14 @@ class TupleRun(AloneRun):
         self._log.forget(self._cea.oldest)
         return [] if made is None else [made]
 
-    def left(self) -> list[ComplexEvents | MatchBatch]:
+    def left(self) -> list[Any]:
         found, self._left = self._left, []
         self.matches += sum(map(len, found))
         return found
 
-    def _found(self, marks: Marks, streams: I64) -> list[ComplexEvents | MatchBatch]:
+    def _found(self, marks: Marks, streams: I64) -> list[Any]:
         """Complex events by their ends, in order."""
-        found: list[ComplexEvents | MatchBatch] = []
+        found: list[Any] = []
         for low in range(0, len(marks), CHUNK):
             part = slice(low, low + CHUNK)
             batch = self._work(marks if len(marks) <= CHUNK else marks.take(part), streams[part])
@@ -283,7 +458,9 @@ class TupleRun(AloneRun):
         numbers[whole] = table.number(values[whole])
         return numbers
 
-    def _work(self, marks: Marks, streams: I64) -> ComplexEvents | MatchBatch | None:
+    def _work(self, marks: Marks, streams: I64) -> ComplexEvents | MatchBatch | EventsOfQueries | None:
+        if self._family is not None:
+            return self._work_for_all(self._family, marks, streams)
         values = marks.values[:, self._by :] if self._by else marks.values
         self._log.add(marks.time, streams, values)
         partition = self._partitions_of(marks.values)
@@ -315,12 +492,16 @@ class TupleRun(AloneRun):
             yield self._at_once.values
 
     def save(self, terms: SavedTerms) -> State:
+        if self._family is not None:
+            return self._alone().save(terms)
         self._let_wait()
         if self._partitions is not None:
             self._partitions.forget_unused()
         self._cea.collect()
         self._log.forget(self._cea.oldest)
-        return super().save(terms)
+        state = super().save(terms)
+        state["merging"] |= {"events": self._merging.events + self._elsewhere[0], "late": self.late}
+        return state
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         if self._weights is not None and "measures" not in state["automaton"]:
@@ -362,6 +543,11 @@ class TupleRun(AloneRun):
         }
 
     @property
+    def bytes(self) -> int:
+        """The size of its memory, or its part of it."""
+        return -(-super().bytes // (1 if self._family is None else len(self._family)))
+
+    @property
     def records(self) -> int:
         """How many records its state has; some may be dead by now (`collect`)."""
         return self._cea.records + self._log.held + (0 if self._partitions is None else self._partitions.live)
@@ -376,6 +562,8 @@ class TupleRun(AloneRun):
 
     def forget(self, at: int) -> None:
         """As there; counters and positions continue."""
+        if self._family is not None:
+            self._leave_others()
         self.resets = self.resets.another(at, self._log.newest, self.records)
         self._cea.forget()
         self._begin_partitions()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.kb import KnowledgeBase
@@ -25,15 +25,10 @@ class KbRun(AloneRun):
 
     made_of: ClassVar[MadeOf] = (part("_arrivals"), *Run.made_of, spread("_streak"), part("_blanks"))
 
-    __slots__ = ("_elsewhere",)  # all else is in __dict__, which runs in one state have in common
-    _elsewhere: tuple[int, int]
-    """Events and late ones that its order does not count, or (below 0) counts, though this query has not had them."""
-
     def __init__(
         self, terms: TermDictionary, kb: KnowledgeBase, streams: Sequence[str], start: int | None, lateness: int
     ) -> None:
-        self._elsewhere = 0, 0
-        self.matches = 0
+        super().__init__()
         self._terms = terms
         self._arrivals = Arrivals(len(streams), lateness, start)
         self._kb = KbInTime(kb)
@@ -50,26 +45,6 @@ class KbRun(AloneRun):
     def kb_in_time(self) -> KbInTime:
         """The KB as it sees it."""
         return self._kb
-
-    # --- counters, which continue wherever it has its state -----------------------------------------------
-
-    @property
-    def events(self) -> int:
-        return super().events + self._elsewhere[0]
-
-    @property
-    def late(self) -> int:
-        return super().late + self._elsewhere[1]
-
-    def share(self, other: Self) -> None:
-        events, late = self.events, self.late
-        super().share(other)
-        self._go_on(events, late)
-
-    def _go_on(self, events: int, late: int) -> None:
-        """With counters of a state of before, in another one."""
-        self._elsewhere = 0, 0
-        self._elsewhere = events - self.events, late - self.late
 
     def save(self, terms: SavedTerms) -> State:
         state = super().save(terms)

@@ -423,11 +423,11 @@ class ApartRuns(Dispatcher[AloneRun]):
         else:
             member.stepped()
         self._place(member)
-        ignored = run.faults.count - known
+        ignored, errors = run.faults.count - known, run.errors_of_each()
         *others, last = late.items() or [("", None)]
         outcomes = [Outcome(run, [], each, stream=iri) for iri, each in others]
-        if found or last[1] is not None or ignored or wrong is not None or not quiet:
-            outcomes.append(Outcome(run, found, last[1], wrong, ignored, last[0]))
+        if found or last[1] is not None or ignored or wrong is not None or errors or not quiet:
+            outcomes.append(Outcome(run, found, last[1], wrong, ignored, last[0], errors))
         return outcomes
 
     def _place(self, member: Member) -> None:

@@ -11,8 +11,9 @@ each query. None is safe for several threads.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from oxiseq.engine.events.batch import EventBatch
@@ -25,7 +26,7 @@ R = TypeVar("R", bound=Run)
 class Outcome(NamedTuple):
     """The outcome of a step for one query: its matches, its late events, how many events it left out (Run.faults), an
     error, which may have cost it matches. `stream`: that of the late events, empty where it is the one that was pushed
-    to."""
+    to. `errors`: of queries that have one state errors of some, by number (AloneRun)."""
 
     run: Run
     matches: Sequence[Any]
@@ -33,6 +34,7 @@ class Outcome(NamedTuple):
     error: Exception | None = None
     ignored: int = 0
     stream: str = ""
+    errors: Mapping[int, Exception] = MappingProxyType({})
 
     @property
     def is_nothing(self) -> bool:

@@ -13,7 +13,6 @@ from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.fingerprints import fingerprint, text_of
-from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.grammar.algebra import Call
 from oxiseq.grammar.parts import parts
@@ -34,6 +33,6 @@ def equal_by(run: AloneRun, bounds: Hashable) -> Hashable | None:
     if why_unequal(run.plan) is not None:
         return None
     kb = id(run.kb_in_time.present) if isinstance(run, KbRun) else None
-    alike = run.one.alike if isinstance(run, IntervalRun) and bounds is None else None
+    alike = run.alike if bounds is None else None
     what = fingerprint(run.plan) if alike is None else text_of(alike)
     return what, run.lateness, run.order.start, kb, bounds

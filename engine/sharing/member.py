@@ -132,9 +132,11 @@ class Member:
             yield from (outcome._replace(run=run) for run in self.runs)
             return
         every = not quiet or outcome.late is not None or outcome.error is not None or outcome.ignored
-        for number in self._numbered if every else found:
+        errors = outcome.errors
+        for number in self._numbered if every else {**found, **errors}:
             for run in self._numbered.get(number, ()):
-                yield outcome._replace(run=run, matches=found.get(number, ()))
+                error = errors.get(number, outcome.error)
+                yield outcome._replace(run=run, matches=found.get(number, ()), error=error, errors={})
 
     def told_to(self, run: AloneRun) -> list[Outcome]:
         """The results for one of the runs of the step by which it has left others."""

@@ -13,9 +13,10 @@ from reference.tuples import TupleEvent
 from reference.values import holds
 
 from oxiseq.engine.cea.events import MarkedEvents
+from oxiseq.engine.cea.listed import FoundEvents
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, as_words, compile_ceql
-from oxiseq.engine.cea.run import CeaRun, FoundEvents
+from oxiseq.engine.cea.run import CeaRun
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 from oxiseq.grammar.scope import expression_variables
 

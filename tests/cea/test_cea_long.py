@@ -13,9 +13,10 @@ from reference.ceql_count import count_ends
 from reference.tuples import TupleEvent
 
 from oxiseq.engine.cea.events import MarkedEvents
+from oxiseq.engine.cea.listed import FoundEvents
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
-from oxiseq.engine.cea.run import CeaRun, FoundEvents
+from oxiseq.engine.cea.run import CeaRun
 
 VOCAB = "http://e/"
 INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")

@@ -23,6 +23,7 @@ from moved_runs import moved
 from profiles import drawn
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store, Triple
 
+from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
@@ -170,6 +171,29 @@ def template(dice: random.Random) -> str:
     )
 
 
+def ceql_template(dice: random.Random) -> str:
+    """A complex event query, to be `filled` with constants."""
+    x, y, z = (dice.choice("ABCD") for _ in range(3))
+    form, first, second = dice.choice(
+        [
+            (f"{x} AS x ; {y} AS y", "x", "y"),
+            (f"{x} AS x ; {y}+ AS y ; {z} AS z", "x", "z"),
+            (f"({x} OR {y}) AS x ; {z} AS z", "x", "z"),
+            (f"{x} AS x ; {x} AS y", "y", "x"),
+            (f"{x} AS x", "x", "x"),
+        ]
+    )
+    tests = ["v > $N", "v >= $N.5", "v < $O", "$N <= v", "v = $O", "v > $O AND k != $N", "v > $N AND v < $O", "v > 3"]
+    window = dice.choice(["", "WITHIN 0.00002 SECONDS", "WITHIN 0.0000$O4 SECONDS", "WITHIN 6 EVENTS"])
+    consumes = dice.choice(["", "", "CONSUME BY ANY", "LIMIT 2"])
+    told = dice.choice(["*", "*", f"{first}"])
+    names = dice.choice(["s", "s", "s, r"])
+    return (
+        f"VOCAB <{E}> SELECT {told} FROM {names} WHERE {form} FILTER {first}[{dice.choice(tests)}] "
+        f"AND {second}[{dice.choice(tests)}] {window} {consumes}"
+    )
+
+
 RULES = (
     (f"PREFIX : <{E}> CONSTRUCT {{ ?h :derived ?v }} WHERE {{ {{ ?h :a ?u }} SEQ {{ ?h :b ?v }} }}",),
     (
@@ -188,6 +212,7 @@ def filled(text: str, dice: random.Random) -> str:
         "$H": dice.choice(["h1", "h2", "h3"]),
         "$N": str(dice.randint(0, 5)),
         "$M": dice.choice(["3", "4", "5.5", ":known"]),
+        "$O": str(dice.randint(0, 9)),
     }
     return functools.reduce(lambda done, name: done.replace(name, drawn[name]), drawn, text)
 
@@ -242,7 +267,7 @@ class Drill:
         self.pairs: dict[AloneRun, Pair] = {}
         self.now = 0
         self.slept = 0
-        self.template: tuple[str, Options] | None = None
+        self.template: tuple[str, str, Options] | None = None
 
     def register(self) -> None:
         language = self.dice.choice([*LANGUAGES])
@@ -256,12 +281,13 @@ class Drill:
 
     def register_alike(self) -> None:
         if self.template is None or self.dice.random() < 0.4:
-            text = template(self.dice)
+            language = self.dice.choice(["epsparql", "epsparql", "ceql"])
+            text = template(self.dice) if language == "epsparql" else ceql_template(self.dice)
             rules = self.dice.choice(RULES) if ":derived" in text else ()
-            self.template = text, Options(lateness=self.dice.choice([0, 0, 4]), rules=rules)
-        text_of_all, options = self.template
+            self.template = language, text, Options(lateness=self.dice.choice([0, 0, 4]), rules=rules)
+        language, text_of_all, options = self.template
         for text in [filled(text_of_all, self.dice) for _ in range(self.dice.choice([1, 2, 3, 5]))]:
-            together, alone = (self.compiled(text, "epsparql", options) for _ in range(2))
+            together, alone = (self.compiled(text, language, options) for _ in range(2))
             self.runs.add(together)
             self.pairs[together] = Pair(text, together, alone)
 
@@ -409,7 +435,7 @@ class Drill:
         assert pair.together.order.passed == pair.alone.order.passed, pair.text
         assert pair.together.faults.count == pair.alone.faults.count, pair.text
         if self.runs._of[pair.together] is self.runs._together or (
-            isinstance(pair.together, IntervalRun) and pair.together.shares
+            isinstance(pair.together, IntervalRun | TupleRun) and pair.together.shares
         ):
             return  # others have a part of its records
         if isinstance(pair.together, IntervalRun) and not pair.together.records:
@@ -470,6 +496,67 @@ class Quiet(Drill):
         return options[0] if mostly and self.dice.random() < 0.97 else options[self.dice.randrange(len(options))]
 
 
+class Shapes(Drill):
+    """Complex event queries of one shape, some of which are past a bound now and then: that concerns them alone. Most
+    events come in order, and concern some."""
+
+    def __init__(self, seed: int, most: int) -> None:
+        super().__init__(seed)
+        self.terms.bounds = InstantBounds(matches=most, running=3)
+        self.template = "ceql", ceql_template(self.dice), Options(lateness=self.dice.choice([0, 0, 0, 4]))
+        self.errors: dict[str, dict[int, list[str]]] = {"together": {}, "alone": {}}
+        self.shared = self.united = 0
+
+    def register_alike(self) -> None:
+        language, text_of_all, options = self.template or ("", "", Options())
+        for text in [filled(text_of_all, self.dice) for _ in range(self.dice.choice([1, 2, 3, 5]))]:
+            together, alone = (self.compiled(text, language, options) for _ in range(2))
+            vars(alone)["advance"] = functools.partial(self.advanced, alone, alone.advance)
+            self.runs.add(together)
+            self.pairs[together] = Pair(text, together, alone)
+
+    def advanced(self, alone: AloneRun, advance: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+        """What a twin finds; its error is noted."""
+        try:
+            return advance()
+        except LimitError as error:
+            self.errors["alone"].setdefault(id(alone), []).append(str(error))
+            return alone.left()
+
+    def take(self, outcomes: list[Outcome]) -> None:
+        for outcome in outcomes:
+            assert isinstance(outcome.run, AloneRun)
+            if outcome.error is not None:
+                assert isinstance(outcome.error, LimitError), outcome.error
+                twin = self.pairs[outcome.run].alone
+                self.errors["together"].setdefault(id(twin), []).append(str(outcome.error))
+        super().take([outcome._replace(error=None) for outcome in outcomes])
+
+    def compare(self) -> None:
+        super().compare()
+        assert self.errors["together"] == self.errors["alone"]
+        self.shared = max(self.shared, *(len(self.one(pair.together)) for pair in self.pairs.values()), 0)
+
+    def same(self, pair: Pair) -> None:
+        if not pair.alone.omitted.over:  # those that are stopped count no event
+            super().same(pair)
+        assert pair.together.omitted == pair.alone.omitted
+
+    def graph(self) -> list[Triple]:
+        kind, v, k = iri(self.dice.choice("ABCD")), Literal(self.dice.randint(0, 9)), Literal(self.dice.randint(0, 2))
+        return [Triple(iri("h"), p, o) for p, o in ((NamedNode(RDF + "type"), kind), (iri("v"), v), (iri("k"), k))]
+
+    def step(self) -> None:
+        chance = self.dice.random()
+        if not self.pairs or chance < 0.1:
+            self.register_alike()
+        elif chance < 0.25:
+            rare = [self.settle, self.look, self.forget, self.close, self.move, self.sweep, self.punctuate]
+            self.dice.choice(rare)()
+        else:
+            self.push()
+
+
 def passes(seed: int) -> int:
     """How often a query passes by events in a drill."""
     with (
@@ -526,6 +613,35 @@ def test_queries_that_differ_in_constants_find_what_they_find_alone(seed: int) -
             drill.dice.choice([drill.register_alike, *[drill.step] * 15] if drill.pairs else [drill.register_alike])()
         while drill.pairs:
             drill.close()
+
+
+@drawn(30)
+@given(st.integers(0, 2**62), st.sampled_from([3, 6, 1000]))
+def test_complex_event_queries_of_one_shape_find_what_they_find_alone(seed: int, most: int) -> None:
+    drill = Shapes(seed, most)
+    for _ in range(60):
+        drill.step()
+    while drill.pairs:
+        drill.close()
+
+
+def test_they_have_one_state_and_come_to_have_it() -> None:
+    """Those that are there before events come; others as soon as it is looked for."""
+    drill = Shapes(1, 1000)
+    text = f"VOCAB <{E}> SELECT * FROM s WHERE A AS x ; B AS y FILTER x[v > $N] AND y[v > $N] WITHIN 9 SECONDS"
+    runs = [drill.compiled(text.replace("$N", str(n)), "ceql", Options()) for n in range(9)]
+    for run in runs[:5]:
+        drill.runs.add(run)
+    for number, run in enumerate(runs[5:], 1):
+        drill.runs.add(run)
+        drill.runs.push(STREAMS[0], drill.tuples([(number, "A", 9)]))
+    for time in range(9, 300):
+        drill.runs.push(STREAMS[0], drill.tuples([(time, "A", 7)]))
+    drill.runs.catch_up()
+    assert len({id(vars(run)) for run in runs}) == 1
+    assert [run.events for run in runs] == [295] * 6 + [294, 293, 292]
+    found = matches(drill.runs.push(STREAMS[0], drill.tuples([(300, "B", 8)])), runs)
+    assert found == [295] * 6 + [294, 2, 0]
 
 
 def test_any_two_that_are_alike_are_compared_in_time() -> None:

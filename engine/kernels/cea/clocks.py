@@ -54,23 +54,13 @@ def _clock_and_cut(F: Ptr[Few], value: float) -> tuple[int, int]:
     clock = NEVER if value == -np.inf else _sortable(F, value)
     if value == np.inf:
         return clock, CANNOT_END
-    cut = _sortable(F, value - size)
-    if not _within(F, value, cut) or _within(F, value, cut - 1):
-        cut = _search(F, value)
+    # rounding lets a difference half a step above the size be within: the boundary is a step or two from this
+    cut = _sortable(F, value - size - v.size(F)[1])
+    while not _within(F, value, cut):
+        cut += 1
+    while _within(F, value, cut - 1):
+        cut -= 1
     return clock, cut
-
-
-@inner
-def _search(F: Ptr[Few], last: float) -> int:
-    """The smallest clock that is within the window of `last`, by bisection."""
-    low, high = _sortable(F, -np.finfo(np.float64).max), _sortable(F, np.inf)
-    while low < high:
-        middle = (low >> 1) + (high >> 1) + (low & high & 1)
-        if _within(F, last, middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 @inner

@@ -90,7 +90,7 @@ def read(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], at: int) -> int:
         passed(A, S, E, part, at)
         return DONE
     base = scalars[NODE_TOP]
-    pos = (scalars[BASE] + at) << PLACE_BITS
+    pos = (scalars[BASE] + v.event(E)[at]) << PLACE_BITS
     in_place = changed >= 0 and _has_room(S, part, changed)
     if in_place:
         made = _mark_in_place(A, S, part, symbol, pos, tau, changed)

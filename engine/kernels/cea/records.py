@@ -150,6 +150,8 @@ class Events(Arrays):
 
 symbol = array(Events, "symbol", np.uint64, 2, rows="events", columns="words")
 partition = array(Events, "partition", np.int64, rows="events")  # i64[n]; -1: in none
+event = array(Events, "event", np.int64, rows="events")
+"""Which of the batch's each is: of several queries, an event is one for each that reads it."""
 clock = array(Events, "clock", np.int64, rows="events")
 """What starts here has this clock (windows of time and attribute)."""
 cut = array(Events, "cut", np.int64, rows="events")
@@ -163,6 +165,6 @@ class Few(Events):
 attribute = array(Few, "attribute", np.float64, rows="attributes")
 """Values of the window's attribute, NaN: none; empty in other windows."""
 numbers = array(Few, "numbers", np.int64)  # the kind of window; of one of time its size in microseconds
-size = array(Few, "size", np.float64)  # of a window of an attribute
+size = array(Few, "size", np.float64)  # of a window of an attribute, and half the step to the next double
 double = array(Few, "double", np.float64)  # scratch,
 word = array(Few, "word", np.int64)  # the same memory

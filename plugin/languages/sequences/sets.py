@@ -9,6 +9,7 @@ from oxiseq.engine.cea.listed import MOST_LISTED
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.plan.keyed_tuples import tuple_correlation
+from oxiseq.engine.run.tuple_family import why_not_alike
 from oxiseq.grammar.ceql_algebra import aggregates
 from oxiseq.grammar.render_ceql import (
     render_formula,
@@ -113,7 +114,10 @@ class SetsExplainer:
 
     def sharing(self) -> str:
         """What it shares with other queries."""
-        return WITH_EQUALS
+        why = why_not_alike(self.plan)
+        if why is not None:
+            return f"{WITH_EQUALS}; nothing with others: {why}"
+        return f"{WITH_EQUALS}; one run with those that differ in the predicates of their events only"
 
     # --- letters and automaton ------------------------------------------------------------------------
 
