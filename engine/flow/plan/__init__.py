@@ -43,7 +43,7 @@ from oxiseq.engine.flow.plan.forms import (
     is_settled,
     renamed,
 )
-from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
+from oxiseq.engine.flow.plan.happening import PREDICATE, Closure, Cover, Look, Sometime, TimeTerm, Triples
 from oxiseq.engine.flow.plan.pairs import (
     SIGNS,
     Arrange,
@@ -79,6 +79,7 @@ from oxiseq.engine.flow.plan.sources import (
 __all__ = [
     "MOST_PATTERNS",
     "MOST_VARIABLES",
+    "PREDICATE",
     "SIGNS",
     "Arrange",
     "Asked",

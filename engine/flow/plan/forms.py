@@ -85,9 +85,7 @@ def renamed(form: Form, places: Mapping[int, int]) -> Form:
     match form:
         case Patterns() | Asked() | Quads() | Graphs() | Given() | Constant():
             return form
-        case Union(children):
-            return Union(tuple(places[c] for c in children))
-        case JoinAll(children):
+        case Union(children) | JoinAll(children):
             return replace(form, children=tuple(places[c] for c in children))
         case Join(left, right):
             return Join(places[left], places[right])

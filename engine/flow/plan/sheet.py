@@ -136,8 +136,8 @@ class Sheet:
                 return self._widths[child] + self._widths[kept]
             case Pick(_, columns):
                 return len(columns)
-            case Union(children):
-                return self._widths[children[0]]
+            case Union(children, marked):
+                return self._widths[children[0]] + marked
             case JoinAll(_, columns):
                 return 1 + max((c for each in columns for c in each), default=-1)
             case Join(left, right) | Lookup(left, right):
@@ -165,8 +165,9 @@ class Sheet:
             case Cover(child, _, _, columns):
                 picked = (4 + i for i, places in enumerate(columns) if places and places[0] in self._raw[child])
                 return (0, 1, 2, 3, *picked)
-            case Union(children):
-                return tuple(sorted({place for child in children for place in self._raw[child]}))
+            case Union(children, marked):
+                mark = [self._widths[children[0]]] if marked else []
+                return tuple(sorted({*mark, *(place for child in children for place in self._raw[child])}))
             case Group(child, key, sums):
                 return self._of_terms(child, {*key, *(s.place for s in sums)})
             case Reach(child):

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
+from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.plan import MOST_VARIABLES, Extend, Filter, FlowPlan, Form, Patterns, is_pure
 from oxiseq.grammar.algebra import Call, Expression, FunctionCall, TermOrVariable, TriplePattern
 
@@ -66,8 +67,15 @@ def _opened(form: Form, taken: Callable[[Constant], Variable]) -> Form:
             return replace(form, conditions=tuple(opened_expression(e, taken) for e in conditions))
         case Extend(_, expression) if is_pure(expression):
             return replace(form, expression=opened_expression(expression, taken))
+        case p.Triples(equal=equal):
+            return replace(form, equal=tuple((i, t if i == p.PREDICATE else taken(_constant(t))) for i, t in equal))
         case _:
             return form
+
+
+def _constant(term: object) -> Constant:
+    assert isinstance(term, NamedNode | Literal)
+    return term
 
 
 def opened_patterns(
@@ -142,6 +150,9 @@ def _closed(form: Form, known: Mapping[Variable, Filling]) -> Form:
             return replace(form, conditions=tuple(filled(e, known) for e in conditions))
         case Extend(_, expression):
             return replace(form, expression=filled(expression, known))
+        case p.Triples(equal=equal):
+            filled_in = ((i, known.get(t, t) if isinstance(t, Variable) else t) for i, t in equal)
+            return replace(form, equal=tuple(filled_in))
         case _:
             return form
 

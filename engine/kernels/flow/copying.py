@@ -81,8 +81,9 @@ _next = array(Merging, "next", np.int64)  # i64 by child: the row that comes nex
 
 @kernel
 def merge(S: Ptr[Merging], out: Delta) -> int:
-    """Write the deltas of all children in order of ticks."""
-    children, following, top = _children(S), _next(S), buffers.count(out)
+    """Write the deltas of all children in order of ticks, each row with its child's number if there is a column for
+    it."""
+    children, following, top, made = _children(S), _next(S), buffers.count(out), buffers.rows(out)
     room = buffers.at(out).shape[0]
     while True:
         chosen, tick = i64(-1), i64(0)
@@ -100,6 +101,8 @@ def merge(S: Ptr[Merging], out: Delta) -> int:
                     following[k] = i
                     return NEED_OUT
                 copy_row(D, i, out, top[0])
+                if made.shape[1] > buffers.rows(D).shape[1]:
+                    made[top[0], made.shape[1] - 1] = k
                 top[0] += 1
                 i += 1
             following[k] = i

@@ -14,7 +14,6 @@ from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import Syntax, syntax_named
 from oxiseq.languages.driving import Opener
 from oxiseq.languages.epsparql.explain import explain_intervals
-from oxiseq.languages.epsparql.explanation import IntervalExplanation
 from oxiseq.languages.epsparql.reasons.asking import Source
 from oxiseq.languages.epsparql.reasons.why import why_intervals
 from oxiseq.languages.epsparql.rules import open_spanned, read_rules
@@ -55,7 +54,7 @@ class EpSparql(Language[EpQuery]):
         return open_spanned
 
     def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
-        return IntervalExplanation(explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED)))
+        return explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED))
 
     def why(self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         rules = tuple(read_rules(options.rules))
