@@ -12,7 +12,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Ptr
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 # --- columns -----------------------------------------------------------------------------------------
 
@@ -66,6 +66,30 @@ def copy_row(D: Delta, i: int, out: Delta, n: int) -> None:
     buffers.at(out)[n], buffers.weight(out)[n] = buffers.at(D)[i], buffers.weight(D)[i]
     for c in range(rows.shape[1]):
         made[n, c] = rows[i, c]
+
+
+@inner
+def put_row(out: Delta, t: int, weight: int, rows: Array, i: int, first: int, width: int) -> bool:
+    """Write columns of a row behind others, from a first one on. False: there is no room for it."""
+    n, made = buffers.count(out)[0], buffers.rows(out)
+    if n == buffers.at(out).shape[0]:
+        return False
+    buffers.at(out)[n], buffers.weight(out)[n] = t, weight
+    for c in range(width):
+        made[n, c] = rows[i, first + c]
+    buffers.count(out)[0] = n + 1
+    return True
+
+
+@inner
+def put_pair(out: Delta, t: int, weight: int, a: Array, i: int, b: Array, j: int, first: int, width: int) -> bool:
+    """Write a row and columns of another one, from a first one on, behind others. False: there is no room for it."""
+    n, made = buffers.count(out)[0], buffers.rows(out)
+    if not put_row(out, t, weight, a, i, 0, a.shape[1]):
+        return False
+    for c in range(width):
+        made[n, a.shape[1] + c] = b[j, first + c]
+    return True
 
 
 # --- several as one ----------------------------------------------------------------------------------
