@@ -63,37 +63,21 @@ def _names(plan: p.FlowPlan, roots: Mapping[int, Sequence[str]]) -> list[tuple[s
     that is no part of an answer is called by its place."""
     found: list[list[str]] = [[*roots.get(place, [""] * width)] for place, width in enumerate(plan.widths)]
     for place in range(len(plan.forms) - 1, -1, -1):
-        for child, from_ in _handed_on(plan, place):
-            for at, here in from_:
-                found[child][at] = found[child][at] or found[place][here]
+        for child, at, here in _handed_on(plan, place):
+            found[child][at] = found[child][at] or found[place][here]
     return [tuple(name or f"c{i}" for i, name in enumerate(names)) for names in found]
 
 
-def _handed_on(plan: p.FlowPlan, place: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """By input, which of its columns are which of the operator's."""
+def _handed_on(plan: p.FlowPlan, place: int) -> Iterator[tuple[int, int, int]]:
+    """Columns of its inputs, and which of the operator's they are."""
     form = plan.forms[place]
-    match form:
-        case p.Pick(child, columns):
-            yield child, [(at, here) for here, places in enumerate(columns) for at in places]
-        case p.Cover(child, _, _, columns):
-            yield child, [(at, here) for here, places in enumerate(columns, 4) for at in places]
-        case p.Join() | p.Follow() | p.Look() | p.Lookup():
-            left, right = p.inputs(form)
-            width = plan.widths[left]
-            yield left, [(i, i) for i in range(width)]
-            if plan.widths[place] > width:
-                yield right, [(i, width + i) for i in range(plan.widths[right])]
-            keys = [plan.forms[left], plan.forms[right]] if isinstance(form, p.Join) else [form, plan.forms[right]]
-            sides = [each.key for each in keys if isinstance(each, p.Arrange | p.Look)]
-            if len(sides) == 2:
-                yield right, [(there, here) for here, there in zip(*sides, strict=True)]
-        case p.Triples():
-            return
-        case p.Group(child, key, _):
-            yield child, [(at, here) for here, at in enumerate(key)]
-        case _:
-            for child in p.inputs(form):
-                yield child, [(i, i) for i in range(plan.widths[child])]
+    for here, origin in enumerate(p.origins(form, plan.widths)):
+        yield from ((child, at, here) for child, at in origin if origin != p.NUMBER)
+    if isinstance(form, p.Join | p.Look):
+        left, right = p.inputs(form)
+        keys = [plan.forms[left], plan.forms[right]] if isinstance(form, p.Join) else [form, plan.forms[right]]
+        sides = [each.key for each in keys if isinstance(each, p.Arrange | p.Look)]
+        yield from ((right, there, here) for here, there in zip(*sides, strict=True))
 
 
 class _Describing:

@@ -322,10 +322,14 @@ class Relations:
         pairs = self._pairs(a, b)
         if any(c in a.certain and c in b.certain for c in shared):
             return self.without(a, self._met(a, pairs.node))
+        return self.without(a, self._met(a, self.meeting(pairs.node, a, b, shared)))
+
+    def meeting(self, pairs: int, a: Relation, b: Relation, shared: Sequence[Column]) -> int:
+        """The pairs of which both bind one of some columns."""
         width = len(a.columns)
-        both = [_and(_bound(a.place(c)), _bound(width + b.place(c))) for c in shared]
-        meet = both[0] if len(both) == 1 else Call("||", tuple(both))
-        return self.without(a, self._met(a, self.sheet.add(p.Filter(pairs.node, (meet,)))))
+        both = [tuple(Call("BOUND", (p.column(i),)) for i in (a.place(c), width + b.place(c))) for c in shared]
+        meet = tuple(Call("&&", each) for each in both)
+        return self.sheet.add(p.Filter(pairs, (meet[0] if len(meet) == 1 else Call("||", meet),)))
 
     def semijoin(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
         """The rows of A for which a compatible row of B is there: EXISTS. Conditions are on the joined rows."""
@@ -405,11 +409,3 @@ class Relations:
     def reach(self, a: Relation) -> Relation:
         """Of edges (context, from, to) the pairs that one step or more connect."""
         return Relation(self.sheet.add(p.Reach(a.node)), a.columns, a.certain)
-
-
-def _bound(place: int) -> Expression:
-    return Call("BOUND", (p.column(place),))
-
-
-def _and(a: Expression, b: Expression) -> Expression:
-    return Call("&&", (a, b))

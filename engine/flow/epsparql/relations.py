@@ -28,7 +28,7 @@ from oxiseq.engine.flow.rewriting import placed, replaced
 from oxiseq.engine.flow.sparql.leaves import keys_of
 from oxiseq.engine.flow.times import NEVER
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Call, Expression, MatchFunction, TimeOp, TriplePattern
+from oxiseq.grammar.algebra import Expression, MatchFunction, TimeOp, TriplePattern
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import conjuncts, subexpressions
 
@@ -422,12 +422,8 @@ class IntervalRelations(Relations):
         if any(c in a.certain and c in b.certain for c in shared):
             return _of_both(replace(a, node=self.sheet.add(replace(look, what="WITHOUT"))), b)
         # a bound variable has to be shared
-        width = len(a.columns)
-        places = zip(a.places(shared), once.places(shared), strict=True)
-        both = [Call("&&", (_bound(i), _bound(width + j))) for i, j in places]
-        meet = both[0] if len(both) == 1 else Call("||", tuple(both))
-        pairs = self.sheet.add(p.Filter(self.sheet.add(look), (meet,)))
-        return _of_both(replace(a, node=self._among_rows(self._first(pairs, width), a, "WITHOUT")), b)
+        pairs = self.meeting(self.sheet.add(look), a, once, shared)
+        return _of_both(replace(a, node=self._among_rows(self._first(pairs, len(a.columns)), a, "WITHOUT")), b)
 
     def _looking(self, a: Relation, b: Relation) -> tuple[p.Look, Relation]:
         """How a partner is looked for that has ended by then, and among what: each combination of the columns that are
@@ -498,7 +494,3 @@ def _of_both(a: Relation, b: Relation) -> Relation:
 def _is_mixed(a: Relation, b: Relation) -> bool:
     """Whether the knowledge base counts for what is made of two."""
     return a.mixed or b.mixed or not (a.timed and b.timed)
-
-
-def _bound(place: int) -> Expression:
-    return Call("BOUND", (p.column(place),))

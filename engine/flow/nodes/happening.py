@@ -89,7 +89,7 @@ class Cover(Copying):
         scalars = np.zeros(5, np.int64)
         scalars[h.LONGEST] = LATEST if form.limit is None else form.limit
         self._clock = clock
-        scalars[[h.CLOCK, h.LEFT, h.RIGHT]] = address_of(clock), form.left, form.right
+        scalars[[h.CLOCK, h.LEFT, h.RIGHT]] = address_of(clock), form.first, form.second
         ends = np.cumsum([0, *map(len, form.columns)], dtype=np.int64)
         places = np.array([place for places in form.columns for place in places], np.int64)
         self._memory = Pointers(h.Covering(scalars, ends, places))

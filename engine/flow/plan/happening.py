@@ -59,12 +59,12 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """Rows with the least interval that holds those at `left` and `right`, as their first columns, and with others as
+    """Rows with the least interval that holds those at `first` and `second`, as their first columns, and with others as
     Pick has them, if that lasts `limit` at most. Facts that ended before the instants in work do not change."""
 
     child: int
-    left: int
-    right: int
+    first: int
+    second: int
     columns: tuple[tuple[int, ...], ...]
     limit: int | None = None
 

@@ -319,9 +319,9 @@ class _Lifting:
     def _cover(self, form: p.Cover, child: _Lifted) -> _Lifted:
         if not child.by_row:
             return self._same(form, child)
-        left, right = self._moved(child, (form.left, form.right))
+        first, second = self._moved(child, (form.first, form.second))
         columns = ((self._at,), *(self._moved(child, each) for each in form.columns))
-        return _Lifted(self._sheet.add(p.Cover(child.node, left, right, columns, form.limit)), True)
+        return _Lifted(self._sheet.add(p.Cover(child.node, first, second, columns, form.limit)), True)
 
     def _same(self, form: _OfOne, child: _Lifted) -> _Lifted:
         node = self._sheet.add(replace(form, child=child.node))
