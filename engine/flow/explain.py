@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pyoxigraph import NamedNode, Variable
+from pyoxigraph import NamedNode, Triple, Variable
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.rewriting import placed
+from oxiseq.engine.flow.times import NEVER
 from oxiseq.grammar.algebra import Expression, TriplePattern
 from oxiseq.grammar.records import dataclass
+from oxiseq.grammar.render_clauses import amount
 from oxiseq.grammar.render_sparql import SparqlWriter
 
 _ASKED: Final = "queried from the knowledge base, again when a quad of its patterns is added or removed there"
 _PLAIN: Final = "row by row"
+_TIMES: Final = 4
+"""Columns of an interval."""
 _FOLLOWED: Final = "nothing: the store reports its changes"
 
 
@@ -36,46 +40,49 @@ class Step:
         return self.keeps == _ASKED
 
 
-def steps(plan: p.FlowPlan, root: Sequence[str], prefixes: Mapping[str, str]) -> tuple[Step, ...]:
-    """All operators of a plan, inputs first; `root`: names of the columns of its root."""
-    describing = _Describing(_names(plan, root), prefixes)
+def steps(plan: p.FlowPlan, roots: Mapping[int, Sequence[str]], prefixes: Mapping[str, str]) -> tuple[Step, ...]:
+    """All operators of a plan, inputs first; `roots`: by its roots the names of their columns."""
+    describing = _Describing(plan.forms, _names(plan, roots), prefixes)
     return tuple(describing.step(n, form) for n, form in enumerate(plan.forms))
 
 
-def _names(plan: p.FlowPlan, root: Sequence[str]) -> list[tuple[str, ...]]:
-    """The names of each operator's columns, going down from the root: those of the columns made of them. A column
-    that is no part of the answer is called by its place."""
-    found: list[list[str]] = [[""] * width for width in plan.widths]
-    found[plan.root] = list(root)
+def long(limit: int | None) -> str:
+    """A limit in words: `10 MINUTES`, and `less than` so much where it is a microsecond shorter."""
+    if limit is None:
+        return "ever"
+    if limit <= 0:
+        return "an instant" if limit == 0 else "no time"
+    exact, above = amount(limit), amount(limit + 1)
+    if not exact.isdigit():
+        return exact
+    return f"{exact} µs" if above.isdigit() else f"less than {above}"
+
+
+def _names(plan: p.FlowPlan, roots: Mapping[int, Sequence[str]]) -> list[tuple[str, ...]]:
+    """The names of each operator's columns, going down from the roots: those of the columns made of them. A column
+    that is no part of an answer is called by its place."""
+    found: list[list[str]] = [[*roots.get(place, [""] * width)] for place, width in enumerate(plan.widths)]
     for place in range(len(plan.forms) - 1, -1, -1):
-        for child, from_ in _handed_on(plan, place):
-            for at, here in from_:
-                found[child][at] = found[child][at] or found[place][here]
+        for child, at, here in _handed_on(plan, place):
+            found[child][at] = found[child][at] or found[place][here]
     return [tuple(name or f"c{i}" for i, name in enumerate(names)) for names in found]
 
 
-def _handed_on(plan: p.FlowPlan, place: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """By input, which of its columns are which of the operator's."""
+def _handed_on(plan: p.FlowPlan, place: int) -> Iterator[tuple[int, int, int]]:
+    """Columns of its inputs, and which of the operator's they are."""
     form = plan.forms[place]
-    match form:
-        case p.Pick(child, columns):
-            yield child, [(at, here) for here, places in enumerate(columns) for at in places]
-        case p.Join(left, right):
-            width = plan.widths[left]
-            yield left, [(i, i) for i in range(width)]
-            yield right, [(i, width + i) for i in range(plan.widths[right])]
-            keys = [each.key for each in (plan.forms[left], plan.forms[right]) if isinstance(each, p.Arrange)]
-            yield right, [(there, here) for here, there in zip(*keys, strict=True)]
-        case p.Group(child, key, _):
-            yield child, [(at, here) for here, at in enumerate(key)]
-        case _:
-            for child in p.inputs(form):
-                yield child, [(i, i) for i in range(plan.widths[child])]
+    for here, origin in enumerate(p.origins(form, plan.widths)):
+        yield from ((child, at, here) for child, at in origin if origin != p.NUMBER)
+    if isinstance(form, p.Join | p.Look):
+        left, right = p.inputs(form)
+        keys = [plan.forms[left], plan.forms[right]] if isinstance(form, p.Join) else [form, plan.forms[right]]
+        sides = [each.key for each in keys if isinstance(each, p.Arrange | p.Look)]
+        yield from ((right, there, here) for here, there in zip(*sides, strict=True))
 
 
 class _Describing:
-    def __init__(self, names: list[tuple[str, ...]], prefixes: Mapping[str, str]) -> None:
-        self.names = names
+    def __init__(self, forms: Sequence[p.Form], names: list[tuple[str, ...]], prefixes: Mapping[str, str]) -> None:
+        self.forms, self.names = forms, names
         self.writer = SparqlWriter(dict(prefixes))
 
     def step(self, number: int, form: p.Form) -> Step:
@@ -112,16 +119,32 @@ class _Describing:
             case p.Cover():
                 return ("hull", _PLAIN)
             case p.Triples():
-                return ("triples", _PLAIN)
-            case p.Look(_, _, _, _, order, what):
-                return ("looks for", "nothing: it looks up arranged rows", order.lower(), what.lower())
+                names = self.names[number]
+                s, o, verb = (
+                    Variable(names[part]) if isinstance(part, int) else part
+                    for part in (form.parts[0], form.parts[2], form.parts[1])
+                )
+                assert (
+                    not isinstance(s, Triple) and not isinstance(o, Triple) and isinstance(verb, NamedNode | Variable)
+                )
+                return ("triples", _PLAIN, f"{self.writer.term(s)} {self.writer.verb(verb)} {self.writer.term(o)}")
+            case p.Look(child, kept, key, loose, order, what, limit):
+                on = " ".join(f"?{self.names[child][i]}" for i in (*key, *loose) if i >= _TIMES)
+                said = f"on {on}" if on else "of everything with everything"
+                paired = {"ANY": "join", "BEFORE": "SEQ", "BY": "OPTIONAL"}[order]
+                name = {"WITH": "EXISTS", "WITHOUT": "NOT EXISTS"}.get(what, paired)
+                side = "first" if order == "BEFORE" else "partners"
+                within = "" if limit is None else f" within {long(limit)}"
+                return (name, f"{side} for {self.kept(kept)}", said + within)
             case p.Sometime():
                 return ("sometime", _PLAIN)
             case p.TimeTerm(_, function):
                 return (function, _PLAIN)
-            case p.Closure():
-                return ("one step or more", "steps and paths")
+            case p.Closure(_, limit):
+                return ("one step or more", f"steps and paths for {long(limit)}")
             case p.Lasting(_, _, _, least, most):
+                if least == 0 and most >= NEVER:
+                    return ("timed", _PLAIN)
                 return ("lasting", _PLAIN, f"from {least} to {most} microseconds")
             case p.Follow(left, right, choice, meeting):
                 return (
@@ -133,8 +156,9 @@ class _Describing:
             case p.Extreme(child, key, _, latest):
                 keys = (f"by {self.keys(child, key, ())}",) if key else ()
                 return ("last" if latest else "first", "its rows, in order of time", *keys)
-            case p.Arrange(child, key, loose):
-                return ("arranged by", "its rows", self.keys(child, key, loose))
+            case p.Arrange(child, key, loose, lifetime):
+                how_long = "" if lifetime is None else f" for {self.kept(number)}"
+                return ("arranged by", f"its rows{how_long}", self.keys(child, key, loose))
             case p.Join() | p.JoinAll():
                 return ("join", "nothing: its inputs are arranged")
             case p.Lookup(child, _, key, bound):
@@ -153,6 +177,12 @@ class _Describing:
                 return ("best", "its rows, ranked", *self.ranks(child, key, order, start, stop, ties))
             case p.Reach():
                 return ("reach", "all pairs that are connected, a path for each")
+
+    def kept(self, place: int) -> str:
+        """For how long rows are arranged."""
+        form = self.forms[place]
+        assert isinstance(form, p.Arrange)
+        return long(None if form.lifetime is None else form.lifetime.limit)
 
     def pattern(self, number: int, t: TriplePattern, place: p.Place) -> str:
         """In its window, or its graph."""

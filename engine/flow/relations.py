@@ -13,17 +13,19 @@ Where F is empty and both sides surely bind what they share, the keys of B serve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.rewriting import placed
+from oxiseq.engine.flow.times import NEVER
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.algebra import Call, Expression, TimeOp
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.scope import conjuncts
+from oxiseq.grammar.scope import conjuncts, holds_exists
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,11 @@ class Hidden:
     """A column that no expression can name: a blank node of a pattern, a mark."""
 
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Half(Hidden):
+    """One of the four columns of an interval, the first of all: the halves of its start and of its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +53,17 @@ Column: TypeAlias = Variable | BlankNode | Hidden | Context
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """An operator and its columns' names. certain: those that every row binds."""
+    """An operator and its columns' names. certain: those that every row binds. In time: timed: whether all rows have a
+    time; longest: what none of them outlasts; streamed: whether any come of a stream; mixed: whether it depends on the
+    knowledge base which rows with a time there are."""
 
     node: int
     columns: tuple[Column, ...]
     certain: frozenset[Column]
+    timed: bool = False
+    longest: int = NEVER
+    streamed: bool = False
+    mixed: bool = False
 
     def place(self, column: Column) -> int:
         """The place of a column. Raises ValueError for one that it lacks."""
@@ -71,6 +84,20 @@ class Relation:
         return frozenset(c for c in self.columns if isinstance(c, Variable))
 
 
+Passing: TypeAlias = Callable[[Relation], Relation]
+"""What leaves some of the joined rows out, and keeps all their columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreeing:
+    """The places of the columns on which two relations agree: surely, and (`loose`) where both have a value."""
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    loose: tuple[int, ...]
+    loose_right: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class _Pairs:
     """A ⋈ B: a node with all columns of A, then all of B, and the relation that they make."""
@@ -82,6 +109,9 @@ class _Pairs:
 class Relations:
     """The operations on relations. Their operators are in one sheet. by_pairs: matches are found by pairs, even
     where the right side's keys would do: of a store those may be many, and the left side's rows few."""
+
+    in_time: ClassVar = False
+    """Whether rows happen at some time."""
 
     def __init__(self, sheet: p.Sheet, *, by_pairs: bool = False) -> None:
         self.sheet = sheet
@@ -97,6 +127,17 @@ class Relations:
         """A column for cases that no other relation knows."""
         self._numbers += 1
         return Context(self._numbers)
+
+    # --- around what is compiled --------------------------------------------------------------------
+
+    def within(self, conditions: Iterable[Expression]) -> AbstractContextManager[object]:
+        """While a group is compiled of which these conditions hold."""
+        return nullcontext()
+
+    def apart(self, *, tested: bool, op: TimeOp | None = None, late: bool = False) -> AbstractContextManager[object]:
+        """While a pattern is compiled whose rows may have to be missing; `tested`: that is all that counts; `late`: it
+        may look for what is missing itself; op: as in `left_join`."""
+        return nullcontext()
 
     # --- where rows come from -----------------------------------------------------------------------
 
@@ -119,7 +160,7 @@ class Relations:
     def filter(self, a: Relation, conditions: Iterable[Expression]) -> Relation:
         """The rows for which all conditions hold. They hold no EXISTS."""
         every = tuple(self._placed(each, a) for whole in conditions for each in conjuncts(whole))
-        return Relation(self.sheet.filtered(a.node, every), a.columns, a.certain)
+        return replace(a, node=self.sheet.filtered(a.node, every))
 
     def extend(self, a: Relation, expression: Expression, name: Column) -> Relation:
         """With the value of an expression as a column more. It holds no EXISTS."""
@@ -129,7 +170,7 @@ class Relations:
         certain = a.certain
         if isinstance(expression, NamedNode | Literal):
             certain |= {name}
-        return Relation(node, (*a.columns, name), certain)
+        return replace(a, node=node, columns=(*a.columns, name), certain=certain)
 
     def _placed(self, expression: Expression, a: Relation) -> Expression:
         """With columns' places for variables."""
@@ -153,12 +194,12 @@ class Relations:
         places = (*range(len(a.columns)), *a.places(old for old, _ in pairs))
         certain = a.certain | {new for old, new in pairs if old in a.certain or isinstance(new, Context)}
         node = self.sheet.pick(a.node, tuple((i,) for i in places))
-        return Relation(node, (*a.columns, *(new for _, new in pairs)), certain)
+        return replace(a, node=node, columns=(*a.columns, *(new for _, new in pairs)), certain=certain)
 
     def renamed(self, a: Relation, columns: Sequence[Column]) -> Relation:
         """The same columns under other names, which are all different."""
         known = dict(zip(a.columns, columns, strict=True))
-        return Relation(a.node, tuple(columns), frozenset(known[c] for c in a.certain))
+        return replace(a, columns=tuple(columns), certain=frozenset(known[c] for c in a.certain))
 
     def union(self, parts: Sequence[Relation]) -> Relation:
         """The rows of all."""
@@ -178,17 +219,23 @@ class Relations:
                 return one
         return self._pairs(a, b).relation
 
-    def _pairs(self, a: Relation, b: Relation) -> _Pairs:
-        shared = [c for c in a.columns if c in b.columns]
+    def agreeing(self, a: Relation, b: Relation) -> Agreeing:
+        """On what they agree."""
+        shared = self.shared(a, b)
         sure = [c for c in shared if c in a.certain and c in b.certain]
         loose = [c for c in shared if c not in sure]
-        return self._made(self._paired(a, b, sure, loose), a, b)
+        return Agreeing(a.places(sure), b.places(sure), a.places(loose), b.places(loose))
 
-    def _paired(self, a: Relation, b: Relation, sure: Sequence[Column], loose: Sequence[Column]) -> int:
-        """An operator of the pairs that agree: the columns of A, then those of B."""
-        left = self.sheet.add(p.Arrange(a.node, a.places(sure), a.places(loose)))
-        right = self.sheet.add(p.Arrange(b.node, b.places(sure), b.places(loose)))
-        return self.sheet.add(p.Join(left, right))
+    @staticmethod
+    def shared(a: Relation, b: Relation) -> list[Column]:
+        """The columns that both have, but for those of their intervals."""
+        return [c for c in a.columns if c in b.columns and not isinstance(c, Half)]
+
+    def _pairs(self, a: Relation, b: Relation) -> _Pairs:
+        by = self.agreeing(a, b)
+        left = self.sheet.add(p.Arrange(a.node, by.left, by.loose))
+        right = self.sheet.add(p.Arrange(b.node, by.right, by.loose_right))
+        return self._made(self.sheet.add(p.Join(left, right)), a, b)
 
     def _made(self, node: int, a: Relation, b: Relation) -> _Pairs:
         """Pairs: a node's rows with the columns of both sides."""
@@ -224,15 +271,24 @@ class Relations:
         every = tuple(placed(each, known) for whole in conditions for each in conjuncts(whole))
         return self._made(self.sheet.filtered(node, every), a, b)
 
-    def left_join(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
-        """OPTIONAL: conditions are on the joined rows, and hold no EXISTS."""
+    def left_join(
+        self,
+        a: Relation,
+        b: Relation,
+        conditions: Sequence[Expression] = (),
+        passing: Passing | None = None,
+        op: TimeOp | None = None,
+    ) -> Relation:
+        """OPTIONAL, or an operator in time: conditions are on the joined rows; `passing`: those of which they hold."""
+        if passing is not None and any(holds_exists(c) or not p.is_pure(c) for c in conditions):
+            return self._left_join_where(a, b, passing)
         pairs = self._passing(self._pairs(a, b), a, b, conditions)
         by_key = not conditions and not self._by_pairs and self._plain(a, b)
         met = self._met_by_key(a, b) if by_key else self._met(a, pairs.node)
         return self._with_others(pairs.relation, a, met)
 
-    def left_join_where(self, a: Relation, b: Relation, passing: Callable[[Relation], Relation]) -> Relation:
-        """OPTIONAL with a condition of any kind: `passing` takes some of the joined rows, and all their columns."""
+    def _left_join_where(self, a: Relation, b: Relation, passing: Passing) -> Relation:
+        """OPTIONAL with conditions of any kind."""
         # a column that the right side may fill is kept as the left has it, too: so the left row stays known
         loose = [c for c in a.columns if c in b.columns and c not in a.certain]
         kept: dict[Column, Column] = {c: self.hidden() for c in loose}
@@ -266,10 +322,14 @@ class Relations:
         pairs = self._pairs(a, b)
         if any(c in a.certain and c in b.certain for c in shared):
             return self.without(a, self._met(a, pairs.node))
+        return self.without(a, self._met(a, self.meeting(pairs.node, a, b, shared)))
+
+    def meeting(self, pairs: int, a: Relation, b: Relation, shared: Sequence[Column]) -> int:
+        """The pairs of which both bind one of some columns."""
         width = len(a.columns)
-        both = [_and(_bound(a.place(c)), _bound(width + b.place(c))) for c in shared]
-        meet = both[0] if len(both) == 1 else Call("||", tuple(both))
-        return self.without(a, self._met(a, self.sheet.add(p.Filter(pairs.node, (meet,)))))
+        both = [tuple(Call("BOUND", (p.column(i),)) for i in (a.place(c), width + b.place(c))) for c in shared]
+        meet = tuple(Call("&&", each) for each in both)
+        return self.sheet.add(p.Filter(pairs, (meet[0] if len(meet) == 1 else Call("||", meet),)))
 
     def semijoin(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
         """The rows of A for which a compatible row of B is there: EXISTS. Conditions are on the joined rows."""
@@ -277,6 +337,13 @@ class Relations:
             return self._met_by_key(a, b)
         pairs = self._passing(self._pairs(a, b), a, b, conditions)
         return self._met(a, pairs.node)
+
+    def split(
+        self, a: Relation, b: Relation, conditions: Sequence[Expression], passing: Passing
+    ) -> tuple[Relation, Relation]:
+        """The rows of A for which a compatible row of B is there, and the others."""
+        met = self.semijoin(a, b, conditions)
+        return met, self.without(a, met)
 
     def antijoin(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
         """The others: NOT EXISTS."""
@@ -342,11 +409,3 @@ class Relations:
     def reach(self, a: Relation) -> Relation:
         """Of edges (context, from, to) the pairs that one step or more connect."""
         return Relation(self.sheet.add(p.Reach(a.node)), a.columns, a.certain)
-
-
-def _bound(place: int) -> Expression:
-    return Call("BOUND", (p.column(place),))
-
-
-def _and(a: Expression, b: Expression) -> Expression:
-    return Call("&&", (a, b))

@@ -22,6 +22,8 @@ LATEST: Final = np.iinfo(np.int64).max
 NO_START: Final = 1 << 62
 NO_END: Final = -(1 << 62)
 """Of a row without a time: its start lies behind its end, and it changes no hull."""
+NEVER: Final = 1 << 62
+"""A limit of lengths that none passes."""
 
 
 def halves_of(times: I64) -> Ids:

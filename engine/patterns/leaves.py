@@ -62,12 +62,10 @@ class EventLeaves(Leaves):
         """A triple pattern on each event's graph, or on some graphs of the knowledge base as one."""
         if isinstance(ground, EachEvent):
             return self._on_event(Conjunction([(pattern, ground)]))
-        assert isinstance(ground, Merge)  # patterns on each graph are queried
-        parts = [self._asked([(pattern, place)]) for place in ground.places]
-        if not parts:
-            keys = tuple(dict.fromkeys(keys_of(pattern)))
-            return self._relations.source(p.Constant((), len(keys)), keys, keys)
-        return parts[0] if len(parts) == 1 else self._relations.distinct(self._relations.union(parts))
+        return super().on(pattern, ground)
+
+    def _pattern(self, pattern: TriplePattern, place: Where) -> Relation:
+        return self._asked([(pattern, place)])
 
     def _on_event(self, whole: Conjunction) -> Relation:
         keys = whole.keys

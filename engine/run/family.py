@@ -18,10 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal
 
-from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TriplePlan, triples
-from oxiseq.engine.flow.epsparql.alike import NotAlikeError, Opened, opened, over_table
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.epsparql.alike import opened_query, over_table, triples
+from oxiseq.engine.flow.epsparql.lowering import Lowered
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
-from oxiseq.engine.flow.sharing.opening import Constant
+from oxiseq.engine.flow.sharing.lifting import NotLiftedError
+from oxiseq.engine.flow.sharing.opening import Constant, Opened
+from oxiseq.engine.flow.times import NEVER
 from oxiseq.engine.run.concern import Key, keys_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -31,8 +34,8 @@ Constants: TypeAlias = tuple[Constant, ...]
 def why_not_alike(plan: IntervalPlan) -> str | None:
     """Why a query shares nothing with others that differ in constants; None: it does."""
     try:
-        opened(plan.answered)
-    except NotAlikeError as error:
+        opened_query(plan.answered)
+    except NotLiftedError as error:
         return str(error)
     return None
 
@@ -43,13 +46,13 @@ class OneQuery:
     def __init__(self, plan: IntervalPlan) -> None:
         self.plan = plan
         self._opened: Opened | None = None
-        with suppress(NotAlikeError):
-            self._opened = opened(plan.answered)
+        with suppress(NotLiftedError):
+            self._opened = opened_query(plan.answered)
 
-    @property
-    def form(self) -> Answered:
-        """Its pattern without its constants."""
-        return self.plan.answered if self._opened is None else self._opened.form
+    def over_table(self, slots: Sequence[int], rows: Sequence[Constants]) -> Lowered:
+        """Its plan over a table of the constants of queries that are alike, behind their numbers."""
+        assert self._opened is not None
+        return over_table(self.plan.answered.lowered, self._opened, slots, rows)
 
     @property
     def constants(self) -> Constants:
@@ -62,7 +65,8 @@ class OneQuery:
         if self._opened is None:
             return None
         kinds = tuple(isinstance(each, Literal) for each in self._opened.constants)
-        return self._opened.form, kinds, self.plan.streams, self.plan.rules, self.plan.distinct
+        whole = self._opened.forms, self._opened.root, self.plan.answered.lowered.timeless
+        return whole, kinds, self.plan.streams, self.plan.rules
 
 
 class Family:
@@ -78,7 +82,7 @@ class Family:
         """Slots whose constants will be in the table, whatever the queries."""
         self._of_id: dict[int, int] = {}
         """By the term that stands for it the number of each query, as far as it was needed."""
-        self.plans: list[Plan] = []
+        self.plans: list[Lowered] = []
         """All that is queried from the knowledge base."""
         self.keys: frozenset[Key] | None = frozenset()
         """Of the triples that may concern one of them; None: any may."""
@@ -109,15 +113,16 @@ class Family:
             return
         self._rows[one.constants] = self._next
         self._next += 1
-        mine = one.plan.plans if not self.plans else (one.plan.answered.plan,)
+        mine = one.plan.plans if not self.plans else (one.plan.answered.lowered,)
         self.plans += mine
-        patterns = [each for plan in mine for each in triples(plan)]
+        patterns = [each for lowered in mine for each in triples(lowered.plan)]
         self.keys = _both(self.keys, self._keys(each for each, _ in patterns))
         self.waking = _both(self.waking, self._keys(each for each, kept in patterns if not kept))
-        self.reach = max([self.reach, *(each.limit for each, kept in patterns if kept)])
+        limits = (NEVER if each.longest is None else each.longest for each, kept in patterns if kept)
+        self.reach = max([self.reach, *limits])
 
-    def _keys(self, patterns: Iterable[TriplePlan]) -> frozenset[Key] | None:
-        return keys_of([each.places[1:] for each in patterns], self._terms)
+    def _keys(self, patterns: Iterable[p.Triples]) -> frozenset[Key] | None:
+        return keys_of([(predicate, target) for _, predicate, target in (each.parts for each in patterns)], self._terms)
 
     def restore(self, one: OneQuery, number: int, slots: Sequence[int]) -> None:
         """Takes over a plan's table, with one of its queries."""
@@ -127,7 +132,7 @@ class Family:
         """Forget all queries but some."""
         self._rows, self._of_id = {each.constants: self._rows[each.constants] for each in kept}, {}
         first = next(iter(kept))
-        self.plans[:] = [*first.plan.plans[:-1], *(each.plan.answered.plan for each in kept)]
+        self.plans[:] = [*first.plan.plans[:-1], *(each.plan.answered.lowered for each in kept)]
 
     # --- other families -------------------------------------------------------------------------------
 
@@ -195,14 +200,14 @@ class Family:
         """Whether its rows say of which query they are."""
         return bool(self.slots)
 
-    def answered(self) -> Answered:
-        """The pattern of all; no other query may join from now on."""
+    def lowered(self) -> Lowered:
+        """The plan of all; no other query may join from now on."""
         if self.slots is None:
             self.slots = self._slots
         if not self.slots:
-            return self._first.plan.answered
+            return self._first.plan.answered.lowered
         rows = tuple((Literal(str(n)), *(each[i] for i in self.slots)) for each, n in self._rows.items())
-        return over_table(self._first.form, self.slots, next(iter(self._rows)), rows)
+        return self._first.over_table(self.slots, rows)
 
     def number(self, one: OneQuery) -> int:
         """Of its rows."""

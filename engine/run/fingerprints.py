@@ -16,7 +16,6 @@ from weakref import ref
 import numpy as np
 
 from oxiseq.engine.cea.plan import CeaPlan, DeterminisedSets
-from oxiseq.engine.flow.epsparql.algebra import everything
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.kernels.cea import records as cea
 from oxiseq.engine.kernels.matches.records import NODE
@@ -143,7 +142,7 @@ def _of_sets(plan: CeaPlan) -> Iterable[object]:
 def _of_intervals(plan: IntervalPlan) -> Iterable[object]:
     yield plan.query, plan.rules
     yield plan.streams, plan.strata
-    yield [(type(p).__name__, p.columns) for each in plan.plans for p in everything(each)]
+    yield [lowered.plan for lowered in plan.plans]
 
 
 @_parts.register

@@ -23,12 +23,12 @@ from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, at_t
 from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
 from oxiseq.engine.flow.epsparql.order import in_order
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
-from oxiseq.engine.flow.epsparql.relations import INTERVAL
-from oxiseq.engine.flow.epsparql.rows import NEVER, Rows
+from oxiseq.engine.flow.epsparql.rows import INTERVAL, Rows
 from oxiseq.engine.flow.epsparql.rules import Rules
 from oxiseq.engine.flow.epsparql.stamps import Stamps
 from oxiseq.engine.flow.epsparql.standing import Query, Standing
 from oxiseq.engine.flow.flow import Flow
+from oxiseq.engine.flow.times import NEVER
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow.facts import read_rows
 from oxiseq.engine.kernels.memory.pointers import call
@@ -505,18 +505,14 @@ class _Operators:
     def __init__(self, plan: IntervalPlan, family: Family, terms: TermDictionary, most: int) -> None:
         self.arriving = Arriving(terms, most)
         self.known = Known()
-        self.strata = [(stratum.recursive, _rules(stratum, plan, terms)) for stratum in plan.strata]
-        self.query = Query(family.answered(), plan.distinct, terms, family.plans)
+        layers = zip(plan.strata, plan.derived, strict=True)
+        self.strata = [(layer.recursive, Rules(_forms(plan, layer), lowered, terms)) for layer, lowered in layers]
+        self.query = Query(family.lowered(), plan.answered, terms, family.plans)
         if not self.strata:
             self.query.standing.read(self.arriving.facts)
         self.parts: Sequence[Standing] = [*(rules.standing for _, rules in self.strata), *self.query.parts]
 
 
-def _rules(stratum: Stratum, plan: IntervalPlan, terms: TermDictionary) -> Rules:
-    """Rules at work."""
-    found = []
-    for number in stratum.rules:
-        form = plan.rules[number].form
-        assert isinstance(form, Construct)
-        found.append((form, plan.derived[number]))
-    return Rules(found, terms, stratum.recursive)
+def _forms(plan: IntervalPlan, stratum: Stratum) -> list[Construct]:
+    forms = [plan.rules[number].form for number in stratum.rules]
+    return [form for form in forms if isinstance(form, Construct)]

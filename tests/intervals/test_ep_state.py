@@ -19,7 +19,7 @@ import oxiseq
 from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import KbError, LimitError, QueryError
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.flow.epsparql.rows import NEVER
+from oxiseq.engine.flow.times import NEVER
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.snapshot.saving import restore, save

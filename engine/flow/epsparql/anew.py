@@ -6,16 +6,18 @@ was made of are processed again (standing.py).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Variable
 
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.epsparql.rows import NEVER
+from oxiseq.engine.flow.times import NEVER
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.records import dataclass
 
-FactPart: TypeAlias = int | NamedNode | Literal
+FactPart: TypeAlias = int | Term | Variable
 """A column, or a constant."""
 
 
@@ -25,7 +27,7 @@ class Leaf:
     ones are among them."""
 
     place: int
-    fact: tuple[FactPart, FactPart, FactPart]
+    fact: tuple[FactPart, ...]
     seen: bool
 
 
@@ -38,28 +40,30 @@ class Memory:
     source: int
 
 
-def needs(sheet: p.Sheet, asked: Collection[int], remembered: Collection[int]) -> dict[int, int]:
+def needs(sheet: p.Sheet) -> dict[int, int]:
     """By operator for how long its rows are needed to rebuild those that others keep: NEVER: for ever; operators that
-    are not needed are left out. asked: pairs that count however long they last; remembered: what memories emit
-    again."""
+    are not needed are left out. What memories emit again needs no facts."""
     found: dict[int, int] = {}
 
     def need(place: int, limit: int) -> None:
-        limit = min(limit, NEVER)
-        if place in remembered or found.get(place, -1) >= limit:
+        limit, form = min(limit, NEVER), sheet.form(place)
+        if _is_remembered(form) or found.get(place, -1) >= limit:
             return
         found[place] = limit
-        form = sheet.form(place)
         for child in p.inputs(form):
             need(child, limit)
-        if isinstance(form, p.Look) and (form.what != "PAIRS" or place in asked):
+        if isinstance(form, p.Look) and (form.what != "PAIRS" or form.counts):
             need(form.kept, limit + kept_for(sheet.form(form.kept)))  # by a row of that time, the rows kept then
 
     for place in range(len(sheet)):
         form = sheet.form(place)
-        if place not in remembered and isinstance(form, p.Arrange | p.Closure) and (limit := kept_for(form)):
+        if isinstance(form, p.Arrange | p.Closure) and not _is_remembered(form) and (limit := kept_for(form)):
             need(place, limit)
     return found
+
+
+def _is_remembered(form: p.Form) -> bool:
+    return isinstance(form, p.Arrange) and bool(form.memory)
 
 
 def kept_for(form: p.Form) -> int:
@@ -73,3 +77,35 @@ def kept_for(form: p.Form) -> int:
 def limit_of(limit: int) -> int | None:
     """As operators take it: None: for ever."""
     return None if limit >= NEVER else limit
+
+
+def lifetime_of(limit: int | None) -> p.Lifetime | None:
+    """Of rows that are kept for so long."""
+    return None if limit is None else p.Lifetime(0, limit)
+
+
+def leaves(sheet: p.Sheet) -> list[Leaf]:
+    """The triples of each pattern, arranged in some way, for as long as anything is kept that is made of them."""
+    needed = needs(sheet)
+    every = (form for form in map(sheet.form, range(len(sheet))) if isinstance(form, p.Triples))
+    found = (_leaf(sheet, form, needed) for form in dict.fromkeys(replace(form, timed=False) for form in every))
+    return [leaf for leaf in found if leaf is not None]
+
+
+def _leaf(sheet: p.Sheet, form: p.Triples, needed: Mapping[int, int]) -> Leaf | None:
+    nodes = sheet.add(form), sheet.add(replace(form, timed=True))
+    need = max(needed.get(node, -1) for node in nodes)
+    if need < 0:
+        return None
+    known = (place for place, each in sheet.arrangements() if each.child in nodes and kept_for(each) >= need)
+    place = next(known, None)
+    if place is None:
+        place = sheet.add(p.Arrange(nodes[1], (), (), lifetime_of(limit_of(need)), coming=True))
+    return Leaf(place, form.parts, isinstance(sheet.form(form.child), p.Union))
+
+
+def memories(plan: p.FlowPlan) -> tuple[Memory, ...]:
+    """Those of a plan."""
+    sources = {form.name: place for place, form in enumerate(plan.forms) if isinstance(form, p.Given)}
+    arranged = ((place, form.memory) for place, form in enumerate(plan.forms) if isinstance(form, p.Arrange))
+    return tuple(Memory(place, sources[name]) for place, name in arranged if name in sources)

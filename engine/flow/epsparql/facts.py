@@ -14,8 +14,7 @@ import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.epsparql.relations import INTERVAL
-from oxiseq.engine.flow.epsparql.rows import Rows
+from oxiseq.engine.flow.epsparql.rows import INTERVAL, Rows
 from oxiseq.engine.flow.epsparql.stamps import EVENT, STARTED_AT
 from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.plan import Lifetime

@@ -12,15 +12,18 @@ from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Variable
 
-from oxiseq.engine.flow.epsparql.algebra import Place, Plan, TimelessPlan, TriplePlan, everything
-from oxiseq.engine.flow.epsparql.rows import Column
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.epsparql.lowering import Lowered
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.texts import Term
 
+Constants: TypeAlias = tuple[Term | None, ...]
+"""Subject, predicate, object of a pattern, None: any."""
 Ids: TypeAlias = NDArray[np.uint32]
 Asking: TypeAlias = Callable[[str, int], Ids]
 """A SELECT query's text, the number of its columns → its solutions."""
@@ -36,41 +39,39 @@ class Knowledge:
         """By question the rows, held."""
         self._asking = ask
 
-    def triples(self, places: tuple[Place, Place, Place]) -> Ids:
+    def triples(self, pattern: Constants) -> Ids:
         """u32[n, 3]: the triples, stated or inferred, that have a pattern's constants."""
-        pattern = " ".join(
-            str(p) if isinstance(p, NamedNode | Literal) else f"?{name}" for p, name in zip(places, "spo", strict=True)
-        )
-        binds = " ".join(
-            f"BIND({p} AS ?{name})" for p, name in zip(places, "spo", strict=True) if isinstance(p, NamedNode | Literal)
-        )
-        return self._ask(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {_either(pattern)} {binds} }}", ("s", "p", "o"))
+        shown = " ".join(f"?{name}" if t is None else str(t) for t, name in zip(pattern, "spo", strict=True))
+        binds = " ".join(f"BIND({t} AS ?{name})" for t, name in zip(pattern, "spo", strict=True) if t is not None)
+        return self.ask(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {_either(shown)} {binds} }}", 3)
 
-    def answer(self, text: str, columns: Sequence[Column]) -> Ids:
-        """u32[n, columns]: the solutions of a SELECT query for these columns, in its order."""
-        names = [getattr(c, "value", "") for c in columns]
-        return self._ask(text, names)
+    def ask_all(self, plans: Iterable[Lowered]) -> None:
+        """Ask for everything that these plans will want, now."""
+        for lowered in plans:
+            for pattern in patterns_of(lowered.plan):
+                self.triples(pattern)
+            for _, content in lowered.timeless:
+                if content.asked:
+                    self.ask(content.asked, content.width)
 
-    def ask_all(self, plans: Iterable[Plan]) -> None:
-        """Ask for everything that these operators will want, now."""
-        for plan in plans:
-            for each in everything(plan):
-                if isinstance(each, TriplePlan):
-                    self.triples(each.places)
-                elif isinstance(each, TimelessPlan) and each.asked:
-                    self.answer(each.asked, each.columns)
-
-    def _ask(self, text: str, names: Sequence[str]) -> Ids:
+    def ask(self, text: str, width: int) -> Ids:
+        """u32[n, width]: the solutions of a SELECT query, in its order of columns."""
         if text not in self.known:
             assert self._asking is not None, "every answer is known"
-            self.known[text] = self._asking(text, len(names))
+            self.known[text] = self._asking(text, width)
         return self.known[text]
+
+
+def patterns_of(plan: p.FlowPlan) -> Iterable[Constants]:
+    """The constants of its triple patterns."""
+    every = dict.fromkeys(form.parts for form in plan.forms if isinstance(form, p.Triples))
+    return [tuple(None if isinstance(part, int | Variable) else part for part in each) for each in every]
 
 
 class KnowledgeReader:
     """A `Reader` of all that operators will want."""
 
-    def __init__(self, plans: Sequence[Plan], terms: TermDictionary, blanks: KbBlanks) -> None:
+    def __init__(self, plans: Sequence[Lowered], terms: TermDictionary, blanks: KbBlanks) -> None:
         self._plans, self._terms, self._blanks = plans, terms, blanks
 
     @property

@@ -9,8 +9,8 @@ from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
 from oxiseq.engine.expressions.blank_nodes import with_shared_blank_nodes
-from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TimelessPlan, TriplePlan, everything
-from oxiseq.engine.flow.epsparql.compile import compile_pattern
+from oxiseq.engine.flow.epsparql.lowering import Answered, Lowered, compile_query, compile_rules
+from oxiseq.engine.flow.plan import Triples
 from oxiseq.grammar.algebra import Ask, Construct, Select, TriplePattern
 from oxiseq.grammar.checking.epsparql import check_use
 from oxiseq.grammar.ep_algebra import EpQuery
@@ -21,19 +21,20 @@ from oxiseq.grammar.rsp_algebra import Consume
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class IntervalPlan:
-    """A compiled query. `streams`: the IRIs that it reads. `rules` in the order given, processed by `strata`."""
+    """A compiled query. `streams`: the IRIs that it reads. `rules` in the order given, processed by `strata`, whose
+    plans are `derived`."""
 
     query: EpQuery
     streams: tuple[str, ...]
     answered: Answered
     rules: tuple[EpQuery, ...]
-    derived: tuple[Answered, ...]
+    derived: tuple[Lowered, ...]
     strata: tuple[Stratum, ...]
 
     @property
     def variables(self) -> tuple[Variable, ...]:
         """The answer's columns."""
-        return tuple(c for c, _ in self.answered.columns if isinstance(c, Variable))
+        return self.answered.names
 
     @property
     def template(self) -> tuple[TriplePattern, ...]:
@@ -69,19 +70,19 @@ class IntervalPlan:
         return self.recursive or any(isinstance(part, BlankNode) for t in made for part in (t.subject, t.object))
 
     @property
-    def plans(self) -> tuple[Plan, ...]:
-        """The operators of the rules and of the query."""
-        return (*(d.plan for d in self.derived), self.answered.plan)
+    def plans(self) -> tuple[Lowered, ...]:
+        """Those of the rules and of the query."""
+        return (*self.derived, self.answered.lowered)
 
     @property
     def reads_kb(self) -> bool:
         """Whether something is queried from the knowledge base's graphs; its default graph every pattern may see."""
-        return any(isinstance(p, TimelessPlan) and p.asked for plan in self.plans for p in everything(plan))
+        return any(content.asked for lowered in self.plans for _, content in lowered.timeless)
 
     @property
     def patterns(self) -> int:
         """How many triple patterns read the events."""
-        return sum(isinstance(p, TriplePlan) for plan in self.plans for p in everything(plan))
+        return sum(isinstance(form, Triples) for lowered in self.plans for form in lowered.plan.forms)
 
 
 def compile_intervals(
@@ -107,10 +108,9 @@ def compile_intervals(
     if not reads:
         raise OxiseqError("the query reads no stream: write FROM STREAM <...> before WHERE, or give it streams")
     layers = strata(rules)
-    looping = {number for stratum in layers if stratum.recursive for number in stratum.rules}
     query, rules = with_shared_blank_nodes(query), with_shared_blank_nodes(tuple(rules))
-    derived = tuple(compile_pattern(rule, number in looping) for number, rule in enumerate(rules))
-    return IntervalPlan(query, reads, compile_pattern(query), tuple(rules), derived, layers)
+    derived = tuple(compile_rules([rules[number] for number in layer.rules], layer.recursive) for layer in layers)
+    return IntervalPlan(query, reads, compile_query(query), tuple(rules), derived, layers)
 
 
 def _check_rule(rule: EpQuery, number: int) -> None:

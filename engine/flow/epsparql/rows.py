@@ -6,27 +6,39 @@ from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Variable
 
+from oxiseq.engine.flow.relations import Column, Half, Hidden
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.records import dataclass
 
-NEVER: Final = 1 << 62
-"""A limit of lengths that none passes."""
-
 I64: TypeAlias = NDArray[np.int64]
+INTERVAL: Final = 4
+"""Columns of an interval, the first of each row."""
+TIMES: Final[tuple[Column, ...]] = tuple(map(Half, range(INTERVAL)))
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
-    """A column that no expression can name: a blank node of a pattern, the branch of a UNION, a column that a
-    sub-SELECT leaves out. It distinguishes solutions that show the same."""
-
-    number: int
+class Low(Hidden):
+    """The lower half of a triple's number; the upper half, its instant, is the hidden column before it."""
 
 
-Column: TypeAlias = Variable | Hidden
-ROW: Final = Hidden(1 << 30)
-"""Of queries that share a plan: the number of the one that a row is of (alike.py)."""
+@dataclass(frozen=True, slots=True)
+class Guard(Hidden):
+    """Half of the number under which the partners of a row are kept that it may be without: it counts once none of them
+    does (kernels/flow/using.py)."""
+
+    low: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Timeless:
+    """Rows without a time: those of VALUES, one empty row, the constants of queries (`table`), or (`asked`: its SELECT)
+    of a GRAPH pattern."""
+
+    width: int
+    rows: tuple[tuple[Term | None, ...], ...] = ()
+    asked: str = ""
+    table: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

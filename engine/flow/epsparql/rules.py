@@ -8,34 +8,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from pyoxigraph import BlankNode, Literal, NamedNode
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.epsparql.algebra import Answered
 from oxiseq.engine.flow.epsparql.facts import FACT, facts_of, rows_of
-from oxiseq.engine.flow.epsparql.lowering import lowered
+from oxiseq.engine.flow.epsparql.lowering import Lowered
 from oxiseq.engine.flow.epsparql.order import in_order
-from oxiseq.engine.flow.epsparql.relations import INTERVAL
-from oxiseq.engine.flow.epsparql.rows import Column
+from oxiseq.engine.flow.epsparql.rows import INTERVAL
 from oxiseq.engine.flow.epsparql.standing import Standing
 from oxiseq.engine.flow.nodes.linear import Union
 from oxiseq.engine.kernels.flow import facts as k
 from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Construct, TriplePattern
+from oxiseq.grammar.algebra import Construct, TermOrVariable, TriplePattern
 
 
 class Rules:
-    """The rules of a stratum at work. recursive: they feed each other."""
+    """The rules of a stratum at work."""
 
-    def __init__(self, rules: Sequence[tuple[Construct, Answered]], terms: TermDictionary, recursive: bool) -> None:
-        answered = [each for _, each in rules]
-        plans = [each.plan for each in answered]
-        self.standing = Standing(lowered(answered, recursive=recursive), plans, terms)
+    def __init__(self, rules: Sequence[Construct], lowered: Lowered, terms: TermDictionary) -> None:
+        self.standing = Standing(lowered, [lowered], terms)
         self._templates = [
-            _Template(form.template, each, self.standing.root(number), terms)
-            for number, (form, each) in enumerate(rules)
+            _Template(form.template, names, self.standing.root(number), terms)
+            for number, (form, names) in enumerate(zip(rules, lowered.names, strict=True))
         ]
         self._given = Buffer(FACT)
         made = [template.out for template in self._templates]
@@ -70,18 +66,18 @@ class _Template:
     """What a rule makes of its solutions. `out`: of the last ones, as facts."""
 
     def __init__(
-        self, template: Sequence[TriplePattern], answered: Answered, solutions: Buffer, terms: TermDictionary
+        self, template: Sequence[TriplePattern], names: Sequence[Variable], solutions: Buffer, terms: TermDictionary
     ) -> None:
         self._terms, self._solutions = terms, solutions
         self.out = Buffer(FACT)
-        self._names = [column for column, _ in answered.columns]
+        self._names = names
         self._blanks: list[BlankNode] = []
         parts = [self._part(t) for triple in template for t in (triple.subject, triple.predicate, triple.object)]
         self._read = Buffer(solutions.width + len(self._blanks)) if self._blanks else solutions
         """Solutions, with the blank nodes that are made for them."""
         self._memory = Pointers(k.Making(np.zeros(1, np.int64), np.array(parts, np.int64).reshape(-1, 2)))
 
-    def _part(self, term: Column | BlankNode | NamedNode | Literal) -> tuple[int, int]:
+    def _part(self, term: TermOrVariable) -> tuple[int, int]:
         """A column of the rows read, or -1, and a constant."""
         if isinstance(term, NamedNode | Literal):
             return -1, self._terms.constant(term)

@@ -11,20 +11,21 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pyoxigraph import Variable
 
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TimelessPlan, TriplePlan, everything
 from oxiseq.engine.flow.epsparql.anew import Leaf
-from oxiseq.engine.flow.epsparql.knowledge import Knowledge
-from oxiseq.engine.flow.epsparql.lowering import Lowered, lowered, lowered_choice
-from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, Low
-from oxiseq.engine.flow.epsparql.rows import ROW
+from oxiseq.engine.flow.epsparql.knowledge import Knowledge, patterns_of
+from oxiseq.engine.flow.epsparql.lowering import Answered, Lowered
+from oxiseq.engine.flow.epsparql.relations import NOW, PAST, SEEN
+from oxiseq.engine.flow.epsparql.rows import INTERVAL, Timeless
 from oxiseq.engine.flow.epsparql.using import Uses
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.happening import Look
 from oxiseq.engine.flow.nodes.lookup import LookupBetween
 from oxiseq.engine.flow.nodes.node import Chosen
+from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.flow.times import NO_END, NO_START, halves_of, times_at
 from oxiseq.engine.kernels.flow.clocks import OVER
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -38,11 +39,16 @@ _TIMELESS: Final = halves_of(np.array([NO_START, NO_END])).reshape(1, INTERVAL)
 
 
 class Standing:
-    """Some patterns at work."""
+    """Some patterns at work. asking: those whose triples are queried from the knowledge base."""
 
-    def __init__(self, lowered: Lowered, plans: Sequence[Plan], terms: TermDictionary) -> None:
+    def __init__(self, lowered: Lowered, asking: Sequence[Lowered], terms: TermDictionary) -> None:
         self._lowered, self._terms = lowered, terms
-        self._plans = plans
+        self._asking = asking
+        sources = {form.name: place for place, form in enumerate(lowered.plan.forms) if isinstance(form, Given)}
+        self._now, self._past, self._seen = (sources.get(name) for name in (NOW, PAST, SEEN))
+        timeless = [(sources[name], content) for name, content in lowered.timeless if name in sources]
+        self._timeless = sorted(timeless, key=lambda each: not each[1].table)
+        """Sources of rows without a time: tables first."""
         self._numbers: Ids | None = None
         """Of the queries whose rows are kept, once some are gone."""
         self.flow = Flow(lowered.plan, terms)
@@ -51,13 +57,13 @@ class Standing:
 
     def read(self, facts: Buffer) -> None:
         """Have the facts that a buffer holds before each step, which takes them out."""
-        if self._lowered.now is not None:
-            self.flow.connect(self._lowered.now, facts)
+        if self._now is not None:
+            self.flow.connect(self._now, facts)
 
     def feed(self, facts: Delta) -> None:
         """Facts of complete instants, or of a round of one, for the next step."""
-        if self._lowered.now is not None:
-            self.flow.feed(self._lowered.now, facts)
+        if self._now is not None:
+            self.flow.feed(self._now, facts)
 
     def step(self, since: int, tick: int, *, again: bool = False) -> None:
         """Take in what there is. since: when the first of the instants was; tick: its first; again: it is a further
@@ -67,8 +73,8 @@ class Standing:
 
     def finish(self, facts: Delta, since: int) -> None:
         """All facts of an instant, when it is over, for what is looked for in the past."""
-        if self._lowered.past is not None and len(facts):
-            self.flow.feed(self._lowered.past, facts)
+        if self._past is not None and len(facts):
+            self.flow.feed(self._past, facts)
             self.step(since, int(facts.at[0]), again=True)
 
     def root(self, number: int = 0) -> Buffer:
@@ -78,38 +84,35 @@ class Standing:
     def learn(self, knowledge: Knowledge, tick: int) -> int:
         """Releases rows without a time, and returns the knowledge base's present content; what it counts for is
         rebuilt. The tick from which on it continues."""
-        past = self._past()
+        past = self._kept_facts()
         self.keep(is_timed if past is None else _none)
-        every = (each for plan in self._plans for each in everything(plan))
-        places = dict.fromkeys(each.places for each in every if isinstance(each, TriplePlan))
-        asked = [knowledge.triples(each) for each in places]
+        patterns = dict.fromkeys(each for lowered in self._asking for each in patterns_of(lowered.plan))
+        asked = [knowledge.triples(each) for each in patterns]
         self.flow.clock[:] = NO_START, NO_END
-        tables = [(place, plan) for place, plan in self._lowered.timeless if ROW in plan.columns]
-        if tables:  # they are there before anything looks for them
-            for place, plan in tables:
-                rows = self._rows(plan, knowledge)
+        for place, content in self._timeless:
+            rows = self._rows(content, knowledge)
+            if content.table:  # it is there before anything looks for it
                 chosen = rows if self._numbers is None else rows[np.isin(rows[:, 0], self._numbers)]
                 self.flow.feed(place, _timeless(chosen, tick))
-            self.flow.step(tick)
-            self._read_tables()
-            tick += 1
+                self.flow.step(tick)
+                self._read_tables()
+                tick += 1
+            else:
+                self.flow.feed(place, _timeless(rows, tick))
         known = [rows for rows in asked if len(rows)]
         if known:
             facts = _timeless(known[0] if len(known) == 1 else np.unique(np.concatenate(known), axis=0), tick)
-            for source in (self._lowered.now, self._lowered.past):
+            for source in (self._now, self._past):
                 if source is not None:
                     self.flow.feed(source, facts)
-        for place, plan in self._lowered.timeless:
-            if (place, plan) not in tables:
-                self.flow.feed(place, _timeless(self._rows(plan, knowledge), tick))
         self.flow.step(tick)
         for node in self._looking:
             node.learn()
         return tick + 1 if past is None else self._again(past, tick + 1)
 
-    def _past(self) -> _Past | None:
+    def _kept_facts(self) -> _Past | None:
         """The facts from which the kept rows were made. None: they are not to be rebuilt."""
-        leaves, sources = self._lowered.leaves, self._lowered
+        leaves = self._lowered.leaves
         if not leaves:
             return None
         none = np.zeros((0, INTERVAL + 3), np.uint32)
@@ -117,9 +120,9 @@ class Standing:
         every = np.concatenate([free, *(self._facts(leaf) for leaf in leaves if leaf.seen)])
         facts, first = np.unique(every, axis=0, return_index=True)
         told = [(each.source, self._timed_rows(each.place)) for each in self._lowered.memories]
-        told += [(place, facts[first < len(free)]) for place in (sources.now, sources.past) if place is not None]
-        if sources.seen is not None:
-            told.append((sources.seen, facts[first >= len(free)]))
+        told += [(place, facts[first < len(free)]) for place in (self._now, self._past) if place is not None]
+        if self._seen is not None:
+            told.append((self._seen, facts[first >= len(free)]))
         return _Past.of(told)
 
     def _timed_rows(self, place: int) -> Ids:
@@ -131,6 +134,7 @@ class Standing:
         rows = self._timed_rows(leaf.place)
         parts = [rows[:, :INTERVAL]]
         for part in leaf.fact:
+            assert not isinstance(part, Variable)
             known = rows[:, part] if isinstance(part, int) else np.full(len(rows), self._terms.constant(part))
             parts.append(known.astype(np.uint32).reshape(-1, 1))
         return np.concatenate(parts, axis=1)
@@ -148,18 +152,18 @@ class Standing:
         """Processes instants that are over and emits nothing. Returns the tick behind them."""
         for instants, told in past.pieces():
             for place, rows in told:
-                at = tick + 2 * np.searchsorted(instants, times_at(rows, _END)) + (place == self._lowered.past)
+                at = tick + 2 * np.searchsorted(instants, times_at(rows, _END)) + (place == self._past)
                 self.flow.feed(place, Delta(at, np.ones(len(rows), np.int64), rows))
             self.flow.clock[:] = NO_END, NO_END
             self.flow.step(tick)
             tick += 2 * len(instants)
         return tick
 
-    def _rows(self, plan: TimelessPlan, knowledge: Knowledge) -> Ids:
-        if plan.asked:
-            return knowledge.answer(plan.asked, plan.columns)
-        ids = [[0 if t is None else self._terms.constant(t) for t in row] for row in plan.rows]
-        return np.array(ids, np.uint32).reshape(len(plan.rows), len(plan.columns))
+    def _rows(self, content: Timeless, knowledge: Knowledge) -> Ids:
+        if content.asked:
+            return knowledge.ask(content.asked, content.width)
+        ids = [[0 if t is None else self._terms.constant(t) for t in row] for row in content.rows]
+        return np.array(ids, np.uint32).reshape(len(content.rows), content.width)
 
     # --- its saved state --------------------------------------------------------------------------------
 
@@ -254,22 +258,18 @@ def _timeless(values: Ids, tick: int) -> Delta:
 
 
 class Query:
-    """The query's pattern at work. Where answers use up triples, its solutions are chosen before they are shown.
-    asking: the patterns whose triples are queried from the knowledge base."""
+    """The query's pattern at work: its plan, perhaps with those of others. Where answers use up triples, its solutions
+    are chosen before they are shown."""
 
     def __init__(
-        self, answered: Answered, distinct: bool, terms: TermDictionary, asking: Sequence[Plan] | None = None
+        self, lowered: Lowered, answered: Answered, terms: TermDictionary, asking: Sequence[Lowered] | None = None
     ) -> None:
-        made = lowered([answered], distinct)
-        self.standing = Standing(made, [answered.plan] if asking is None else asking, terms)
+        self.standing = Standing(lowered, [lowered] if asking is None else asking, terms)
         self._uses = None
         if answered.uses is not None:
-            columns = made.columns[0]
-            unseen = answered.uses.unseen
-            seen = [i for i, c in enumerate(columns) if not isinstance(c, Low | Guard) and c not in unseen]
-            self._seen = [*range(INTERVAL), *(INTERVAL + i for i in seen)]
-            self._uses = Uses(answered.uses, columns, made.kept, self.standing.addresses([k.place for k in made.kept]))
-            self._shown = Standing(lowered_choice(answered, distinct, [columns[i] for i in seen]), [], terms)
+            self._seen = answered.uses.seen
+            self._uses = Uses(answered.uses, lowered.kept, self.standing.addresses([k.place for k in lowered.kept]))
+            self._shown = Standing(answered.uses.shown, [], terms)
             self._none = Buffer(self._shown.root().width)
 
     @property

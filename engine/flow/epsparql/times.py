@@ -7,6 +7,7 @@ that explicit, `bound_of` finds the conditions that bound a hull's length, which
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
 from math import ceil, floor, isfinite
 from typing import Final
@@ -15,7 +16,7 @@ from pyoxigraph import Literal
 
 from oxiseq.engine import kinds
 from oxiseq.engine.expressions.values import NUMERIC, read, to_double
-from oxiseq.engine.flow.epsparql.rows import NEVER
+from oxiseq.engine.flow.times import NEVER
 from oxiseq.grammar.algebra import Call, Expression, MatchFunction
 from oxiseq.grammar.functions import MIRRORED
 from oxiseq.grammar.records import dataclass
@@ -66,6 +67,12 @@ class Length:
 def has_time(expression: Expression) -> bool:
     """Whether it reads a time."""
     return any(isinstance(e, MatchFunction) for e in subexpressions(expression))
+
+
+def bound_of(conditions: Iterable[Expression]) -> int:
+    """The longest hull that some conditions allow."""
+    found = [length.limit for c in conditions if (length := length_of(c)) is not None]
+    return min(found, default=NEVER)
 
 
 def length_of(condition: Expression) -> Length | None:

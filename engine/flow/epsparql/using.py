@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.epsparql.algebra import UsePlan
 from oxiseq.engine.flow.epsparql.guards import Kept
-from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, SolutionColumn
+from oxiseq.engine.flow.epsparql.lowering import UsePlan
+from oxiseq.engine.flow.epsparql.rows import Guard
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.kernels.flow import choosing as k
 from oxiseq.engine.kernels.flow import using as u
@@ -30,12 +30,10 @@ _KEPT_ROOM: Final = 1 << 12
 
 
 class Uses:
-    """The policy of one query. columns: those of its solutions; kept, addresses: the arrangements."""
+    """The policy of one query. kept, addresses: the arrangements."""
 
-    def __init__(
-        self, plan: UsePlan, columns: Sequence[SolutionColumn], kept: Sequence[Kept], addresses: Sequence[int]
-    ) -> None:
-        place = {column: INTERVAL + i for i, column in enumerate(columns)}
+    def __init__(self, plan: UsePlan, kept: Sequence[Kept], addresses: Sequence[int]) -> None:
+        place = {column: i for i, column in enumerate(plan.columns)}
         begin, parts = [0], list[int]()
         for choice in plan.choices:
             for part in (choice.first, choice.second, choice.shared, choice.own):
@@ -43,7 +41,7 @@ class Uses:
                 if part is choice.own:  # operands that bind the same differ by their triples, of a number each
                     parts += [place[c] + 1 for c in choice.second]
                 begin.append(len(parts))
-        uses = [place[c] for c in plan.columns if c in place]
+        uses = [place[c] for c in plan.uses if c in place]
         scalars = np.zeros(k.SCALARS, np.int64)
         scalars[k.RECENT] = plan.recent
         self._memory = Replaceable(
@@ -55,7 +53,7 @@ class Uses:
                 *_by_row(1),
             )
         )
-        inside = [(place[c], c.number) for c in columns if isinstance(c, Guard) and not c.low]
+        inside = [(place[c], c.number) for c in plan.columns if isinstance(c, Guard) and not c.low]
         self._form, self._kept = _Rows(uses, inside), _Arranged(kept, addresses)
         self._most = _FEW
         """Used triples up to which the number of kept rows is not checked."""

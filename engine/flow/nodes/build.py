@@ -58,7 +58,7 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
         case p.Negate():
             return linear.Negate(children[0])
         case p.Union():
-            return linear.Union(children)
+            return linear.Union(children, form.marked)
         case p.Lasting():
             return happening.Lasting(form, children[0])
         case p.Follow():

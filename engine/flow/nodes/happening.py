@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
-from pyoxigraph import Literal
+from pyoxigraph import Literal, Variable
 
 from oxiseq.engine.events.time import to_duration_literal, to_literal
 from oxiseq.engine.flow import plan as p
@@ -39,14 +39,13 @@ _FUNCTIONS: Final[Mapping[str, tuple[Callable[[I64, I64], I64], Callable[[int], 
 class Triples(Copying):
     def __init__(self, form: p.Triples, child: Buffer, terms: TermDictionary) -> None:
         super().__init__(4 + len(form.columns), (child,))
-        equal = [(place, terms.constant(term)) for place, term in form.equal]
+        equal = [(place, terms.constant(term)) for place, term in form.equal if not isinstance(term, Variable)]
         longest = LATEST if form.longest is None else form.longest
         self._memory = Pointers(
             h.Accepting(
                 np.array([0, longest, form.timed], np.int64),
                 _table(equal, 2),
                 _table(form.same, 2),
-                np.array([terms.constant(term) for term in form.but], np.int64),
                 np.array(form.columns, np.int64),
             )
         )
@@ -90,7 +89,7 @@ class Cover(Copying):
         scalars = np.zeros(5, np.int64)
         scalars[h.LONGEST] = LATEST if form.limit is None else form.limit
         self._clock = clock
-        scalars[[h.CLOCK, h.LEFT, h.RIGHT]] = address_of(clock), form.left, form.right
+        scalars[[h.CLOCK, h.LEFT, h.RIGHT]] = address_of(clock), form.first, form.second
         ends = np.cumsum([0, *map(len, form.columns)], dtype=np.int64)
         places = np.array([place for places in form.columns for place in places], np.int64)
         self._memory = Pointers(h.Covering(scalars, ends, places))

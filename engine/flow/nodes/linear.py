@@ -59,8 +59,8 @@ class Negate(Copying):
 
 
 class Union(Copying):
-    def __init__(self, children: Sequence[Buffer]) -> None:
-        super().__init__(children[0].width, tuple(children))
+    def __init__(self, children: Sequence[Buffer], marked: bool = False) -> None:
+        super().__init__(children[0].width + marked, tuple(children))
         addresses = np.array([child.address for child in children], np.int64)
         self._memory = Replaceable(Merging(addresses, np.zeros(len(children), np.int64)))
 

@@ -33,6 +33,7 @@ orders of terms do not look at raw columns.
 from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Rank, Reach, Sum
 from oxiseq.engine.flow.plan.forms import (
+    NUMBER,
     FlowPlan,
     Form,
     draws,
@@ -41,9 +42,10 @@ from oxiseq.engine.flow.plan.forms import (
     is_consolidated,
     is_one_to_one,
     is_settled,
+    origins,
     renamed,
 )
-from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
+from oxiseq.engine.flow.plan.happening import PREDICATE, Closure, Cover, Look, Sometime, TimeTerm, Triples
 from oxiseq.engine.flow.plan.pairs import (
     SIGNS,
     Arrange,
@@ -79,6 +81,8 @@ from oxiseq.engine.flow.plan.sources import (
 __all__ = [
     "MOST_PATTERNS",
     "MOST_VARIABLES",
+    "NUMBER",
+    "PREDICATE",
     "SIGNS",
     "Arrange",
     "Asked",
@@ -132,5 +136,6 @@ __all__ = [
     "is_one_to_one",
     "is_pure",
     "is_settled",
+    "origins",
     "renamed",
 ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Reach
 from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
-from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, JoinAll, Lookup
+from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, JoinAll, Lookup, Timed
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Negate, Pick, Union
 from oxiseq.engine.flow.plan.sources import Asked, Constant, Given, Graphs, Patterns, Quads
 from oxiseq.grammar.algebra import Call
@@ -63,43 +63,81 @@ class FlowPlan:
     also: tuple[int, ...] = ()
 
 
+_CHILDREN: Final = ("child", "children", "left", "right", "kept", "table")
+"""Fields that name inputs, in their order."""
+
+
 def inputs(form: Form) -> tuple[int, ...]:
     """The places of its inputs."""
-    match form:
-        case Patterns() | Asked() | Quads() | Graphs() | Given() | Constant():
-            return ()
-        case Union(children) | JoinAll(children):
-            return children
-        case Join(left, right):
-            return left, right
-        case Follow(left, right):
-            return left.child, right.child
-        case Look(child, kept) | Lookup(child, kept):
-            return child, kept
-        case _:
-            return (form.child,)
+    found: list[int] = []
+    for name in _CHILDREN:
+        match getattr(form, name, ()):
+            case int() as place:
+                found.append(place)
+            case Timed(place):
+                found.append(place)
+            case places:
+                found += places
+    return tuple(found)
 
 
 def renamed(form: Form, places: Mapping[int, int]) -> Form:
     """A form with its inputs renumbered."""
+    changed: dict[str, Any] = {}
+    for name in _CHILDREN:
+        match getattr(form, name, None):
+            case int() as place:
+                changed[name] = places[place]
+            case Timed(place) as side:
+                changed[name] = replace(side, child=places[place])
+            case tuple() as children:
+                changed[name] = tuple(places[child] for child in children)
+    return replace(form, **changed) if changed else form
+
+
+Origin: TypeAlias = tuple[tuple[int, int], ...]
+"""An input and its column of which a column is, or several, of which the first that is bound is taken."""
+TERM: Final[Origin] = ()
+NUMBER: Final[Origin] = ((-1, 0),)
+"""Of a new column: a term, or a raw number."""
+
+
+def origins(form: Form, widths: Sequence[int]) -> list[Origin]:
+    """Where each of its columns comes from. widths: how many columns each operator before it has."""
+
+    def every(*children: int) -> list[Origin]:
+        return [((child, i),) for child in children for i in range(widths[child])]
+
     match form:
-        case Patterns() | Asked() | Quads() | Graphs() | Given() | Constant():
-            return form
-        case Union(children):
-            return Union(tuple(places[c] for c in children))
-        case JoinAll(children):
-            return replace(form, children=tuple(places[c] for c in children))
-        case Join(left, right):
-            return Join(places[left], places[right])
-        case Look(child, kept):
-            return replace(form, child=places[child], kept=places[kept])
-        case Lookup(child, table):
-            return replace(form, child=places[child], table=places[table])
-        case Follow(left, right):
-            here = replace(left, child=places[left.child]), replace(right, child=places[right.child])
-            return replace(form, left=here[0], right=here[1])
+        case Patterns():
+            return [TERM] * len(form.keys)
+        case Asked(width=width) | Constant(width=width) | Quads(width=width):
+            return [TERM] * width
+        case Graphs():
+            return [TERM]
+        case Given(_, width, raw):
+            return [NUMBER if i in raw else TERM for i in range(width)]
+        case JoinAll(_, columns):
+            return [TERM] * (1 + max((c for each in columns for c in each), default=-1))
+        case Extend(child) | TimeTerm(child):
+            return [*every(child), TERM]
+        case Once(child, numbered):
+            return [*every(child), *[NUMBER] * (2 * bool(numbered))]
+        case Triples(child, columns):
+            return [((child, i),) for i in (*range(4), *columns)]
+        case Cover(child, columns=picked):
+            return [*[NUMBER] * 4, *(tuple((child, i) for i in places) for places in picked)]
+        case Pick(child, picked):
+            return [tuple((child, i) for i in places) for places in picked]
+        case Union(children, marked):
+            both = [tuple((child, i) for child in children) for i in range(widths[children[0]])]
+            return [*both, *[NUMBER] * marked]
+        case Join() | Lookup() | Follow() | Look(what="PAIRS"):
+            return every(*inputs(form))
+        case Group(child, key, sums):
+            return [*(((child, i),) for i in key), *[TERM] * len(sums)]
         case _:
-            return replace(form, child=places[form.child])
+            return every(form.child)
 
 
 def is_one_to_one(plan: FlowPlan) -> bool:

@@ -13,13 +13,15 @@ from oxiseq.grammar.records import dataclass
 @dataclass(frozen=True, slots=True)
 class Arrange:
     """Rows kept, to be found by their columns at `key` (unbound being a value like others) and at `loose`, which agree
-    where both sides have a value. coming: rows only come."""
+    where both sides have a value. coming: rows only come; memory: where these cannot be made of facts again, the name
+    of the source by which they are passed on, if there is one."""
 
     child: int
     key: tuple[int, ...]
     loose: tuple[int, ...] = ()
     lifetime: Lifetime | None = None
     coming: bool = False
+    memory: str = ""
 
 
 @dataclass(frozen=True, slots=True)

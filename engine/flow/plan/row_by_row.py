@@ -43,9 +43,10 @@ class Negate:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """The rows of all children, which are of one width."""
+    """The rows of all children, which are of one width; `marked`: with the number of the child behind them."""
 
     children: tuple[int, ...]
+    marked: bool = False
 
 
 # --- intervals, row by row --------------------------------------------------------------------------

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Distinct, Group, Once, Reach
-from oxiseq.engine.flow.plan.forms import FlowPlan, Form, inputs, renamed
-from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, TimeTerm, Triples
+from oxiseq.engine.flow.plan.forms import NUMBER, TERM, FlowPlan, Form, Origin, inputs, origins, renamed
+from oxiseq.engine.flow.plan.happening import Closure, Look, TimeTerm, Triples
 from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, JoinAll, Lookup
-from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Pick, Union
-from oxiseq.engine.flow.plan.sources import Asked, Constant, Given, Graphs, Patterns, Quads, column
+from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Pick
+from oxiseq.engine.flow.plan.sources import Constant, Given, Graphs, Patterns, Quads, column
 from oxiseq.grammar.algebra import Expression
 
 
@@ -28,10 +28,17 @@ class Sheet:
         place = self._places.get(form)
         if place is None:
             place = self._places[form] = len(self._widths)
+            columns = origins(form, self._widths)
             self._forms.append(form)
-            self._raw.append(self._raw_of(form))
-            self._widths.append(self._width_of(form))
+            self._raw.append(tuple(i for i, each in enumerate(columns) if self._is_raw(each)))
+            self._widths.append(len(columns))
+            if isinstance(form, Group | Reach) and any(self._is_raw(each) for each in (*columns, *_summed(form))):
+                raise ValueError("columns that hold numbers cannot be grouped by, added up or connected")
         return place
+
+    def _is_raw(self, origin: Origin) -> bool:
+        """Whether a column holds a number."""
+        return origin == NUMBER or any(place in self._raw[child] for child, place in origin)
 
     def __len__(self) -> int:
         return len(self._forms)
@@ -116,73 +123,6 @@ class Sheet:
             case _:
                 return False
 
-    def _width_of(self, form: Form) -> int:
-        match form:
-            case Patterns():
-                return len(form.keys)
-            case Quads():
-                return form.width
-            case Graphs():
-                return 1
-            case Asked(_, width) | Given(width=width) | Constant(_, width):
-                return width
-            case Extend(child) | TimeTerm(child):
-                return self._widths[child] + 1
-            case Once(child, numbered):
-                return self._widths[child] + 2 * bool(numbered)
-            case Triples(_, columns) | Cover(_, _, _, columns):
-                return 4 + len(columns)
-            case Look(child, kept, what="PAIRS"):
-                return self._widths[child] + self._widths[kept]
-            case Pick(_, columns):
-                return len(columns)
-            case Union(children):
-                return self._widths[children[0]]
-            case JoinAll(_, columns):
-                return 1 + max((c for each in columns for c in each), default=-1)
-            case Join(left, right) | Lookup(left, right):
-                return self._widths[left] + self._widths[right]
-            case Follow(left, right):
-                return self._widths[left.child] + self._widths[right.child]
-            case Group(_, key, sums):
-                return len(key) + len(sums)
-            case _:
-                return self._widths[form.child]
-
-    def _raw_of(self, form: Form) -> tuple[int, ...]:
-        match form:
-            case Given(raw=raw):
-                return raw
-            case Patterns() | Asked() | Quads() | Graphs() | Constant() | JoinAll():
-                return ()
-            case Once(child, numbered):
-                width = self._widths[child]
-                return (*self._raw[child], *range(width, width + 2 * bool(numbered)))
-            case Pick(child, columns):
-                return tuple(i for i, places in enumerate(columns) if places and places[0] in self._raw[child])
-            case Triples(child, columns):
-                return (0, 1, 2, 3, *(4 + i for i, place in enumerate(columns) if place in self._raw[child]))
-            case Cover(child, _, _, columns):
-                picked = (4 + i for i, places in enumerate(columns) if places and places[0] in self._raw[child])
-                return (0, 1, 2, 3, *picked)
-            case Union(children):
-                return tuple(sorted({place for child in children for place in self._raw[child]}))
-            case Group(child, key, sums):
-                return self._of_terms(child, {*key, *(s.place for s in sums)})
-            case Reach(child):
-                return self._of_terms(child, range(self._widths[child]))
-            case Join() | Follow() | Lookup() | Look(what="PAIRS"):
-                left, right = inputs(form)
-                return (*self._raw[left], *(self._widths[left] + place for place in self._raw[right]))
-            case _:
-                return self._raw[form.child]
-
-    def _of_terms(self, child: int, read: Iterable[int | None]) -> tuple[int, ...]:
-        """No raw columns: of operators that read terms alone. Raises ValueError where they would read numbers."""
-        if not set(read).isdisjoint(self._raw[child]):
-            raise ValueError("columns that hold numbers cannot be grouped by, added up or connected")
-        return ()
-
     def plan(self, root: int, also: tuple[int, ...] = ()) -> FlowPlan:
         """The operators that an answer needs, and others whose rows are read."""
         forms = self._forms
@@ -198,3 +138,9 @@ class Sheet:
             places[place] = smaller.add(renamed(forms[place], places))
         here = tuple(places[place] for place in also)
         return FlowPlan(tuple(smaller._forms), tuple(smaller._widths), places[root], tuple(smaller._raw), here)
+
+
+def _summed(form: Group | Reach) -> Iterator[Origin]:
+    """What is added up."""
+    for each in form.sums if isinstance(form, Group) else ():
+        yield TERM if each.place is None else ((form.child, each.place),)

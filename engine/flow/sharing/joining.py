@@ -96,7 +96,7 @@ class _Joining:
         widths = self._plans[queries[0][0]].widths
         before = len(self._sheet)
         try:
-            root = lifted(self._sheet, closed(whole.forms, known), widths, whole.root, form)
+            root = lifted(self._sheet, closed(whole.forms, known), widths, whole.root, form, rows).root
         except NotLiftedError:
             self._sheet.shorten(before)
             return None

@@ -7,25 +7,49 @@ which is part of every key; what does not is the same for all queries and runs o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from pyoxigraph import Variable
+from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.flow.sharing.opening import closed, stars
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.scope import conjuncts, expression_variables
+
+_OfOne: TypeAlias = (
+    p.Negate
+    | p.Consolidate
+    | p.Distinct
+    | p.Reach
+    | p.Once
+    | p.Lasting
+    | p.Sometime
+    | p.TimeTerm
+    | p.Triples
+    | p.Cover
+    | p.Closure
+    | p.Group
+    | p.Best
+)
 
 
 class NotLiftedError(Exception):
     """A plan has an operator that a table of constants cannot precede."""
 
 
+class Lifting(NamedTuple):
+    """numbered: operators that keep rows of queries, and the column of the number that says whose a row is."""
+
+    root: int
+    numbered: dict[int, int]
+
+
 class _Lifted(NamedTuple):
-    """An operator. by_row: its first column is a number of the table."""
+    """An operator. by_row: one of its columns, the first behind an interval, is a number of the table."""
 
     node: int
     by_row: bool
@@ -36,10 +60,20 @@ def parameter(number: int) -> Variable:
     return Variable(f"oxiseq_parameter_{number}")
 
 
-def lifted(sheet: p.Sheet, forms: Sequence[p.Form], widths: Sequence[int], root: int, table: p.Given) -> int:
+def lifted(
+    sheet: p.Sheet,
+    forms: Sequence[p.Form],
+    widths: Sequence[int],
+    root: int,
+    table: p.Given,
+    rows: Sequence[Sequence[Term]],
+    at: int = 0,
+) -> Lifting:
     """The place of the root of a plan in which parameters stand for the columns of a table: of the whole query's rows,
-    each behind the number of the table's row. Raises NotLiftedError."""
-    return _Lifting(sheet, forms, widths, table).root(root)
+    each with the number of the table's row. rows: of its constants; at: the column of numbers, behind an interval.
+    Raises NotLiftedError."""
+    lifting = _Lifting(sheet, forms, widths, table, rows, at)
+    return Lifting(lifting.root(root), lifting.numbered)
 
 
 def _part(form: p.Patterns, numbers: Sequence[int]) -> p.Patterns:
@@ -47,31 +81,36 @@ def _part(form: p.Patterns, numbers: Sequence[int]) -> p.Patterns:
     return p.Patterns(tuple(form.patterns[i] for i in numbers), (), tuple(form.places[i] for i in numbers))
 
 
-def _shifted(form: p.Timed, side: _Lifted, both: bool) -> p.Timed:
-    """One side of pairs in order of time. both: the rows of both have numbers, which are the same."""
-    shift = int(side.by_row)
-    key = ((0,) if both else ()) + tuple(shift + i for i in form.key)
-    return p.Timed(side.node, shift + form.time, key, tuple(shift + i for i in form.loose))
-
-
 class _Lifting:
-    def __init__(self, sheet: p.Sheet, forms: Sequence[p.Form], widths: Sequence[int], table: p.Given) -> None:
-        self._sheet, self._forms, self._widths = sheet, forms, widths
+    def __init__(
+        self,
+        sheet: p.Sheet,
+        forms: Sequence[p.Form],
+        widths: Sequence[int],
+        table: p.Given,
+        rows: Sequence[Sequence[Term]],
+        at: int,
+    ) -> None:
+        self._sheet, self._forms, self._widths, self._at = sheet, forms, widths, at
         self._table = sheet.add(table)
-        self._parameters = [parameter(i) for i in range(table.width - 1)]
+        self._parameters = [parameter(i) for i in range(table.width - 1 - at)]
+        self._iris = [all(isinstance(row[i], NamedNode) for row in rows) for i in range(len(self._parameters))]
         self._done: dict[int, _Lifted] = {}
+        self.numbered: dict[int, int] = {}
+        """See `Lifting`."""
 
     def root(self, place: int) -> int:
         """The root; all operators come before those that read them."""
         for number, form in enumerate(self._forms):
             if not isinstance(form, p.Arrange):  # joins make their own
                 self._done[number] = self._lifted(number, form)
-        found = self._done[place]
-        if not found.by_row:
-            raise NotLiftedError("an answer that is the same for all")
-        if not p.is_settled(self._sheet.form(found.node)) and p.is_settled(self._forms[place]):
-            return self._sheet.add(p.Consolidate(found.node))
-        return found.node
+        for form in self._forms:
+            if isinstance(form, p.Arrange) and form.memory:
+                self._arranged(form, self._done[form.child], False)
+        found = self._of_each(self._done[place])
+        if not p.is_settled(self._sheet.form(found)) and p.is_settled(self._forms[place]):
+            return self._sheet.add(p.Consolidate(found))
+        return found
 
     def _lifted(self, place: int, form: p.Form) -> _Lifted:
         match form:
@@ -85,10 +124,29 @@ class _Lifting:
                 return self._extend(self._done[child], self._widths[child], expression)
             case p.Pick(child, columns):
                 return self._pick(self._done[child], columns)
-            case p.Negate(child) | p.Consolidate(child) | p.Distinct(child, None) | p.Reach(child):
+            case (
+                p.Negate(child)
+                | p.Consolidate(child)
+                | p.Distinct(child)
+                | p.Reach(child)
+                | p.Once(child)
+                | p.Lasting(child)
+                | p.Sometime(child)
+                | p.TimeTerm(child)
+            ):
                 return self._same(form, self._done[child])
-            case p.Union(children):
-                return self._union(children)
+            case p.Triples(child):
+                return self._triples(form, self._done[child])
+            case p.Look():
+                return self._look(form)
+            case p.Cover(child):
+                return self._cover(form, self._done[child])
+            case p.Closure(child):
+                if self._done[child].by_row:
+                    raise NotLiftedError("a path that repeats contains a constant")
+                return self._same(form, self._done[child])
+            case p.Union():
+                return self._union(form)
             case p.Join(left, right):
                 return self._join(left, right)
             case p.Follow():
@@ -105,6 +163,7 @@ class _Lifting:
     def _looked_up(self, node: int, key: Sequence[tuple[int, int]], bound: p.Bound | None = None) -> int:
         """Rows with the rows of the table: pairs of a row's column and the table's that are the same."""
         table = self._sheet.add(p.Arrange(self._table, tuple(there for _, there in key)))
+        self.numbered[table] = self._at
         return self._sheet.add(p.Lookup(node, table, tuple(here for here, _ in key), None if key else bound))
 
     def _of_each(self, child: _Lifted) -> int:
@@ -112,8 +171,16 @@ class _Lifting:
         if child.by_row:
             return child.node
         width = self._sheet.width(child.node)
-        found = self._looked_up(child.node, ())
-        return self._sheet.pick(found, ((width,), *((i,) for i in range(width))))
+        return self._behind(self._looked_up(child.node, ()), width + self._at, range(width))
+
+    def _behind(self, node: int, number: int, columns: Sequence[int]) -> int:
+        """A number, behind an interval, and other columns."""
+        at = self._at
+        return self._sheet.pick(node, tuple((i,) for i in (*columns[:at], number, *columns[at:])))
+
+    def _moved(self, side: _Lifted, places: Iterable[int]) -> tuple[int, ...]:
+        """Where columns are."""
+        return tuple(i + (side.by_row and i >= self._at) for i in places)
 
     # --- leaves ---------------------------------------------------------------------------------------
 
@@ -135,12 +202,12 @@ class _Lifting:
         whole = (replace(part, filters=tuple(f)) for part, f in zip(parts, filters, strict=False))
         sides = [self._conjunction(each) for each in whole]
         shared = [name for name in names[0] if name in names[1]]
-        pair = self._pair(sides, [tuple(mine.index(name) for name in shared) for mine in names], [(), ()])
+        keys = (tuple(mine.index(name) for name in shared) for mine in names)
+        pair = self._pair(sides, [p.Arrange(0, key) for key in keys])
         places = {name: 1 + i for i, name in enumerate((*names[0], *names[1]))}
         columns = {name: p.column(i) for name, i in places.items()}
         node = self._filtered(pair.node, filters[2], columns)
-        kept = (places[key] for key in form.keys if key not in self._parameters)
-        found = self._sheet.pick(node, ((0,), *((i,) for i in kept)))
+        found = self._behind(node, 0, [places[key] for key in form.keys if key not in self._parameters])
         return _Lifted(self._sheet.add(p.Consolidate(found)), True)  # leaves omit rows that come and go
 
     def _conjunction(self, form: p.Patterns) -> _Lifted:
@@ -158,13 +225,25 @@ class _Lifting:
         found = self._looked_up(node, key, self._bound(mine, names))
         columns = {**names, **self._constants(width)}
         found = self._filtered(found, mine, columns)
-        kept = (i for name, i in numbers.items() if name not in self._parameters)
-        return _Lifted(self._sheet.pick(found, ((width,), *((i,) for i in kept))), True)
+        kept = [i for name, i in numbers.items() if name not in self._parameters]
+        return _Lifted(self._behind(found, width, kept), True)
+
+    def _triples(self, form: p.Triples, child: _Lifted) -> _Lifted:
+        known: dict[object, int] = {name: i for i, name in enumerate(self._parameters)}
+        mine = [(i, known[t]) for i, t in form.equal if t in known]
+        if not mine:
+            return self._same(form, child)
+        free = tuple(each for each in form.equal if each[1] not in known)
+        opened = replace(form, child=child.node, columns=(*form.columns, *(i for i, _ in mine)), equal=free)
+        node, kept = self._sheet.add(opened), self._at + len(form.columns)
+        width = kept + len(mine)
+        found = self._looked_up(node, [(kept + n, self._at + 1 + i) for n, (_, i) in enumerate(mine)])
+        return _Lifted(self._behind(found, width + self._at, range(kept)), True)
 
     def _bound(self, conditions: Sequence[Expression], columns: Mapping[Variable, Variable]) -> p.Bound | None:
         """A conjunct that compares a column with a parameter. columns: the places of variables."""
         here = {name: place for place in range(len(columns)) for name, c in columns.items() if c == p.column(place)}
-        there = {name: 1 + i for i, name in enumerate(self._parameters)}
+        there = {name: self._at + 1 + i for i, name in enumerate(self._parameters)}
         for each in (each for whole in conditions for each in conjuncts(whole)):
             if isinstance(each, Call) and each.name in p.SIGNS and len(each.args) == 2:
                 for (a, b), sign in zip((each.args, each.args[::-1]), p.SIGNS[each.name], strict=True):
@@ -173,15 +252,19 @@ class _Lifting:
         return None
 
     def _equal(self, conditions: Sequence[Expression], columns: Mapping[Variable, Variable]) -> list[tuple[int, int]]:
-        """The columns of rows that a condition wants to be a parameter's term, and of the table."""
-        here = {name: place for place in range(len(columns)) for name, c in columns.items() if c == p.column(place)}
-        there = {name: 1 + i for i, name in enumerate(self._parameters)}
+        """The columns of rows that a condition wants to be a parameter's term, and of the table: only the same term is
+        equal to an IRI."""
+        here: dict[object, int] = {
+            name: place for place in range(len(columns)) for name, c in columns.items() if c == p.column(place)
+        }
+        there: dict[object, int] = {name: i for i, name in enumerate(self._parameters)}
         found = list[tuple[int, int]]()
         for each in (each for whole in conditions for each in conjuncts(whole)):
-            if isinstance(each, Call) and each.name == "SAMETERM":
-                a, b = each.args
-                if isinstance(a, Variable) and isinstance(b, Variable) and a in here and b in there:
-                    found.append((here[a], there[b]))
+            if isinstance(each, Call) and each.name in ("SAMETERM", "="):
+                for a, b in (each.args, each.args[::-1]):
+                    known = isinstance(a, Variable) and isinstance(b, Variable) and a in here and b in there
+                    if known and (each.name == "SAMETERM" or self._iris[there[b]]):
+                        found.append((here[a], self._at + 1 + there[b]))
         return found
 
     def _reads(self, expression: Expression) -> bool:
@@ -189,7 +272,7 @@ class _Lifting:
 
     def _constants(self, first: int) -> dict[Variable, Variable]:
         """The places of the table's constants in a row; the table's row begins at `first`."""
-        return {name: p.column(first + 1 + i) for i, name in enumerate(self._parameters)}
+        return {name: p.column(first + self._at + 1 + i) for i, name in enumerate(self._parameters)}
 
     def _filtered(self, node: int, conditions: Sequence[Expression], columns: Mapping[Variable, Variable]) -> int:
         if not conditions:
@@ -203,13 +286,12 @@ class _Lifting:
     ) -> tuple[int, dict[Variable, Variable], bool, int]:
         """For expressions over `width` columns: rows, the places of these and of the constants, whether by number; and
         where the number is. Of rows that fail one of the conditions some may be missing."""
-        shift = int(child.by_row)
-        columns = {p.column(i): p.column(shift + i) for i in range(width)}
+        columns = dict(zip(map(p.column, range(width)), map(p.column, self._moved(child, range(width))), strict=True))
         if not any(self._reads(each) for each in expressions):
-            return child.node, columns, child.by_row, 0
-        key = [(0, 0)] if child.by_row else self._equal(conditions, columns)
-        found = self._looked_up(child.node, key, self._bound(conditions, columns))
-        return found, {**columns, **self._constants(shift + width)}, True, shift + width
+            return child.node, columns, child.by_row, self._at
+        key = [(self._at, self._at)] if child.by_row else self._equal(conditions, columns)
+        found, first = self._looked_up(child.node, key, self._bound(conditions, columns)), width + child.by_row
+        return found, {**columns, **self._constants(first)}, True, first + self._at
 
     def _filter(self, child: _Lifted, width: int, conditions: Sequence[Expression]) -> _Lifted:
         node, columns, by_row, number = self._with_constants(child, width, conditions, conditions)
@@ -223,59 +305,78 @@ class _Lifting:
 
     def _cut(self, node: int, child: _Lifted, width: int, by_row: bool, number: int, *more: int) -> _Lifted:
         """Its number, if it has one, its columns, and some more."""
-        shift = int(child.by_row)
-        columns = [number] if by_row else []
-        columns += [*range(shift, shift + width), *more]
-        return _Lifted(self._sheet.pick(node, tuple((i,) for i in columns)), by_row)
+        columns = (*self._moved(child, range(width)), *more)
+        if by_row:
+            return _Lifted(self._behind(node, number, columns), True)
+        return _Lifted(self._sheet.pick(node, tuple((i,) for i in columns)), False)
 
     def _pick(self, child: _Lifted, columns: tuple[tuple[int, ...], ...]) -> _Lifted:
         if not child.by_row:
             return _Lifted(self._sheet.pick(child.node, columns), False)
-        moved = tuple(tuple(1 + i for i in each) for each in columns)
-        return _Lifted(self._sheet.pick(child.node, ((0,), *moved)), True)
+        moved, at = tuple(self._moved(child, each) for each in columns), self._at
+        return _Lifted(self._sheet.pick(child.node, (*moved[:at], (at,), *moved[at:])), True)
 
-    def _same(self, form: p.Negate | p.Consolidate | p.Distinct | p.Reach, child: _Lifted) -> _Lifted:
-        return _Lifted(self._sheet.add(replace(form, child=child.node)), child.by_row)
+    def _cover(self, form: p.Cover, child: _Lifted) -> _Lifted:
+        if not child.by_row:
+            return self._same(form, child)
+        first, second = self._moved(child, (form.first, form.second))
+        columns = ((self._at,), *(self._moved(child, each) for each in form.columns))
+        return _Lifted(self._sheet.add(p.Cover(child.node, first, second, columns, form.limit)), True)
 
-    def _union(self, children: Sequence[int]) -> _Lifted:
-        every = [self._done[child] for child in children]
-        if not any(each.by_row for each in every):
-            return _Lifted(self._sheet.add(p.Union(tuple(each.node for each in every))), False)
-        return _Lifted(self._sheet.add(p.Union(tuple(map(self._of_each, every)))), True)
+    def _same(self, form: _OfOne, child: _Lifted) -> _Lifted:
+        node = self._sheet.add(replace(form, child=child.node))
+        if child.by_row and isinstance(form, p.Distinct):
+            self.numbered[node] = self._at
+        return _Lifted(node, child.by_row)
+
+    def _union(self, form: p.Union) -> _Lifted:
+        every = [self._done[child] for child in form.children]
+        by_row = any(each.by_row for each in every)
+        nodes = tuple(self._of_each(each) if by_row else each.node for each in every)
+        return _Lifted(self._sheet.add(replace(form, children=nodes)), by_row)
 
     # --- pairs, groups, ranks -------------------------------------------------------------------------
 
     def _join(self, left: int, right: int) -> _Lifted:
-        sides, forms = [], (self._forms[left], self._forms[right])
-        for form in forms:
-            if not isinstance(form, p.Arrange) or form.lifetime is not None:
-                raise NotLiftedError("what is arranged for some time")
-            sides.append(self._done[form.child])
-        arranged = [form for form in forms if isinstance(form, p.Arrange)]
-        return self._pair(sides, [form.key for form in arranged], [form.loose for form in arranged])
+        arranged = [form for form in (self._forms[left], self._forms[right]) if isinstance(form, p.Arrange)]
+        return self._pair([self._done[form.child] for form in arranged], arranged)
 
-    def _pair(
-        self, sides: Sequence[_Lifted], keys: Sequence[tuple[int, ...]], loose: Sequence[tuple[int, ...]]
-    ) -> _Lifted:
-        """The pairs of two sides that agree on their keys, and on loose columns where both have a value."""
+    def _pair(self, sides: Sequence[_Lifted], forms: Sequence[p.Arrange]) -> _Lifted:
+        """The pairs of two sides that agree."""
         both = all(side.by_row for side in sides)
-        nodes = []
-        for side, key, other in zip(sides, keys, loose, strict=True):
-            shift = int(side.by_row)
-            by = ((0,) if both else ()) + tuple(shift + i for i in key)
-            nodes.append(self._sheet.add(p.Arrange(side.node, by, tuple(shift + i for i in other))))
+        nodes = (self._arranged(form, side, both) for form, side in zip(forms, sides, strict=True))
         return self._numbered(self._sheet.add(p.Join(*nodes)), sides)
+
+    def _arranged(self, form: p.Arrange, side: _Lifted, both: bool) -> int:
+        """Rows kept to be found; `both`: by their number, too."""
+        by, loose = self._key(side, both, form.key), self._moved(side, form.loose)
+        node = self._sheet.add(replace(form, child=side.node, key=by, loose=loose))
+        if side.by_row:
+            self.numbered[node] = self._at
+        return node
+
+    def _key(self, side: _Lifted, both: bool, key: tuple[int, ...]) -> tuple[int, ...]:
+        return ((self._at,) if both else ()) + self._moved(side, key)
+
+    def _look(self, form: p.Look) -> _Lifted:
+        arranged = self._forms[form.kept]
+        assert isinstance(arranged, p.Arrange)
+        child, kept = self._done[form.child], self._done[arranged.child]
+        if kept.by_row and form.what != "PAIRS":
+            child = _Lifted(self._of_each(child), True)
+        both = child.by_row and kept.by_row
+        key, loose = self._key(child, both, form.key), self._moved(child, form.loose)
+        place = self._arranged(arranged, kept, both)
+        node = self._sheet.add(replace(form, child=child.node, kept=place, key=key, loose=loose))
+        return self._numbered(node, (child, kept)) if form.what == "PAIRS" else _Lifted(node, child.by_row)
 
     def _numbered(self, node: int, sides: Sequence[_Lifted]) -> _Lifted:
         """All columns of two sides, with one number, if there is one, before them."""
-        width = self._sheet.width(sides[0].node)
-        every = range(self._sheet.width(node))
+        number = self._sheet.width(sides[0].node) + self._at
+        others = [i for i in range(self._sheet.width(node)) if i != number]
         if all(side.by_row for side in sides):
-            return _Lifted(self._sheet.pick(node, tuple((i,) for i in every if i != width)), True)
-        if sides[1].by_row:
-            moved = (width, *every[:width], *every[width + 1 :])
-            return _Lifted(self._sheet.pick(node, tuple((i,) for i in moved)), True)
-        return _Lifted(node, sides[0].by_row)
+            return _Lifted(self._sheet.pick(node, tuple((i,) for i in others)), True)
+        return _Lifted(self._behind(node, number, others), True) if sides[1].by_row else _Lifted(node, sides[0].by_row)
 
     def _follow(self, form: p.Follow) -> _Lifted:
         """Pairs in order of time, of one number. Of the left rows some are chosen by each right one, of its number."""
@@ -283,19 +384,22 @@ class _Lifting:
         if left.by_row and not right.by_row and form.choice != "ALL":
             right = _Lifted(self._of_each(right), True)
         both = left.by_row and right.by_row
-        node = self._sheet.add(
-            p.Follow(_shifted(form.left, left, both), _shifted(form.right, right, both), form.choice, form.meeting)
-        )
-        return self._numbered(node, (left, right))
+        sides = (self._timed(form.left, left, both), self._timed(form.right, right, both))
+        return self._numbered(self._sheet.add(p.Follow(*sides, form.choice, form.meeting)), (left, right))
+
+    def _timed(self, form: p.Timed, side: _Lifted, both: bool) -> p.Timed:
+        """One side of pairs in order of time. both: the rows of both have numbers, which are the same."""
+        (time,) = self._moved(side, [form.time])
+        return p.Timed(side.node, time, self._key(side, both, form.key), self._moved(side, form.loose))
 
     def _extreme(self, form: p.Extreme, child: _Lifted) -> _Lifted:
-        shift = int(child.by_row)
-        key = (*range(shift), *(shift + i for i in form.key))
-        return _Lifted(self._sheet.add(p.Extreme(child.node, key, shift + form.time, form.latest)), child.by_row)
+        (time,) = self._moved(child, [form.time])
+        key = self._key(child, child.by_row, form.key)
+        return _Lifted(self._sheet.add(p.Extreme(child.node, key, time, form.latest)), child.by_row)
 
     def _group(self, form: p.Group, child: _Lifted) -> _Lifted:
         if not child.by_row:
-            return _Lifted(self._sheet.add(replace(form, child=child.node)), False)
+            return self._same(form, child)
         sums = tuple(s if s.place is None else replace(s, place=1 + s.place) for s in form.sums)
         found = self._sheet.add(p.Group(child.node, (0, *(1 + i for i in form.key)), sums))
         return _Lifted(found if form.key else self._of_nothing(form, found), True)
@@ -313,7 +417,7 @@ class _Lifting:
 
     def _best(self, form: p.Best, child: _Lifted) -> _Lifted:
         if not child.by_row:
-            return _Lifted(self._sheet.add(replace(form, child=child.node)), False)
+            return self._same(form, child)
         order = tuple(replace(rank, place=1 + rank.place) for rank in form.order)
-        key = (0, *(1 + i for i in form.key))
+        key = self._key(child, True, form.key)
         return _Lifted(self._sheet.add(replace(form, child=child.node, key=key, order=order)), True)

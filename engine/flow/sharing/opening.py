@@ -18,8 +18,10 @@ from typing import NamedTuple, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
+from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.plan import MOST_VARIABLES, Extend, Filter, FlowPlan, Form, Patterns, is_pure
-from oxiseq.grammar.algebra import Call, Expression, FunctionCall, TermOrVariable, TriplePattern
+from oxiseq.engine.flow.rewriting import replaced, rewritten
+from oxiseq.grammar.algebra import Expression, TermOrVariable, TriplePattern
 
 Constant: TypeAlias = NamedNode | Literal
 Filling: TypeAlias = Constant | Variable
@@ -66,8 +68,15 @@ def _opened(form: Form, taken: Callable[[Constant], Variable]) -> Form:
             return replace(form, conditions=tuple(opened_expression(e, taken) for e in conditions))
         case Extend(_, expression) if is_pure(expression):
             return replace(form, expression=opened_expression(expression, taken))
+        case p.Triples(equal=equal):
+            return replace(form, equal=tuple((i, t if i == p.PREDICATE else taken(_constant(t))) for i, t in equal))
         case _:
             return form
+
+
+def _constant(term: object) -> Constant:
+    assert isinstance(term, NamedNode | Literal)
+    return term
 
 
 def opened_patterns(
@@ -119,45 +128,28 @@ def _object(pattern: TriplePattern, taken: Callable[[Constant], Variable]) -> Te
 
 def opened_expression(expression: Expression, taken: Callable[[Constant], Variable]) -> Expression:
     """An expression with other variables for its constants."""
-    match expression:
-        case NamedNode() | Literal():
-            return taken(expression)
-        case Call(name, args):
-            return Call(name, tuple(opened_expression(arg, taken) for arg in args))
-        case FunctionCall(function, args, distinct):
-            return FunctionCall(function, tuple(opened_expression(arg, taken) for arg in args), distinct)
-        case _:
-            return expression
+    return rewritten(expression, lambda e: taken(e) if isinstance(e, NamedNode | Literal) else None)
 
 
 # --- with terms again --------------------------------------------------------------------------------
 
 
 def _closed(form: Form, known: Mapping[Variable, Filling]) -> Form:
+    terms = dict[Expression, Expression](known.items())
     match form:
         case Patterns(patterns, filters):
             closed_ = tuple(TriplePattern(_of(t.subject, known), t.predicate, _of(t.object, known)) for t in patterns)
-            return replace(form, patterns=closed_, filters=tuple(filled(e, known) for e in filters))
+            return replace(form, patterns=closed_, filters=tuple(replaced(e, terms) for e in filters))
         case Filter(_, conditions):
-            return replace(form, conditions=tuple(filled(e, known) for e in conditions))
+            return replace(form, conditions=tuple(replaced(e, terms) for e in conditions))
         case Extend(_, expression):
-            return replace(form, expression=filled(expression, known))
+            return replace(form, expression=replaced(expression, terms))
+        case p.Triples(equal=equal):
+            filled_in = ((i, known.get(t, t) if isinstance(t, Variable) else t) for i, t in equal)
+            return replace(form, equal=tuple(filled_in))
         case _:
             return form
 
 
 def _of(term: TermOrVariable, known: Mapping[Variable, Filling]) -> TermOrVariable:
     return known.get(term, term) if isinstance(term, Variable) else term
-
-
-def filled(expression: Expression, known: Mapping[Variable, Filling]) -> Expression:
-    """An expression with other terms for some of its variables."""
-    match expression:
-        case Variable():
-            return known.get(expression, expression)
-        case Call(name, args):
-            return Call(name, tuple(filled(arg, known) for arg in args))
-        case FunctionCall(function, args, distinct):
-            return FunctionCall(function, tuple(filled(arg, known) for arg in args), distinct)
-        case _:
-            return expression

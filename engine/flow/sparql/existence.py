@@ -21,7 +21,14 @@ from oxiseq.engine.flow.sparql.correlation import assigned, condition_mentions, 
 from oxiseq.engine.flow.sparql.grounds import Cases, Contexts, Scope
 from oxiseq.engine.flow.sparql.leaves import OWN
 from oxiseq.grammar.algebra import Call, Exists, Expression, Filter, Group
-from oxiseq.grammar.scope import certain_variables, conjuncts, exists_in, holds_exists, mentioned_variables
+from oxiseq.grammar.scope import (
+    certain_variables,
+    conjuncts,
+    exists_in,
+    holds_exists,
+    match_parts,
+    mentioned_variables,
+)
 
 
 class Patterns(Protocol):
@@ -87,14 +94,20 @@ class Conditions:
         known = certain_variables(bare)
         whole = [e.condition for e in pattern.elements if isinstance(e, Filter)]
         conditions = [c for each in whole for c in conjuncts(each)]
-        outside = [c for c in conditions if not condition_mentions(c) & a.variables <= known]
-        if correlated(bare, a.variables) or any(map(holds_exists, outside)):
+        in_time = self._relations.in_time  # conditions on times, and EXISTS, which finds what has ended, are on both
+        outside = [
+            c
+            for c in conditions
+            if not condition_mentions(c) & a.variables <= known or (in_time and (match_parts(c) or holds_exists(c)))
+        ]
+        if not in_time and (correlated(bare, a.variables) or any(map(holds_exists, outside))):
             return self._by_case(a, pattern, scope)
-        b, left = self._patterns.opened(pattern, Scope(scope.ground))
-        b = self.filtered(b, [c for c in left if c not in outside], Scope(scope.ground))
-        a, b = self._contexts.aligned((a, b))
-        met = self._relations.semijoin(a, b, [c for c in left if c in outside])
-        return met, self._relations.without(a, met)
+        with self._relations.apart(tested=True):
+            b, left = self._patterns.opened(pattern, Scope(scope.ground))
+            b = self.filtered(b, [c for c in left if c not in outside], Scope(scope.ground))
+            a, b = self._contexts.aligned((a, b))
+            both = [c for c in left if c in outside]
+            return self._relations.split(a, b, both, lambda pairs: self.filtered(pairs, both, scope))
 
     def _by_case(self, a: Relation, pattern: Group, scope: Scope) -> tuple[Relation, Relation]:
         """The same, for a pattern that reads the row."""

@@ -32,6 +32,7 @@ from oxiseq.grammar.algebra import (
     OptionalPattern,
     PatternElement,
     SubSelect,
+    TimeOp,
     Union,
     Values,
     WindowPattern,
@@ -39,7 +40,6 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.scope import (
     certain_variables,
     conjuncts,
-    holds_exists,
     mentioned_variables,
     visible_variables,
 )
@@ -61,7 +61,13 @@ class Groups:
         self.contexts = Contexts(relations)
         self._asking = Asking(relations, around)
         self._runs = Runs(
-            relations, self._asking, _leaves(relations, around), self._named, self.element, followed=around.alone
+            relations,
+            self._asking,
+            _leaves(relations, around),
+            self._named,
+            self.element,
+            followed=around.alone,
+            opens=not relations.in_time,
         )
         self.conditions = Conditions(relations, self.contexts, self)
         self.selects = Selects(relations, self.contexts, self.conditions, self)
@@ -135,16 +141,17 @@ class Groups:
         if not _begins_with_rows(group):
             current.append(self._nothing_said(scope.ground))
         run: list[PatternElement] = []
-        for number, element in enumerate(group.elements):
-            match element:
-                case Filter():
-                    pass
-                case OptionalPattern() | Minus() | Bind():
-                    before = self._runs.joined(current, run, pending, scope)
-                    current, run = [self._next(before, element, Group(group.elements[:number]), scope)], []
-                case _:
-                    run.append(element)
-        return self._runs.joined(current, run, pending, scope), pending
+        with self._relations.within(pending):
+            for number, element in enumerate(group.elements):
+                match element:
+                    case Filter():
+                        pass
+                    case OptionalPattern() | Minus() | Bind():
+                        before = self._runs.joined(current, run, pending, scope)
+                        current, run = [self._next(before, element, Group(group.elements[:number]), scope)], []
+                    case _:
+                        run.append(element)
+            return self._runs.joined(current, run, pending, scope), pending
 
     def _cases(self, mentioned: frozenset[Variable], scope: Scope) -> list[Relation]:
         some = [self.contexts.some(each, each.variables & mentioned) for each in scope.cases]
@@ -155,23 +162,26 @@ class Groups:
     def _next(self, a: Relation, element: OptionalPattern | Minus | Bind, before: Group, scope: Scope) -> Relation:
         match element:
             case OptionalPattern(inner):
-                return self._optional(a, inner, scope)
+                return self.left_join(a, inner, scope)
             case Minus(inner):
-                b = self.group(inner, scope)
+                with self._relations.apart(tested=True):
+                    b = self.group(inner, scope)
                 counted = frozenset(visible_variables(before)) & frozenset(visible_variables(inner))
                 a, b = self.contexts.aligned((a, b))
                 return self._relations.minus(a, b, counted)
             case Bind(expression, variable):
                 return self.conditions.extended(a, expression, variable, scope)
 
-    def _optional(self, a: Relation, inner: Group, scope: Scope) -> Relation:
-        b, conditions = self.opened(inner, scope)
+    def left_join(
+        self, a: Relation, inner: PatternElement, scope: Scope, op: TimeOp | None = None, *, late: bool = False
+    ) -> Relation:
+        """With the rows of a pattern that may have none, and its conditions on both; see `Relations.apart`."""
+        with self._relations.apart(tested=False, op=op, late=late):
+            b, conditions = self.opened(inner, scope) if isinstance(inner, Group) else (self.element(inner, scope), [])
         a, b = self.contexts.aligned((a, b))
-        if any(holds_exists(c) or not p.is_pure(c) for c in conditions):
-            return self._relations.left_join_where(
-                a, b, lambda pairs: self.conditions.filtered(pairs, conditions, scope)
-            )
-        return self._relations.left_join(a, b, conditions)
+        return self._relations.left_join(
+            a, b, conditions, lambda pairs: self.conditions.filtered(pairs, conditions, scope), op
+        )
 
     # --- elements -----------------------------------------------------------------------------------
 

@@ -52,8 +52,7 @@ def connected(relations: Relations, parts: Sequence[Relation]) -> Relation:
         return relations.unit()
     whole, *left = parts
     while left:
-        known = frozenset(whole.columns)
-        number = next((i for i, part in enumerate(left) if not known.isdisjoint(part.columns)), 0)
+        number = next((i for i, part in enumerate(left) if relations.shared(whole, part)), 0)
         whole = relations.join(whole, left.pop(number))
     return whole
 
@@ -82,11 +81,16 @@ class Leaves:
     def on(self, pattern: TriplePattern, ground: Ground) -> Relation:
         """A triple pattern on some graphs as one."""
         assert isinstance(ground, Merge)  # patterns on each graph are queried
-        parts = [self._leaf(Conjunction([(pattern, place)])) for place in ground.places]
+        parts = [self._pattern(pattern, place) for place in ground.places]
         if not parts:
-            keys = tuple(dict.fromkeys(keys_of(pattern)))
-            return self._relations.source(p.Constant((), len(keys)), keys, keys)
+            return self._nothing(tuple(dict.fromkeys(keys_of(pattern))))
         return parts[0] if len(parts) == 1 else self._relations.distinct(self._relations.union(parts))
+
+    def _nothing(self, columns: Sequence[Column]) -> Relation:
+        return self._relations.source(p.Constant((), len(columns)), columns, columns)
+
+    def _pattern(self, pattern: TriplePattern, place: Where) -> Relation:
+        return self._leaf(Conjunction([(pattern, place)]))
 
     def _leaf(self, whole: Conjunction) -> Relation:
         keys = whole.keys
@@ -97,6 +101,30 @@ class Leaves:
             tuple(place for _, place in whole.patterns if isinstance(place, p.WindowPlace | p.GraphPlace)),
         )
         return self._relations.source(form, keys, keys)
+
+
+class OneByOne(Leaves):
+    """Leaves of a pattern each, joined two by two."""
+
+    def joined(self, whole: Conjunction) -> list[Relation]:
+        """All patterns joined, the smallest first, then the smallest that shares columns with what is joined; a
+        condition as soon as it can be decided."""
+        left = [(self._size(pattern, place), self._pattern(pattern, place)) for pattern, place in whole.patterns]
+        left.sort(key=lambda each: each[0])
+        filters = list(whole.filters)
+        made = self._decided(left.pop(0)[1], filters)
+        while left:
+            number = next((i for i, (_, each) in enumerate(left) if self._relations.shared(made, each)), 0)
+            made = self._decided(self._relations.join(made, left.pop(number)[1]), filters)
+        return [made]
+
+    def _decided(self, a: Relation, filters: list[Expression]) -> Relation:
+        now = [f for f in filters if plain_variables(f) <= a.certain]
+        filters[:] = [f for f in filters if f not in now]
+        return self._relations.filter(a, now)
+
+    def _size(self, pattern: TriplePattern, place: Where) -> int:
+        return 0
 
 
 def renamed(pattern: TriplePattern, names: dict[Key, Variable]) -> TriplePattern:

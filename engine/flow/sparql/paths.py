@@ -96,9 +96,9 @@ class Paths:
         backward = [each.path for each in paths if isinstance(each, PathInverse) and isinstance(each.path, NamedNode)]
         parts = []
         for start, names, end in ((s, forward, o), (o, backward, s)):
-            if names:
+            if names or (names is forward and not backward):
                 every = self._leaves.on(TriplePattern(start, _STEP, end), ground)
-                other = self._relations.filter(every, [Call("NOT IN", (_STEP, *names))])
+                other = self._relations.filter(every, [Call("NOT IN", (_STEP, *names))] if names else [])
                 parts.append(self._between_ends(other, _ends(s, o)))
         return self._relations.union(parts)
 
@@ -114,12 +114,14 @@ class Paths:
 
     def _stays(self, s: TermOrVariable, o: TermOrVariable, ground: Ground) -> Relation:
         """Nodes, each with itself."""
-        for end in (s, o):
-            if not isinstance(end, Variable | BlankNode):
-                stays = self._relations.values((_FROM, _TO), [(end, end)])
-                if isinstance(ground, EachGraph | EachEvent):
-                    stays = self._relations.join(self._asking.graphs(ground), stays)
+        known = list[Relation]()
+        if ends := [end for end in (s, o) if not isinstance(end, Variable | BlankNode)]:
+            stays = self._relations.values((_FROM, _TO), [(end, end) for end in ends])
+            if isinstance(ground, EachGraph | EachEvent):
+                stays = self._relations.join(self._asking.graphs(ground), stays)
+            if not self._relations.in_time:
                 return stays
+            known.append(stays)  # and whenever they occur
         triples = self._leaves.on(TriplePattern(_FROM, _STEP, _TO), ground)
         nodes = self._relations.union(
             [
@@ -128,7 +130,7 @@ class Paths:
             ]
         )
         both = self._relations.copied(self._relations.distinct(nodes), [(_END, _TO)])
-        return self._relations.renamed(both, (*both.context, _FROM, _TO))
+        return self._relations.union([*known, self._relations.renamed(both, (*both.context, _FROM, _TO))])
 
     def _between(self, pairs: Relation, s: TermOrVariable, o: TermOrVariable) -> Relation:
         """Pairs as the ends want them."""

@@ -34,7 +34,14 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.components import components
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.scope import certain_variables, conjuncts, holds_exists, plain_variables, visible_variables
+from oxiseq.grammar.scope import (
+    certain_variables,
+    conjuncts,
+    holds_exists,
+    match_parts,
+    plain_variables,
+    visible_variables,
+)
 
 Named: TypeAlias = Callable[[GraphPattern | WindowPattern], Ground]
 """The graph that a block with an IRI is about."""
@@ -83,13 +90,15 @@ class Runs:
         compile_other: Compile,
         *,
         followed: bool,
+        opens: bool,
     ) -> None:
-        """followed: each named graph of the store is a source as others are."""
+        """followed: each named graph of the store is a source as others are; opens: patterns in GRAPH and WINDOW are
+        joined with those around them."""
         self._relations = relations
         self._asking = asking
         self._leaves = leaves
         self._paths = Paths(relations, leaves, asking)
-        self._followed = followed
+        self._followed, self._opens = followed, opens
         self._named = named
         self._compile = compile_other
 
@@ -121,7 +130,9 @@ class Runs:
                 self._triple(element, scope.ground, found)
             case PathPattern():
                 self._path(element, scope, found)
-            case WindowPattern(NamedNode(), inner) | GraphPattern(NamedNode(), inner) if _is_plain(inner):
+            case WindowPattern(NamedNode(), inner) | GraphPattern(NamedNode(), inner) if self._opens and _is_plain(
+                inner
+            ):
                 assert isinstance(element, WindowPattern | GraphPattern)
                 self._block(inner, scope.on(self._named(element)), found)
             case Group() if _is_plain(element):
@@ -189,7 +200,8 @@ class Runs:
 
 def decided(condition: Expression, known: frozenset[Variable]) -> bool:
     """Whether a condition is the same of all rows that agree on these variables, which they bind."""
-    return not holds_exists(condition) and p.is_pure(condition) and plain_variables(condition) <= known
+    fixed = p.is_pure(condition) and not holds_exists(condition) and not match_parts(condition)
+    return fixed and plain_variables(condition) <= known
 
 
 def _is_plain(group: Group) -> bool:

@@ -12,7 +12,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Ptr
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 # --- columns -----------------------------------------------------------------------------------------
 
@@ -68,6 +68,30 @@ def copy_row(D: Delta, i: int, out: Delta, n: int) -> None:
         made[n, c] = rows[i, c]
 
 
+@inner
+def put_row(out: Delta, t: int, weight: int, rows: Array, i: int, first: int, width: int) -> bool:
+    """Write columns of a row behind others, from a first one on. False: there is no room for it."""
+    n, made = buffers.count(out)[0], buffers.rows(out)
+    if n == buffers.at(out).shape[0]:
+        return False
+    buffers.at(out)[n], buffers.weight(out)[n] = t, weight
+    for c in range(width):
+        made[n, c] = rows[i, first + c]
+    buffers.count(out)[0] = n + 1
+    return True
+
+
+@inner
+def put_pair(out: Delta, t: int, weight: int, a: Array, i: int, b: Array, j: int, first: int, width: int) -> bool:
+    """Write a row and columns of another one, from a first one on, behind others. False: there is no room for it."""
+    n, made = buffers.count(out)[0], buffers.rows(out)
+    if not put_row(out, t, weight, a, i, 0, a.shape[1]):
+        return False
+    for c in range(width):
+        made[n, a.shape[1] + c] = b[j, first + c]
+    return True
+
+
 # --- several as one ----------------------------------------------------------------------------------
 
 
@@ -81,8 +105,9 @@ _next = array(Merging, "next", np.int64)  # i64 by child: the row that comes nex
 
 @kernel
 def merge(S: Ptr[Merging], out: Delta) -> int:
-    """Write the deltas of all children in order of ticks."""
-    children, following, top = _children(S), _next(S), buffers.count(out)
+    """Write the deltas of all children in order of ticks, each row with its child's number if there is a column for
+    it."""
+    children, following, top, made = _children(S), _next(S), buffers.count(out), buffers.rows(out)
     room = buffers.at(out).shape[0]
     while True:
         chosen, tick = i64(-1), i64(0)
@@ -100,6 +125,8 @@ def merge(S: Ptr[Merging], out: Delta) -> int:
                     following[k] = i
                     return NEED_OUT
                 copy_row(D, i, out, top[0])
+                if made.shape[1] > buffers.rows(D).shape[1]:
+                    made[top[0], made.shape[1] - 1] = k
                 top[0] += 1
                 i += 1
             following[k] = i

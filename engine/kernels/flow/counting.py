@@ -11,6 +11,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
+from oxiseq.engine.kernels.flow.copying import put_row
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import row_tag
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -150,19 +151,13 @@ def _record(S: Ptr[Counted], rows: Array, i: int) -> int:
 def _tell(S: Ptr[Counted], t: int, width: int, out: Delta) -> bool:
     """Write what the tick t has changed. False: the output is full."""
     scalars, words, halves, states = _scalars(S), _words(S), _halves(S), _states(S)
-    at, weight, rows, top = buffers.at(out), buffers.weight(out), buffers.rows(out), buffers.count(out)
     e = scalars[CHANGED]
     while e >= 0:
-        now, n = i64(words[e, WEIGHT] > 0), top[0]
+        now = i64(words[e, WEIGHT] > 0)
         change = now - (states[e, STATE] & TOLD)
-        if change != 0:
-            if n == at.shape[0]:
-                scalars[CHANGED] = e
-                return False
-            at[n], weight[n] = t, change
-            for c in range(width):
-                rows[n, c] = halves[e, ROW + c]
-            top[0] = n + 1
+        if change != 0 and not put_row(out, t, change, halves, e, ROW, width):
+            scalars[CHANGED] = e
+            return False
         following = i64(states[e, NEXT])
         states[e, STATE] = now
         if words[e, WEIGHT] == 0:

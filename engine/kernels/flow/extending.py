@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.arrays.declared import Arrays, array
-from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
-from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
-from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.flow.copying import copy_row
+from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.memory.slots import SLOT, find_key, put_slot, slots_for
 
 NEED_VALUE = 4
@@ -34,25 +34,16 @@ def extend(E: Ptr[Extending], IN: Delta, OUT: Delta) -> int:
     rows, top, room, made = buffers.rows(IN), buffers.count(OUT), buffers.at(OUT).shape[0], buffers.rows(OUT)
     width = rows.shape[1]
     for i in range(top[0], buffers.count(IN)[0]):
-        known = find_key(_slots(E), _tag(E, rows, i), _keys(E), rows, i, _places(E))
+        tag = key_tag(rows, i, 0, _places(E), _places(E), 0, 0)
+        known = find_key(_slots(E), tag, _keys(E), rows, i, _places(E))
         if known < 0:
             return NEED_VALUE
         if i == room:
             return NEED_OUT
-        buffers.at(OUT)[i], buffers.weight(OUT)[i] = buffers.at(IN)[i], buffers.weight(IN)[i]
-        for c in range(width):
-            made[i, c] = rows[i, c]
+        copy_row(IN, i, OUT, i)
         made[i, width] = _values(E)[known]
         top[0] = i + 1
     return DONE
-
-
-@inner
-def _tag(E: Ptr[Extending], rows: Array, i: int) -> int:
-    places, h = _places(E), i64(SEED)
-    for c in range(places.shape[0]):
-        h = mixed(h, rows[i, places[c]])
-    return tag_of(h)
 
 
 @kernel
@@ -62,7 +53,7 @@ def learn(E: Ptr[Extending], IN: Delta, i: int, value: int) -> None:
     for c in range(places.shape[0]):
         keys[known[0], c] = rows[i, places[c]]
     _values(E)[known[0]] = value
-    put_slot(_slots(E), _tag(E, rows, i), known[0])
+    put_slot(_slots(E), key_tag(rows, i, 0, places, places, 0, 0), known[0])
     known[0] += 1
 
 
@@ -71,7 +62,4 @@ def fill_slots(E: Ptr[Extending]) -> None:
     """Enter all values in a table that is empty."""
     keys = _keys(E)
     for known in range(count(E)[0]):
-        h = i64(SEED)
-        for c in range(keys.shape[1]):
-            h = mixed(h, keys[known, c])
-        put_slot(_slots(E), tag_of(h), known)
+        put_slot(_slots(E), row_tag(keys, known, 0, keys.shape[1]), known)

@@ -21,6 +21,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow import moments as t
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
+from oxiseq.engine.kernels.flow.copying import put_pair, put_row
 from oxiseq.engine.kernels.flow.moments import NONE, TIME, time_in
 from oxiseq.engine.kernels.flow.timelines import (
     change_row,
@@ -268,16 +269,7 @@ def _write(F: Ptr[Following], out: Delta, weight: int, a: Array, i: int, b: Arra
         one, other = a[i, loose[c]], b[j, loose_right[c]]
         if one != other and one != 0 and other != 0:
             return True
-    n, rows, width = buffers.count(out)[0], buffers.rows(out), a.shape[1]
-    if n == buffers.at(out).shape[0]:
-        return False
-    buffers.at(out)[n], buffers.weight(out)[n] = _scalars(F)[AT], weight
-    for c in range(width):
-        rows[n, c] = a[i, c]
-    for c in range(b.shape[1]):
-        rows[n, width + c] = b[j, c]
-    buffers.count(out)[0] = n + 1
-    return True
+    return put_pair(out, _scalars(F)[AT], weight, a, i, b, j, 0, b.shape[1])
 
 
 # --- the first or last rows of all ----------------------------------------------------------------------
@@ -317,14 +309,14 @@ def extreme(F: Ptr[Extreme], S: Ptr[t.Timeline], D: Delta, out: Delta) -> int:
 def _tell_extreme(F: Ptr[Extreme], S: Ptr[t.Timeline], D: Delta, out: Delta, i: int, tag: int, key: int) -> bool:
     """What a row does to what is chosen of its group. False: there is no room for it."""
     scalars, given, weight = _chosen(F), buffers.rows(D), buffers.weight(D)[i]
-    g = group_of(S, given, i, t.key(S), key)
+    g, at, width = group_of(S, given, i, t.key(S), key), scalars[AT], given.shape[1]
     if g < 0:
-        return _write_row(F, out, given, i, weight)
+        return put_row(out, at, weight, given, i, 0, width)
     latest = scalars[CHOICE] == LATEST
     best = i64(t.groups(S)[g].tail if latest else t.groups(S)[g].head)
     time, chosen = time_in(given, i, t.scalars(S)[TIME]), t.moments(S)[best].time
     if time == chosen:
-        if not _write_row(F, out, given, i, weight):
+        if not put_row(out, at, weight, given, i, 0, width):
             return False
         if not _vanishes(S, best, given, i, tag, weight):
             return True
@@ -332,26 +324,14 @@ def _tell_extreme(F: Ptr[Extreme], S: Ptr[t.Timeline], D: Delta, out: Delta, i: 
         return following < 0 or _write_moment(F, S, out, following, 1)
     if (time > chosen) != latest:
         return True
-    return _write_row(F, out, given, i, weight) and _write_moment(F, S, out, best, -1)
+    return put_row(out, at, weight, given, i, 0, width) and _write_moment(F, S, out, best, -1)
 
 
 @inner
 def _write_moment(F: Ptr[Extreme], S: Ptr[t.Timeline], out: Delta, m: int, sign: int) -> bool:
     e = i64(t.moments(S)[m].first)
     while e >= 0:
-        if not _write_row(F, out, t.rows(S), e, sign * t.entries(S)[e].weight):
+        if not put_row(out, _chosen(F)[AT], sign * t.entries(S)[e].weight, t.rows(S), e, 0, t.rows(S).shape[1]):
             return False
         e = i64(t.entries(S)[e].next)
-    return True
-
-
-@inner
-def _write_row(F: Ptr[Extreme], out: Delta, given: Array, i: int, weight: int) -> bool:
-    n, rows = buffers.count(out)[0], buffers.rows(out)
-    if n == buffers.at(out).shape[0]:
-        return False
-    buffers.at(out)[n], buffers.weight(out)[n] = _chosen(F)[AT], weight
-    for c in range(rows.shape[1]):
-        rows[n, c] = given[i, c]
-    buffers.count(out)[0] = n + 1
     return True

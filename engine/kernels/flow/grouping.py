@@ -17,6 +17,7 @@ from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow import groups as g
 from oxiseq.engine.kernels.flow.accumulating import add_scaled, release_wide, rounded_sum, take_value
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
+from oxiseq.engine.kernels.flow.copying import put_row
 from oxiseq.engine.kernels.flow.results import FULL, decimal_term, double_term, integer_term
 from oxiseq.engine.kernels.flow.wide import DOUBLE_LOWEST, ONE, ZERO, divided, high_product, magnitude
 from oxiseq.engine.kernels.memory.numbers import i64, u64
@@ -129,15 +130,15 @@ def _tell(M: Ptr[g.GroupMemory], D: Terms, OUT: Delta, e: int) -> int:
             if fresh[j] != group[e, results + j]:
                 differs = True
     if told != there or (there and differs):
-        count = buffers.count(OUT)
-        if count[0] + 2 > buffers.at(OUT).shape[0]:
+        width = buffers.rows(OUT).shape[1]
+        if buffers.count(OUT)[0] + 2 > buffers.at(OUT).shape[0]:
             return NEED_OUT
         if told:
-            _put_row(M, OUT, e, -1)
+            put_row(OUT, g.scalars(M)[g.TICK], -1, group, e, g.KEY, width)
         for j in range(fresh.shape[0]):
             group[e, results + j] = fresh[j] if there else 0
         if there:
-            _put_row(M, OUT, e, 1)
+            put_row(OUT, g.scalars(M)[g.TICK], 1, group, e, g.KEY, width)
     group[e, g.STATE] = g.TOLD_BIT if there else 0
     if not there and group[e, g.WEIGHT] == 0:
         g.drop_group(M, e)
@@ -151,18 +152,6 @@ def _release(M: Ptr[g.GroupMemory], e: int, now: bool) -> None:
     for i in range(values.shape[0]):
         if values[i].numbers:
             release_wide(M, e, first + i * g.VALUE_WORDS, now)
-
-
-@inner
-def _put_row(M: Ptr[g.GroupMemory], OUT: Delta, e: int, weight: int) -> None:
-    """A row of the group's key and results; there is room."""
-    count, rows, group = buffers.count(OUT), buffers.rows(OUT), g.cells(M)
-    n = count[0]
-    buffers.at(OUT)[n] = g.scalars(M)[g.TICK]
-    buffers.weight(OUT)[n] = weight
-    for c in range(rows.shape[1]):
-        rows[n, c] = group[e, g.KEY + c]
-    count[0] = n + 1
 
 
 @inner

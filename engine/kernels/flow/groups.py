@@ -15,7 +15,7 @@ import numpy as np
 
 from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.memory.hashing import times
+from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.slots import SLOT, drop_slot, find_number, put_slot, slots_for
@@ -100,34 +100,12 @@ fresh = array(GroupMemory, "fresh", np.int64, rows="sums")  # i64 by sum: result
 array(GroupMemory, "scratch", np.uint8, rows="scratch")  # for texts
 
 
-_A: Final = -7046029254386353131
-_B: Final = -4417276706812531889
-_LOW: Final = 0xFFFFFFFF
-
-
-@inner
-def _mixed(h: int, term: int) -> int:
-    h = times(h ^ term, _A)
-    return times(h ^ (h >> 32), _B)
-
-
-@inner
-def _group_hash(M: Ptr[GroupMemory], e: int) -> int:
-    h, group = i64(1), cells(M)
-    for i in range(key(M).shape[0]):
-        h = _mixed(h, group[e, KEY + i])
-    return (h >> 32) & _LOW
-
-
 @inner
 def found_group(M: Ptr[GroupMemory], rows: Array, row: int) -> int:
     """The group of a row, which is made if there is none; there is room."""
     places, group, table = key(M), cells(M), slots(M)
     width = places.shape[0]
-    h = i64(1)
-    for i in range(width):
-        h = _mixed(h, i64(rows[row, places[i]]))
-    h = (h >> 32) & _LOW
+    h = key_tag(rows, row, 0, places, places, 0, 0)
     mask = table.shape[0] - 1
     at = h & mask
     while table[at].number != 0:
@@ -167,7 +145,7 @@ def _fresh_group(M: Ptr[GroupMemory]) -> int:
 def drop_group(M: Ptr[GroupMemory], e: int) -> None:
     """Forget a group."""
     known, group, table = scalars(M), cells(M), slots(M)
-    drop_slot(table, find_number(table, _group_hash(M, e), e))
+    drop_slot(table, find_number(table, row_tag(group, e, KEY, key(M).shape[0]), e))
     for k in range(KEY, group.shape[1]):
         group[e, k] = 0
     group[e, WEIGHT], group[e, STATE] = known[FREE], -1
@@ -181,4 +159,4 @@ def fill_slots(M: Ptr[GroupMemory]) -> None:
     group, table = cells(M), slots(M)
     for e in range(scalars(M)[TOP]):
         if group[e, STATE] >= 0:
-            put_slot(table, _group_hash(M, e), e)
+            put_slot(table, row_tag(group, e, KEY, key(M).shape[0]), e)

@@ -37,7 +37,6 @@ class Accepting(Arrays):
 _scalars = array(Accepting, "scalars", np.int64)
 _equal = array(Accepting, "equal", np.int64, 2)  # i64[n, 2]: columns and the terms that they must hold
 _same = array(Accepting, "same", np.int64, 2)  # i64[n, 2]: columns of equal terms
-_but = array(Accepting, "but", np.int64)  # terms that the predicate is not
 _columns = array(Accepting, "columns", np.int64)  # those that are handed on behind the interval
 
 
@@ -65,15 +64,12 @@ def accept(S: Ptr[Accepting], D: Delta, out: Delta) -> int:
 
 @inner
 def _accepted(S: Ptr[Accepting], rows: Array, i: int) -> bool:
-    equal, same, but = _equal(S), _same(S), _but(S)
+    equal, same = _equal(S), _same(S)
     for c in range(equal.shape[0]):
         if rows[i, equal[c, 0]] != equal[c, 1]:
             return False
     for c in range(same.shape[0]):
         if rows[i, same[c, 0]] != rows[i, same[c, 1]]:
-            return False
-    for c in range(but.shape[0]):
-        if rows[i, INTERVAL + 1] == but[c]:
             return False
     start, end = time_in(rows, i, START), time_in(rows, i, END)
     return end - start <= _scalars(S)[LONGEST] and (end != _NO_END or _scalars(S)[TIMED] == 0)

@@ -18,6 +18,7 @@ from oxiseq.engine.kernels.flow import buffers, walking
 from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, ROW, WEIGHT, WIDTH
 from oxiseq.engine.kernels.flow.arranging import mask_of
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
+from oxiseq.engine.kernels.flow.copying import put_pair, put_row
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.flow.walking import ENTRY_AT, LINK_AT, MASK_AT, compatible, enter_chain, fetch_ahead
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -67,10 +68,11 @@ def look(K: Ptr[Looking], D: Delta, A: Ptr[v.Arrangement], out: Delta) -> int:
         if scalars[ENTRY_AT] < 0:
             fetch_ahead(A, rows, i, count, _key(K), _loose(K))
         answer = _find(K, D, i, at[i] - scalars[EARLIER], A, out)
-        if answer == DONE and scalars[WHAT] != PAIRS and (scalars[FOUND] != 0) == (scalars[WHAT] == WITH):
-            answer = _hand_on(D, i, out)
         if answer != DONE:
             return answer
+        if scalars[WHAT] != PAIRS and (scalars[FOUND] != 0) == (scalars[WHAT] == WITH):
+            if not put_row(out, at[i], buffers.weight(D)[i], rows, i, 0, rows.shape[1]):
+                return NEED_OUT
         scalars[ROW_AT] = i + 1
         scalars[MASK_AT] = scalars[FOUND] = 0
     scalars[ROW_AT] = 0
@@ -113,7 +115,8 @@ def _walk(K: Ptr[Looking], D: Delta, i: int, t: int, A: Ptr[v.Arrangement], out:
             if scalars[WHAT] != PAIRS:
                 scalars[FOUND] = 1
                 break
-            if not _write(D, i, A, e, out):
+            weight = buffers.weight(D)[i] * words[e, WEIGHT]
+            if not put_pair(out, buffers.at(D)[i], weight, rows, i, halves, e, ROW, v.scalars(A)[WIDTH]):
                 scalars[ENTRY_AT] = e
                 return False
         e = i64(links[e, following])
@@ -127,33 +130,3 @@ def _in_order(order: int, start: int, end: int, to: int) -> bool:
     if order == BEFORE:
         return to < start and to != _NO_END and start != _NO_START
     return order == ANY or to <= end
-
-
-@inner
-def _write(D: Delta, i: int, A: Ptr[v.Arrangement], e: int, out: Delta) -> bool:
-    """A pair. False: there is no room for it."""
-    rows, made, top, halves = buffers.rows(D), buffers.rows(out), buffers.count(out), v.halves(A)
-    n, own = top[0], rows.shape[1]
-    if n == buffers.at(out).shape[0]:
-        return False
-    buffers.at(out)[n], buffers.weight(out)[n] = buffers.at(D)[i], buffers.weight(D)[i] * v.words(A)[e, WEIGHT]
-    for c in range(own):
-        made[n, c] = rows[i, c]
-    for c in range(v.scalars(A)[WIDTH]):
-        made[n, own + c] = halves[e, ROW + c]
-    top[0] = n + 1
-    return True
-
-
-@inner
-def _hand_on(D: Delta, i: int, out: Delta) -> int:
-    """The row as it is."""
-    rows, made, top = buffers.rows(D), buffers.rows(out), buffers.count(out)
-    n = top[0]
-    if n == buffers.at(out).shape[0]:
-        return NEED_OUT
-    buffers.at(out)[n], buffers.weight(out)[n] = buffers.at(D)[i], buffers.weight(D)[i]
-    for c in range(rows.shape[1]):
-        made[n, c] = rows[i, c]
-    top[0] = n + 1
-    return DONE

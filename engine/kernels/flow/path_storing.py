@@ -128,18 +128,27 @@ def _pair_tag(a: int, b: int) -> int:
 
 
 @inner
-def edge_of(S: Ptr[v.PathMemory], source: int, target: int) -> int:
-    """The edge between two vertices; a new one of weight 0 if there is none."""
-    scalars, edges, slots = v.scalars(S), v.edges(S), v.edge_slots(S)
-    tag = _pair_tag(source, target)
+def _between(slots: Array, records: Array, tag: int, source: int, target: int) -> int:
+    """The record of two vertices, of edges or of pairs, or NONE."""
     mask = slots.shape[0] - 1
     at = tag & mask
     while slots[at].number != 0:
         if slots[at].tag == tag:
-            e = i64(slots[at].number) - 1
-            if edges[e].source == source and edges[e].target == target:
-                return e
+            k = i64(slots[at].number) - 1
+            if records[k].source == source and records[k].target == target:
+                return k
         at = (at + 1) & mask
+    return i64(NONE)
+
+
+@inner
+def edge_of(S: Ptr[v.PathMemory], source: int, target: int) -> int:
+    """The edge between two vertices; a new one of weight 0 if there is none."""
+    scalars, edges, slots = v.scalars(S), v.edges(S), v.edge_slots(S)
+    tag = _pair_tag(source, target)
+    e = _between(slots, edges, tag, source, target)
+    if e >= 0:
+        return e
     e = scalars[EDGE_FREE]
     if e >= 0:
         scalars[EDGE_FREE] = edges[e].chain
@@ -213,17 +222,7 @@ def free_edge(S: Ptr[v.PathMemory], e: int) -> None:
 @inner
 def find_pair(S: Ptr[v.PathMemory], source: int, target: int) -> int:
     """The record of a pair, which may be there or not; NONE if it has none."""
-    pairs, slots = v.pairs(S), v.pair_slots(S)
-    tag = _pair_tag(source, target)
-    mask = slots.shape[0] - 1
-    at = tag & mask
-    while slots[at].number != 0:
-        if slots[at].tag == tag:
-            k = i64(slots[at].number) - 1
-            if pairs[k].source == source and pairs[k].target == target:
-                return k
-        at = (at + 1) & mask
-    return i64(NONE)
+    return _between(v.pair_slots(S), v.pairs(S), _pair_tag(source, target), source, target)
 
 
 @inner

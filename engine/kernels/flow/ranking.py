@@ -13,6 +13,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers as f
 from oxiseq.engine.kernels.flow import rank_records as v
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ORDER, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.copying import put_row
 from oxiseq.engine.kernels.flow.heaps import compare_ordered, put_in, ranks_before, take_out
 from oxiseq.engine.kernels.flow.rank_records import (
     BY_NUMBER,
@@ -41,10 +42,10 @@ from oxiseq.engine.kernels.flow.rank_records import (
     TOP,
     UNLISTED,
 )
-from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.memory.slots import drop_slot, find_key, find_number, put_slot
+from oxiseq.engine.kernels.memory.slots import drop_slot, find_key, find_number, put_slot, slot_of_row
 from oxiseq.engine.kernels.terms.order import Order, is_unknown, prefix_of
 from oxiseq.engine.kernels.terms.table import Terms
 
@@ -81,8 +82,10 @@ def rank(S: Ptr[v.RankMemory], D: Terms, L: Order, source: f.Delta, target: f.De
 @inner
 def _take(S: Ptr[v.RankMemory], D: Terms, L: Order, source: f.Delta, i: int) -> int:
     """Add the weight of a row."""
-    given, tag = f.rows(source), _row_tag(source, i)
-    e = _find_row(S, given, i, tag)
+    given, width = f.rows(source), f.rows(source).shape[1]
+    tag = row_tag(given, i, 0, width)
+    slot = slot_of_row(v.slots(S), tag, v.rows(S), 0, given, i, width)
+    e = i64(v.slots(S)[slot].number) - 1 if slot >= 0 else i64(NONE)
     if e < 0:
         if not _has_room(S):
             return NEED_ROOM
@@ -95,33 +98,6 @@ def _take(S: Ptr[v.RankMemory], D: Terms, L: Order, source: f.Delta, i: int) -> 
     _list(S, e)
     v.entries(S)[e].weight += f.weight(source)[i]
     return DONE
-
-
-@inner
-def _row_tag(source: f.Delta, i: int) -> int:
-    rows = f.rows(source)
-    h = i64(SEED)
-    for c in range(rows.shape[1]):
-        h = mixed(h, rows[i, c])
-    return tag_of(h)
-
-
-@inner
-def _find_row(S: Ptr[v.RankMemory], given: Array, i: int, tag: int) -> int:
-    """The entry of a row, or NONE."""
-    slots, rows = v.slots(S), v.rows(S)
-    mask = slots.shape[0] - 1
-    at = tag & mask
-    while slots[at].number != 0:
-        if slots[at].tag == tag:
-            e = i64(slots[at].number) - 1
-            c = i64(0)
-            while c < rows.shape[1] and rows[e, c] == given[i, c]:
-                c += 1
-            if c == rows.shape[1]:
-                return e
-        at = (at + 1) & mask
-    return i64(NONE)
 
 
 @inner
@@ -179,10 +155,7 @@ def _prefix(S: Ptr[v.RankMemory], D: Terms, L: Order, e: int) -> int:
 def _group_of(S: Ptr[v.RankMemory], e: int) -> int:
     """The group of an entry's row, which may be new; there is room."""
     rows, place, keys, slots = v.rows(S), v.place(S), v.keys(S), v.group_slots(S)
-    h = i64(SEED)
-    for c in range(place.shape[0]):
-        h = mixed(h, rows[e, place[c]])
-    tag = tag_of(h)
+    tag = key_tag(rows, e, 0, place, place, 0, 0)
     g = find_key(slots, tag, keys, rows, e, place)
     return g if g >= 0 else _new_group(S, e, tag)
 
@@ -345,17 +318,15 @@ def _level(S: Ptr[v.RankMemory], D: Terms, L: Order, g: int, border: int) -> Non
 @inner
 def _tell(S: Ptr[v.RankMemory], target: f.Delta) -> int:
     """Emit the change of each listed entry, and free those that are gone."""
-    scalars, entries = v.scalars(S), v.entries(S)
-    count, room = f.count(target), f.at(target).shape[0]
+    scalars, entries, rows = v.scalars(S), v.entries(S), v.rows(S)
     while scalars[LISTED] != LAST:
         e = scalars[LISTED]
         entry = entries[e]
         now = _copies(S, e)
         if now != entry.told:
-            if scalars[SILENT] == 0:
-                if count[0] == room:
-                    return NEED_OUT
-                _write(S, target, e, now - entry.told)
+            change = now - entry.told
+            if scalars[SILENT] == 0 and not put_row(target, scalars[TICK], change, rows, e, 0, rows.shape[1]):
+                return NEED_OUT
             entry.told = now
         scalars[LISTED] = entry.chain
         entry.chain = UNLISTED
@@ -386,16 +357,6 @@ def _copies_before(S: Ptr[v.RankMemory], e: int, border: int) -> int:
     if v.scalars(S)[TIES] or part.low != e:
         return entry.weight
     return entry.weight - max(part.copies - v.bounds(S)[border], i64(0))
-
-
-@inner
-def _write(S: Ptr[v.RankMemory], target: f.Delta, e: int, weight: int) -> None:
-    given, rows = f.rows(target), v.rows(S)
-    n = f.count(target)[0]
-    f.at(target)[n], f.weight(target)[n] = v.scalars(S)[TICK], weight
-    for c in range(rows.shape[1]):
-        given[n, c] = rows[e, c]
-    f.count(target)[0] = n + 1
 
 
 @inner

@@ -13,7 +13,7 @@ import numpy as np
 from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import Delta
+from oxiseq.engine.kernels.flow.copying import copy_row, put_row
 from oxiseq.engine.kernels.flow.driving import ALL_DONE, driven
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -141,23 +141,14 @@ def _feed(M: Ptr[Stepped]) -> bool:
         state, at, row, weight, used = _state(S), _at(S), _row(S), _weight(S), _is_used(S)
         buffers.count(out)[0] = 0
         for i in range(state[GOING]):
-            _write(S, out, _going(S)[i], -1, scalars[TICK])
+            put_row(out, scalars[TICK], -1, _rows(S), _going(S)[i], 0, _rows(S).shape[1])
         state[GOING] = 0
         while state[NEXT] < at.shape[0] and at[state[NEXT]] == stretch:
             i = state[NEXT]
             if not used[row[i]]:
-                _write(S, out, row[i], weight[i], scalars[TICK])
+                put_row(out, scalars[TICK], weight[i], _rows(S), row[i], 0, _rows(S).shape[1])
             state[NEXT] = i + 1
     return True
-
-
-@inner
-def _write(S: Ptr[Source], out: Delta, row: int, weight: int, tick: int) -> None:
-    n, rows, made = buffers.count(out)[0], _rows(S), buffers.rows(out)
-    buffers.at(out)[n], buffers.weight(out)[n] = tick, weight
-    for c in range(made.shape[1]):
-        made[n, c] = rows[row, c]
-    buffers.count(out)[0] = n + 1
 
 
 # --- what is found ------------------------------------------------------------------------------------
@@ -169,15 +160,12 @@ def _keep(M: Ptr[Stepped]) -> bool:
     scalars, kept = _scalars(M), _kept(M)
     for k in range(scalars[NEXT_KEPT], kept.shape[0]):
         D, out = kept[k, 0], kept[k, 1]
-        count, top, rows, made = buffers.count(D)[0], buffers.count(out)[0], buffers.rows(D), buffers.rows(out)
+        count, top = buffers.count(D)[0], buffers.count(out)[0]
         if top + count > buffers.at(out).shape[0]:
             scalars[NEXT_KEPT] = scalars[WHICH] = k
             return False
-        at, weight, new_at, new_weight = buffers.at(D), buffers.weight(D), buffers.at(out), buffers.weight(out)
         for i in range(count):
-            new_at[top + i], new_weight[top + i] = at[i], weight[i]
-            for c in range(rows.shape[1]):
-                made[top + i, c] = rows[i, c]
+            copy_row(D, i, out, top + i)
         buffers.count(out)[0] = top + count
     return True
 

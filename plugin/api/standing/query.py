@@ -264,7 +264,7 @@ class StandingExplanation(Explanation):
 def explain_standing(upheld: Upheld) -> StandingExplanation:
     """The explanation of a query at work."""
     plan = upheld.plan
-    operators = () if upheld.elsewhere else steps(plan.flow, plan.names, dict(plan.query.prefixes))
+    operators = () if upheld.elsewhere else steps(plan.flow, {plan.flow.root: plan.names}, dict(plan.query.prefixes))
     evaluation = _FOLLOWED
     if upheld.elsewhere and upheld.state != "failed":
         evaluation = upheld.reason or ELSEWHERE

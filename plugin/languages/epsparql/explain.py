@@ -1,65 +1,54 @@
-"""What an EP-SPARQL query is compiled to: operators, what each keeps, rules; as text, Graphviz, JSON."""
+"""What an EP-SPARQL query is compiled to: operators, what each keeps, rules; as text, Graphviz, JSON, a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
-from pyoxigraph import Literal, NamedNode, Variable
-
-from oxiseq.engine.flow.epsparql.algebra import (
-    ClosurePlan,
-    ExistsTest,
-    ExtendPlan,
-    FilterPlan,
-    JoinPlan,
-    MinusPlan,
-    OptionalPlan,
-    Plan,
-    ProjectPlan,
-    TablePlan,
-    TestPlan,
-    TimelessPlan,
-    TriplePlan,
-    UnionPlan,
-    below,
-    everything,
-    is_timeless,
-)
+from oxiseq.engine.flow.epsparql.anew import kept_for
+from oxiseq.engine.flow.epsparql.lowering import Lowered, explained
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
-from oxiseq.engine.flow.epsparql.rows import NEVER, Column
-from oxiseq.engine.flow.explain import Step
+from oxiseq.engine.flow.epsparql.relations import NOW, PAST
+from oxiseq.engine.flow.explain import Step, long, steps
+from oxiseq.engine.flow.plan import Arrange, Closure, Distinct, Given, inputs
+from oxiseq.engine.flow.times import NEVER
 from oxiseq.engine.run.family import why_not_alike
 from oxiseq.engine.sharing.equal import why_unequal
-from oxiseq.grammar.algebra import Construct, Expression, TimeOp
+from oxiseq.grammar.algebra import Construct
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render_clauses import amount
 from oxiseq.grammar.render_sparql import SparqlWriter
-from oxiseq.grammar.terms import RDF_TYPE
-from oxiseq.languages.explanation import WITH_EQUALS, Explanation, network, operator_lines
+from oxiseq.languages.explanation import WITH_EQUALS, Explanation
 from oxiseq.pictures.drawing import Arrow, Drawing, Node
+
+_UNSEEN: Final = frozenset(
+    ("columns", "arranged by", "consolidate", "once", "distinct", "sometime", "hull", "rows", "timed")
+)
+"""Operators that people do without."""
 
 
 @dataclass(frozen=True, slots=True)
-class RuleFacts:
-    """A rule: the triples that it makes, and its operators."""
+class PatternFacts:
+    """Patterns with common operators, inputs first: a query's, or those of the rules of a stratum. roots: the numbers
+    of those that have their solutions."""
 
-    rule: int
-    makes: tuple[str, ...]
     operators: tuple[Step, ...]
+    roots: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class StratumFacts:
-    """Rules that are answered together."""
+    """Rules, numbered from 1, that are answered together; makes: by rule the triples of its template."""
 
     rules: tuple[int, ...]
     recursive: bool
+    makes: tuple[tuple[str, ...], ...]
+    pattern: PatternFacts
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalExplanation(Explanation):
-    """All of it; operators have their inputs before them."""
+    """All of it."""
 
     form: str
     columns: tuple[str, ...]
@@ -69,66 +58,65 @@ class IntervalExplanation(Explanation):
     instants: str
     memory: str
     shares: str
-    rules: tuple[RuleFacts, ...]
     strata: tuple[StratumFacts, ...]
-    operators: tuple[Step, ...]
+    pattern: PatternFacts
 
     def __str__(self) -> str:
         return "\n".join(_lines(self)) + "\n"
 
     @property
     def drawing(self) -> Drawing:
-        """Operators from left to right; rules have networks of their own."""
-        nodes: list[Node] = []
-        arrows: list[Arrow] = []
-        each = [(f"rule{rule.rule}", f"rule {rule.rule}", rule.operators) for rule in self.rules]
-        for name, title, operators in (*each, ("answers", self.form, self.operators)):
-            *_, last = network(operators, nodes, arrows, f"{name}_")
-            nodes.append(Node(name, title, True))
-            arrows += [Arrow(before, name) for before in last]
+        """Operators from left to right, what each keeps below its name; rules have networks of their own."""
+        nodes, arrows = list[Node](), list[Arrow]()
+        for stratum in self.strata:
+            for rule, root in zip(stratum.rules, stratum.pattern.roots, strict=True):
+                _draw(stratum.pattern, root, Node(f"rule{rule}", f"rule {rule}", True), nodes, arrows)
+        _draw(self.pattern, self.pattern.roots[0], Node("answers", self.form, True), nodes, arrows)
         return Drawing(f"{self.form}: its operators", nodes, arrows, network=True)
 
     @property
     def summary(self) -> tuple[str, ...]:
-        told = f"instants: {self.instants}", f"memory: {self.memory}", f"shares: {self.shares}"
+        told = (f"{name}: {getattr(self, name)}" for name in ("instants", "memory", "shares"))
         return (f"streams: {' '.join(self.streams)}", *told)
 
 
 def explain_intervals(plan: IntervalPlan) -> IntervalExplanation:
     """The explanation of a plan."""
-    rules = (
-        RuleFacts(number, _made(rule), _operators(rule, derived.plan))
-        for number, (rule, derived) in enumerate(zip(plan.rules, plan.derived, strict=True), 1)
-    )
-    strata = (StratumFacts(tuple(number + 1 for number in each.rules), each.recursive) for each in plan.strata)
+    strata = []
+    for stratum in plan.strata:
+        rules = [plan.rules[number] for number in stratum.rules]
+        numbers, made = tuple(number + 1 for number in stratum.rules), tuple(map(_made, rules))
+        strata.append(StratumFacts(numbers, stratum.recursive, made, _pattern(rules, stratum.recursive)))
     return IntervalExplanation(
         type(plan.query.form).__name__.upper(),
         tuple(v.value for v in plan.variables),
-        tuple(plan.streams),
+        plan.streams,
         plan.feeds,
         _consumption(plan),
         _instants(plan),
         _memory(plan),
         _sharing(plan),
-        tuple(rules),
         tuple(strata),
-        _operators(plan.query, plan.answered.plan),
+        _pattern([plan.query], False),
     )
 
 
-def _operators(query: EpQuery, plan: Plan) -> tuple[Step, ...]:
-    """An operator and those below it, inputs first."""
-    explainer, found = _Explainer(query), list[Step]()
+def _pattern(queries: Sequence[EpQuery], recursive: bool) -> PatternFacts:
+    lowered, called = explained(queries, recursive)
+    names = dict(zip(lowered.roots, called, strict=True))
+    asked = {name: " ".join(content.asked.split()) for name, content in lowered.timeless}
+    return PatternFacts(
+        tuple(_told(step, asked) for step in steps(lowered.plan, names, dict(queries[0].prefixes))), lowered.roots
+    )
 
-    def add(each: Plan) -> int:
-        inputs = tuple(map(add, below(each)))
-        keeps = "; ".join(explainer.keeps(each))
-        detail = ("", f"keeps {keeps}") if keeps else ()
-        found.append(Step(len(found), inputs, explainer.name(each), detail, (), keeps))
-        return len(found) - 1
 
-    add(plan)
-    return tuple(found)
+def _told(step: Step, asked: Mapping[str, str]) -> Step:
+    """What rows without a time are."""
+    if step.what != "rows" or step.detail[0] not in asked:
+        return step
+    question = asked[step.detail[0]]
+    what = f"knowledge {question}" if question else "rows without a time"
+    return Step(step.number, step.inputs, what, (), step.columns, step.keeps)
 
 
 def _sharing(plan: IntervalPlan) -> str:
@@ -160,29 +148,28 @@ def _instants(plan: IntervalPlan) -> str:
 
 def _memory(plan: IntervalPlan) -> str:
     """How far back what is kept reaches."""
-    operators = [operator for pattern in plan.plans for operator in everything(pattern)]
-    longest = max((_reach(operator) for operator in operators), default=-1)
-    looked = any(isinstance(operator, MinusPlan | TestPlan) and _once(operator) for operator in operators)
+    longest, looked = -1, False
+    for lowered in plan.plans:
+        found, for_ever = _kept(lowered)
+        longest, looked = max(longest, found), looked or for_ever
     if longest >= NEVER:
         return "grows with the stream: without a bound on getDURATION() something is kept for ever"
-    kept = f"events so far {_long(longest)}" if longest >= 0 else "an instant"
+    kept = f"events so far {long(longest)}" if longest > 0 else "an instant"
     return f"{kept}, and for ever what MINUS and EXISTS may find, each combination once" if looked else kept
 
 
-def _reach(plan: Plan) -> int:
-    """How long an operator keeps what has come; negative for an instant, or nothing."""
-    match plan:
-        case JoinPlan(TimeOp.EQUALS) | OptionalPlan(TimeOp.EQUALSOPTIONAL):
-            return -1
-        case JoinPlan(_, left, right):
-            return -1 if is_timeless(left) or is_timeless(right) else plan.limit
-        case OptionalPlan(_, _, other):
-            return -1 if is_timeless(other) else plan.limit
-        case ClosurePlan(step):
-            return -1 if is_timeless(step) else plan.limit
-        case TestPlan(_, test) if not _once(plan):
-            return test.limit
-    return -1
+def _kept(lowered: Lowered) -> tuple[int, bool]:
+    """How long operators keep rows of streams; whether any keeps that something has happened."""
+    streamed, longest, looked = set[int](), -1, False
+    for place, form in enumerate(lowered.plan.forms):
+        if (isinstance(form, Given) and form.name in (NOW, PAST)) or not streamed.isdisjoint(inputs(form)):
+            streamed.add(place)
+        if place in streamed and isinstance(form, Arrange | Closure):
+            if isinstance(form, Arrange) and isinstance(lowered.plan.forms[form.child], Distinct):
+                looked = True
+            else:
+                longest = max(longest, kept_for(form))
+    return longest, looked
 
 
 def _consumption(plan: IntervalPlan) -> str:
@@ -194,112 +181,7 @@ def _consumption(plan: IntervalPlan) -> str:
     return f"triples of an answer are not used again{chosen if uses.choices else ''}"
 
 
-class _Explainer:
-    def __init__(self, query: EpQuery) -> None:
-        self._write = SparqlWriter(dict(query.prefixes))
-
-    def name(self, plan: Plan) -> str:
-        """What it does, in a line."""
-        match plan:
-            case TriplePlan(places, but=but):
-                without = f" but {', '.join(self.place(p) for p in but)}" if but else ""
-                subject, verb, target = places
-                type_ = "a" if verb == RDF_TYPE else self.place(verb)
-                return f"triples {self.place(subject)} {type_} {self.place(target)}{without}"
-            case TimelessPlan(asked=asked):
-                return "knowledge " + " ".join(asked.split()) if asked else "rows without a time"
-            case TablePlan(_, table):
-                return f"constants of {len(table.rows)} queries"
-            case JoinPlan(op):
-                return f"{'join' if op is None else op.value}{self.on(plan.left, plan.right)}{_within(plan.limit)}"
-            case OptionalPlan(op, main, other):
-                return f"{'OPTIONAL' if op is None else op.value}{self.on(main, other)}{self.asking(plan)}"
-            case MinusPlan(main, other):
-                return "MINUS" + self.on(main, other)
-            case TestPlan(_, test):
-                return self.exists(test)
-            case UnionPlan():
-                return "UNION"
-            case FilterPlan(_, conditions):
-                return "filter " + ", ".join(self._write.expression(c) for c in conditions)
-            case ExtendPlan(_, expression, columns):
-                return f"bind {self._write.expression(expression)} AS {self.place(columns[-1])}"
-            case ProjectPlan():
-                return "columns, each row once" if plan.distinct else "columns"
-            case ClosurePlan():
-                return "one step or more" + _within(plan.limit)
-
-    def place(self, place: Column | NamedNode | Literal) -> str:
-        return self._write.term(place) if isinstance(place, Variable | NamedNode | Literal) else "[]"
-
-    def on(self, left: Plan, right: Plan) -> str:
-        shared = [f"?{c.value}" for c in left.columns if c in right.columns and isinstance(c, Variable)]
-        if shared:
-            return " on " + " ".join(shared)
-        return "" if any(c in right.columns for c in left.columns) else " of everything with everything"
-
-    def asking(self, plan: OptionalPlan) -> str:
-        return self.conditions(plan.conditions, plan.tests) + _within(plan.limit)
-
-    def exists(self, test: ExistsTest) -> str:
-        return ("EXISTS" if test.wanted else "NOT EXISTS") + self.conditions(test.conditions, test.tests)
-
-    def conditions(self, conditions: Iterable[Expression], tests: Iterable[ExistsTest]) -> str:
-        said = [*map(self._write.expression, conditions), *(f"{self.exists(t)} of an input below" for t in tests)]
-        return " if " + ", ".join(said) if said else ""
-
-    def keeps(self, plan: Plan) -> Iterator[str]:
-        """What it remembers of what has come."""
-        match plan:
-            case JoinPlan(None, left, right):
-                sides = [
-                    (name, one)
-                    for name, one, other in (("first", left, right), ("second", right, left))
-                    if not is_timeless(other)
-                ]
-                timed = [name for name, one in sides if not is_timeless(one)]
-                if timed:
-                    yield f"{' and '.join(timed)}{_for(plan.limit)}"
-                yield from (f"{name}, which has no time" for name, one in sides if is_timeless(one))
-            case JoinPlan(TimeOp.SEQ):
-                yield f"first{_for(plan.limit)}"
-            case JoinPlan() | OptionalPlan(TimeOp.EQUALSOPTIONAL):
-                yield "an instant"
-            case OptionalPlan():
-                yield f"partners{_for(plan.limit)}"
-            case MinusPlan() | TestPlan():
-                yield "each combination once" if _once(plan) else f"partners{_for(_limit(plan))}"
-            case ClosurePlan():
-                yield f"steps and paths{_for(plan.limit)}"
-            case _:
-                return
-
-
-def _once(plan: MinusPlan | TestPlan) -> bool:
-    test: ExistsTest | None = plan.test if isinstance(plan, TestPlan) else None
-    return test is None or not (test.conditions or test.tests)
-
-
-def _limit(plan: MinusPlan | TestPlan) -> int:
-    return plan.test.limit if isinstance(plan, TestPlan) else NEVER
-
-
-def _within(limit: int) -> str:
-    return "" if limit >= NEVER else f" within {_long(limit)}"
-
-
-def _for(limit: int) -> str:
-    return " for ever" if limit >= NEVER else f" for {_long(limit)}"
-
-
-def _long(limit: int) -> str:
-    """A limit in words: `10 MINUTES`, and `less than` so much where it is a microsecond shorter."""
-    if limit < 0:
-        return "no time"
-    exact, above = amount(limit), amount(limit + 1)
-    if not exact.isdigit():
-        return exact
-    return f"{exact} µs" if above.isdigit() else f"less than {above}"
+# --- for people -----------------------------------------------------------------------------------
 
 
 def _lines(e: IntervalExplanation) -> Iterator[str]:
@@ -309,9 +191,51 @@ def _lines(e: IntervalExplanation) -> Iterator[str]:
         yield f"into stream: {e.into}"
     if e.consumption != "none":
         yield f"consumption: {e.consumption}"
-    yield from (f"instants: {e.instants}", f"memory: {e.memory}", f"shares: {e.shares}")
+    yield from (f"{name}: {getattr(e, name)}" for name in ("instants", "memory", "shares"))
     for stratum in e.strata:
         yield f"stratum: rules {', '.join(map(str, stratum.rules))}{', recursive' if stratum.recursive else ''}"
-    for rule in e.rules:
-        yield from [f"rule {rule.rule}, makes {' . '.join(rule.makes)}:", *operator_lines(rule.operators)]
-    yield from ["query:", *operator_lines(e.operators)]
+    for stratum in e.strata:
+        for rule, makes, root in zip(stratum.rules, stratum.makes, stratum.pattern.roots, strict=True):
+            yield f"rule {rule}, makes {' . '.join(makes)}:"
+            yield from _tree(stratum.pattern.operators, root, 1, set())
+    yield "query:"
+    yield from _tree(e.pattern.operators, e.pattern.roots[0], 1, set())
+
+
+def _tree(operators: Sequence[Step], place: int, depth: int, known: set[int]) -> Iterator[str]:
+    """An operator and those below it, as far as they have not been shown."""
+    step = operators[place]
+    if step.what not in _UNSEEN:
+        note = f"   [{_note(step)}]" if _note(step) else ""
+        again = place in known and step.inputs
+        yield f"{'  ' * depth}{_label(step)}{'   (as above)' if again else note}"
+        if again:
+            return
+        known.add(place)
+        depth += 1
+    for child in step.inputs:
+        yield from _tree(operators, child, depth, known)
+
+
+def _label(step: Step) -> str:
+    return " ".join((step.what, *step.detail))
+
+
+def _note(step: Step) -> str:
+    """What it keeps for some time."""
+    return f"keeps {step.keeps}" if " for " in step.keeps else ""
+
+
+def _draw(pattern: PatternFacts, root: int, last: Node, nodes: list[Node], arrows: list[Arrow]) -> None:
+    """A pattern's operators that people see, each behind its inputs, and what is made of them."""
+    ahead: list[list[str]] = []
+    for step in pattern.operators:
+        before = list(dict.fromkeys(name for child in step.inputs for name in ahead[child]))
+        if step.what not in _UNSEEN:
+            name = f"{last.name}_{step.number}"
+            nodes.append(Node(name, _label(step), note=_note(step)))
+            arrows += [Arrow(each, name) for each in before]
+            before = [name]
+        ahead.append(before)
+    arrows += [Arrow(each, last.name) for each in ahead[root]]
+    nodes.append(last)

@@ -92,7 +92,8 @@ _WITHOUT_BLANKS = "as long as the knowledge base has no blank nodes for them, wh
 def explain_rsp(plan: RspPlan) -> RspExplanation:
     """The explanation of a plan."""
     query = plan.query
-    operators = steps(plan.flow.plan, [_called(column) for column in plan.flow.relation.columns], dict(query.prefixes))
+    called = {plan.flow.plan.root: [_called(column) for column in plan.flow.relation.columns]}
+    operators = steps(plan.flow.plan, called, dict(query.prefixes))
     return RspExplanation(
         query.language,
         query.form,
