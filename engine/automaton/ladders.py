@@ -14,28 +14,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
-from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.matching.tables import NativeGpm
 from oxiseq.engine.patterns.plan import KernelGpm
-from oxiseq.engine.plan.thresholds import Threshold
+from oxiseq.engine.plan.thresholds import Threshold, ValueRanks
 from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.states import RUN_START, Value, ValueKind
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
     from oxiseq.engine.automaton.queries import JoinedQuery
 
 I64 = NDArray[np.int64]
-_UNKNOWN: Final = -1
 
 
 @dataclass(slots=True, eq=False)
@@ -155,46 +151,3 @@ class Ladder:
 def _rung(member: JoinedQuery) -> Rung:
     assert member.rung is not None
     return member.rung
-
-
-class ValueRanks:
-    """Looks each value up once, as long as ids mean the same: of `variable`, by `conditions` that grow stricter. A
-    value that passes the first i of them has the rank `counts[i - 1]`."""
-
-    def __init__(
-        self, variable: Variable, conditions: Sequence[Expression], counts: Sequence[int], terms: TermDictionary
-    ) -> None:
-        self._variable, self._conditions, self._counts, self._terms = variable, conditions, counts, terms
-        self._known = np.zeros(0, np.int32)
-        self._filters: dict[int, ConditionFilter] = {}
-        """By number of a condition, as far as they have been asked."""
-        self._generation = terms.generation
-
-    def of(self, ids: NDArray[np.integer]) -> NDArray[np.int32]:
-        """The ranks of values with these ids."""
-        if self._generation != self._terms.generation:
-            self._known = np.zeros(0, np.int32)
-            self._generation = self._terms.generation
-        known, most = self._known, int(ids.max(initial=0)) + 1
-        if most > len(known):
-            longer = np.full(max(most, 2 * len(known)), _UNKNOWN, np.int32)
-            longer[: len(known)] = known
-            known = self._known = longer
-        new = np.unique(ids[known[ids] == _UNKNOWN])
-        if len(new):
-            self._look_up(new.astype(np.uint32), 0, len(self._conditions))
-        ranks: NDArray[np.int32] = known[ids]
-        return ranks
-
-    def _look_up(self, ids: NDArray[np.uint32], low: int, high: int) -> None:
-        """Of values that meet the first `low` conditions and at most `high`: halve the open range."""
-        if low == high or not len(ids):
-            self._known[ids] = self._counts[low - 1] if low else 0
-            return
-        middle = (low + high) // 2
-        if middle not in self._filters:  # to compile one takes longer than to ask it
-            asked = condition(self._conditions[middle])
-            self._filters[middle] = ConditionFilter((asked,), (self._variable,), self._terms)
-        meets = self._filters[middle].keep(ids[:, None])
-        self._look_up(ids[meets], middle + 1, high)
-        self._look_up(ids[~meets], low, middle)

@@ -5,15 +5,19 @@ In the flow: plans of queries → **what they have in common** → ladders (auto
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import Literal, Variable
 
 from oxiseq.engine.matches.plan import NO_CLAUSES
+from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.sequence.positions import START, Letter
+from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.functions import MIRRORED_ORDER
 from oxiseq.grammar.records import dataclass
@@ -22,6 +26,7 @@ from oxiseq.grammar.scope import GpmParts
 if TYPE_CHECKING:
     from oxiseq.engine.plan.query import QueryPlan
 
+_UNKNOWN: Final = -1
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _EXACT: Final = (f"{_XSD}integer", f"{_XSD}decimal")
 """Types of constants: values, of whatever type, are on the same side of a number as of what it is rounded to."""
@@ -137,3 +142,46 @@ def _number(constant: Expression) -> Decimal | None:
         return None
     digits = constant.value.strip().lstrip("+-")
     return Decimal(constant.value) if digits.replace(".", "", 1).isdecimal() and digits.isascii() else None
+
+
+class ValueRanks:
+    """Looks each value up once, as long as ids mean the same: of `variable`, by `conditions` that grow stricter. A
+    value that passes the first i of them has the rank `counts[i - 1]`."""
+
+    def __init__(
+        self, variable: Variable, conditions: Sequence[Expression], counts: Sequence[int], terms: TermDictionary
+    ) -> None:
+        self._variable, self._conditions, self._counts, self._terms = variable, conditions, counts, terms
+        self._known = np.zeros(0, np.int32)
+        self._filters: dict[int, ConditionFilter] = {}
+        """By number of a condition, as far as they have been asked."""
+        self._generation = terms.generation
+
+    def of(self, ids: NDArray[np.integer]) -> NDArray[np.int32]:
+        """The ranks of values with these ids."""
+        if self._generation != self._terms.generation:
+            self._known = np.zeros(0, np.int32)
+            self._generation = self._terms.generation
+        known, most = self._known, int(ids.max(initial=0)) + 1
+        if most > len(known):
+            longer = np.full(max(most, 2 * len(known)), _UNKNOWN, np.int32)
+            longer[: len(known)] = known
+            known = self._known = longer
+        new = np.unique(ids[known[ids] == _UNKNOWN])
+        if len(new):
+            self._look_up(new.astype(np.uint32), 0, len(self._conditions))
+        ranks: NDArray[np.int32] = known[ids]
+        return ranks
+
+    def _look_up(self, ids: NDArray[np.uint32], low: int, high: int) -> None:
+        """Of values that meet the first `low` conditions and at most `high`: halve the open range."""
+        if low == high or not len(ids):
+            self._known[ids] = self._counts[low - 1] if low else 0
+            return
+        middle = (low + high) // 2
+        if middle not in self._filters:  # to compile one takes longer than to ask it
+            asked = condition(self._conditions[middle])
+            self._filters[middle] = ConditionFilter((asked,), (self._variable,), self._terms)
+        meets = self._filters[middle].keep(ids[:, None])
+        self._look_up(ids[meets], middle + 1, high)
+        self._look_up(ids[~meets], low, middle)

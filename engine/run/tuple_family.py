@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.automaton.ladders import ValueRanks
 from oxiseq.engine.cea.composed import automaton_of
 from oxiseq.engine.cea.facts import compile_facts
 from oxiseq.engine.cea.faults import asked_of
@@ -29,7 +28,7 @@ from oxiseq.engine.cea.plan import Atom, CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.term_marks import TermMarker
 from oxiseq.engine.cea.windows import kind_of
-from oxiseq.engine.plan.thresholds import Threshold, threshold_of
+from oxiseq.engine.plan.thresholds import Threshold, ValueRanks, threshold_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.ceql_algebra import AttributeWindow
