@@ -251,25 +251,29 @@ def _number(term: Literal) -> float:
     return value if math.isfinite(value) else math.inf
 
 
-Seen = Mapping[int, Mapping[str, Term | None]]
-"""Event → the values that a pattern finds in it."""
+Values = Callable[[Sequence[int]], Sequence[Mapping[str, Term | None]]]
+"""What a pattern finds in each of these events."""
 
 
 def passed(
     kind: str,
     text: str,
-    before: Seen,
+    before: Iterable[int],
     events: Collection[int],
+    values: Values,
     test: Expression | None = None,
-    shown: Iterable[str] = (),
+    shown: Sequence[str] = (),
     time: Callable[[int], int] = int,
 ) -> Step:
     """A part of a pattern, which these events pass; of those `before` that do not, the nearest by their values."""
     missed = [event for event in before if event not in events]
+    if test is None:
+        missed = missed[:SHOWN]
+    known = dict(zip(missed, values(missed) if shown else [{}] * len(missed), strict=True))
     if test is not None:
-        missed.sort(key=lambda event: distance(test, before[event]))
-    misses = ({name: before[event][name] for name in shown if name in before[event]} for event in missed[:SHOWN])
-    return Step(kind, text, len(events), tuple(Miss(time(e), v) for e, v in zip(missed[:SHOWN], misses, strict=True)))
+        missed.sort(key=lambda event: distance(test, known[event]))
+    misses = (Miss(time(e), {n: known[e][n] for n in shown if n in known[e]}) for e in missed[:SHOWN])
+    return Step(kind, text, len(events), tuple(misses))
 
 
 def length(micros: int) -> str:

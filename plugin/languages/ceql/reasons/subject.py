@@ -38,7 +38,7 @@ from oxiseq.languages.reasons.provenance import Provenance, Source
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.report import Funnel, Near, Step, Wording
 from oxiseq.languages.reasons.text import short
-from oxiseq.languages.reasons.why import MOST, Answer, Answers, Beginning, Condition, Seen, Subject, length, passed
+from oxiseq.languages.reasons.why import MOST, Answer, Answers, Beginning, Condition, Subject, length, passed
 from oxiseq.languages.reasons.working import worked
 from oxiseq.languages.sequences.clauses import without_clauses
 from oxiseq.matches.match import Positions
@@ -114,14 +114,17 @@ class TupleSubject(Subject):
     def _ran(self, plan: CeaPlan, most: int | None) -> tuple[list[Answer], bool]:
         """What a plan without aggregates finds, `most` at most, and whether there may be more; the key is the position
         of the completing event."""
-        batches, cut = self._worked(plan, most)
-        found = ComplexEvents.concat(batches, words_of(len(plan.runner.variables)))
+        found, cut = self._found(plan, most)
         block = ceql_shape(plan, self.history.terms).block([found])
         answers = []
         for number, (end, low, high) in enumerate(zip(found.end.tolist(), found.ends, found.ends[1:], strict=False)):
             began = found.event_time[low] if low < high else found.time[number]
             answers.append(Answer(end, {}, (int(found.time[number] - began), end), partial(block.places, number)))
         return answers, cut
+
+    def _found(self, plan: CeaPlan, most: int | None) -> tuple[ComplexEvents, bool]:
+        batches, cut = self._worked(plan, most)
+        return ComplexEvents.concat(batches, words_of(len(plan.runner.variables))), cut
 
     def provenances(self, whole: Answers, most: int) -> Iterator[Provenance]:
         """The events of the first complex events, each under all variables that hold it."""
@@ -150,18 +153,17 @@ class TupleSubject(Subject):
             yield Funnel(place.text, streams, len(self.events.batch), tuple(self._parts(alone, place)))
 
     def _parts(self, plan: CeaPlan, place: Place) -> Iterator[Step]:
-        before: Seen = {}
+        before: list[int] = []
         for number, condition in enumerate((None, *place.conditions)):
-            found, _ = self._ran(with_conditions(plan, place, place.conditions[:number]), None)
-            ends = sorted({each.rank[1] for each in found})
+            found, _ = self._found(with_conditions(plan, place, place.conditions[:number]), None)
+            ends = dict.fromkeys(sorted(found.end.tolist()))
             if condition is None:
                 yield Step("type", f"the type {place.text.partition(' ')[0]}", len(ends))
             else:
                 read = tuple(sorted(names(expression_variables(condition))))
-                before = dict(zip(before, self.events.named(read, list(before)), strict=True))
-                text = render_predicate(condition)
-                yield passed("filter", text, before, set(ends), condition, read, self.events.time)
-            before = {end: {} for end in ends}
+                values, text = partial(self.events.named, read), render_predicate(condition)
+                yield passed("filter", text, before, ends, values, condition, read, self.events.time)
+            before = list(ends)
 
     # --- near misses ----------------------------------------------------------------------------------
 
