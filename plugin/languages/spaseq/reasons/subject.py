@@ -166,9 +166,9 @@ class SequenceSubject(Subject):
     def _alone(self, parts: GpmParts, elements: tuple[PatternElement, ...]) -> dict[int, tuple[Block, int]]:
         """The times of the events that a pattern matches, and one of its mappings there."""
         gpm = replace(parts.gpm, pattern=Group(elements))
-        query = replace(with_items(self.query, ((None, Atom(gpm.name)),)), gpms=(gpm,), filters=(), window=None)
+        query = replace(_bare(self.query, 1), gpms=(gpm,), filters=(), window=None, partition=None)
         found: dict[int, tuple[Block, int]] = {}
-        for block, times in self._blocks(_bare(query, 1)):
+        for block, times in self._blocks(with_items(query, ((None, Atom(gpm.name)),))):
             found |= {time: (block, i) for i, time in enumerate(times)}
         return found
 
