@@ -39,7 +39,7 @@ from oxiseq.languages.reasons.facts import facts_of
 from oxiseq.languages.reasons.provenance import Provenance, Source
 from oxiseq.languages.reasons.read import History, graph_of
 from oxiseq.languages.reasons.report import SHOWN, Funnel, Near, Step, Wording
-from oxiseq.languages.reasons.why import MOST, Answer, Answers, Beginning, Condition, Subject, length, passed
+from oxiseq.languages.reasons.why import MOST, FoundRow, FoundRows, Subject, WhyCondition, WhyStep, length, passed
 from oxiseq.languages.reasons.working import steps
 from oxiseq.languages.sequences.clauses import without_clauses
 from oxiseq.languages.spaseq.reasons.conditions import OfStep, conditions
@@ -57,10 +57,10 @@ class SequenceSubject(Subject):
         self.query, self.history, self.kb, self.bounds = query, history, kb, bounds
         self.language, self.late = query.language, history.late
 
-    def beginnings(self) -> Sequence[Beginning]:
+    def beginnings(self) -> Sequence[WhyStep]:
         each = list(beginnings(self.query))
         return [
-            Beginning(
+            WhyStep(
                 at.text,
                 with_items(self.query, at.items),
                 partial(conditions, self.query, at),
@@ -70,13 +70,13 @@ class SequenceSubject(Subject):
             for number, at in enumerate(each)
         ]
 
-    def begun(self, variant: Query) -> Answers:
+    def begun(self, variant: Query) -> FoundRows:
         return self._answers(variant)
 
-    def whole(self, variant: Query | None = None) -> Answers:
+    def whole(self, variant: Query | None = None) -> FoundRows:
         return self._answers(variant or self.query, as_is=True)
 
-    def _answers(self, query: Query, *, as_is: bool = False) -> Answers:
+    def _answers(self, query: Query, *, as_is: bool = False) -> FoundRows:
         """Every match with all variables, up to `MOST` of one completing event; without the query's strategy, CONSUME
         BY and LIMIT unless `as_is`."""
         bare = _bare(query, MOST)
@@ -88,17 +88,17 @@ class SequenceSubject(Subject):
                 limit = None if query.sample is not None else query.limit or limit
                 summary = Summary(order_by=order_of(seen), report=query.summary.report)
             bare = replace(query, form=Select(None, False, query.selection), limit=limit, summary=summary)
-        found: list[Answer] = []
+        found: list[FoundRow] = []
         ends: Counter[int] = Counter()
         for block, times in self._blocks(bare):
             ends.update(times)
             for i in range(len(times)):
                 if len(found) == self.bounds.matches:
-                    return Answers(tuple(found), True)
+                    return FoundRows(tuple(found), True)
                 events = tuple(sorted((gpm, tuple(t for _, t in each)) for gpm, each in block.events(i).items()))
                 own = [time for _, of in events for time in of]
-                found.append(Answer(events, _values(block, i), (max(own) - min(own), max(own)), events))
-        return Answers(tuple(found), any(count >= MOST for count in ends.values()))
+                found.append(FoundRow(events, _values(block, i), (max(own) - min(own), max(own)), events))
+        return FoundRows(tuple(found), any(count >= MOST for count in ends.values()))
 
     def _blocks(self, query: Query) -> Iterator[tuple[Block, list[int]]]:
         """Its matches as they are found, and when each ends."""
@@ -108,11 +108,11 @@ class SequenceSubject(Subject):
         for part in chain.from_iterable(steps(run, plan.streams, self.history, self.bounds)):
             yield shape.block([part]), part.time.tolist()
 
-    def clauses(self) -> Iterator[Condition]:
+    def clauses(self) -> Iterator[WhyCondition]:
         grouped = summarises(overview(self.query))  # then LIMIT leaves out groups
         return (each for each in without_clauses(self.query, MOST) if each.kind != "limit" or not grouped)
 
-    def provenances(self, whole: Answers, most: int) -> Iterator[Provenance]:
+    def provenances(self, whole: FoundRows, most: int) -> Iterator[Provenance]:
         iris = {s.name: s.iri.value for s in self.query.streams}
         streams = {g.name: iris[g.stream] for g in self.query.gpms}
         patterns = {g.name: g.pattern for g in self.query.gpms}
@@ -174,12 +174,12 @@ class SequenceSubject(Subject):
 
     # --- near misses ----------------------------------------------------------------------------------
 
-    def near(self, condition: Condition, answer: Answer) -> Near:
+    def near(self, condition: WhyCondition, answer: FoundRow) -> Near:
         events = dict(answer.found)
         values = condition.read(answer) if condition.shown else {}
         return Near(events, values, self._against(condition, answer))
 
-    def _against(self, condition: Condition, answer: Answer) -> str:
+    def _against(self, condition: WhyCondition, answer: FoundRow) -> str:
         """What is against it, in words."""
         times = sorted(time for _, of in answer.found for time in of)
         if condition.kind == "window":
