@@ -16,7 +16,7 @@ itself, kinds, text    comparisons that can hardly be meant (checking/comparison
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from pyoxigraph import Variable
 
@@ -40,7 +40,7 @@ from oxiseq.grammar.checking.ceql_graphs import check_graphs
 from oxiseq.grammar.checking.ceql_joins import check_joins
 from oxiseq.grammar.checking.ceql_order import check_order
 from oxiseq.grammar.checking.ceql_totals import check_totals
-from oxiseq.grammar.checking.common import check_consumption, check_limit, check_sample, check_window
+from oxiseq.grammar.checking.common import check_consumption, check_limit, check_sample, check_window, in_turn
 from oxiseq.grammar.checking.every import check_every
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, close_name, error, lint_finding, listing
@@ -135,7 +135,7 @@ def _all(formula: Formula) -> Iterator[Formula]:
         yield from _all(inner)
 
 
-_CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (
+check_ceql = in_turn(
     _names,
     _formula,
     _clauses,
@@ -145,9 +145,4 @@ _CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (
     check_order,
     _compared,
 )
-
-
-def check_ceql(query: CeqlQuery, text: str) -> Iterator[Finding]:
-    """All of them."""
-    for check in _CHECKS:
-        yield from check(query, text)
+"""All of them."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from itertools import chain
+from typing import TypeVar
 
 from pyoxigraph import Variable
 
@@ -12,6 +14,17 @@ from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error, lint_finding, variable_hint
 from oxiseq.grammar.places import Variables
+
+Q = TypeVar("Q")
+
+
+def in_turn(*checks: Callable[[Q, str], Iterator[Finding]]) -> Callable[[Q, str], Iterator[Finding]]:
+    """All checks of a query and its text, one after the other."""
+
+    def check(query: Q, text: str) -> Iterator[Finding]:
+        return chain.from_iterable(each(query, text) for each in checks)
+
+    return check
 
 
 def check_window(query: Query | CeqlQuery, sequence: Span) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ consume      a part of the pattern does not say which triples an answer consumes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final
@@ -45,7 +45,7 @@ from oxiseq.grammar.algebra import (
     TimedPattern,
 )
 from oxiseq.grammar.checking.bounds import reads_stream, unbounded
-from oxiseq.grammar.checking.common import check_columns, template_variables, unbound
+from oxiseq.grammar.checking.common import check_columns, in_turn, template_variables, unbound
 from oxiseq.grammar.checking.every import check_every, products
 from oxiseq.grammar.checking.scope import pattern_expressions
 from oxiseq.grammar.ep_algebra import EpQuery
@@ -302,7 +302,7 @@ def _deep(query: EpQuery, text: str) -> Iterator[Finding]:
             todo.extend((inner, number) for inner in inner_groups(element))
 
 
-_CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (
+check_epsparql = in_turn(
     _deep,
     _patterns,
     check_use,
@@ -311,9 +311,4 @@ _CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (
     _endless,
     _every,
 )
-
-
-def check_epsparql(query: EpQuery, text: str) -> Iterator[Finding]:
-    """All of them."""
-    for check in _CHECKS:
-        yield from check(query, text)
+"""All of them."""

@@ -15,7 +15,7 @@ itself, kinds   a comparison that can hardly be meant: see `checking.comparisons
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from pyoxigraph import NamedNode, Variable
@@ -37,7 +37,7 @@ from oxiseq.grammar.algebra import (
     WindowPattern,
 )
 from oxiseq.grammar.checking.blocks import check_blocks
-from oxiseq.grammar.checking.common import template_variables, unbound
+from oxiseq.grammar.checking.common import in_turn, template_variables, unbound
 from oxiseq.grammar.checking.every import check_every
 from oxiseq.grammar.checking.patterns import check_select
 from oxiseq.grammar.checking.scope import pattern_expressions
@@ -228,7 +228,7 @@ def _every(query: RspQuery, text: str) -> Iterator[Finding]:
     yield from check_every(patterns, [*inside, *listed], text, foreign=(Prev, MatchFunction))
 
 
-_CHECKS: tuple[Callable[[RspQuery, str], Iterator[Finding]], ...] = (
+check_rsp = in_turn(
     _windows,
     _clauses,
     _events,
@@ -238,9 +238,4 @@ _CHECKS: tuple[Callable[[RspQuery, str], Iterator[Finding]], ...] = (
     _output,
     _every,
 )
-
-
-def check_rsp(query: RspQuery, text: str) -> Iterator[Finding]:
-    """All of them."""
-    for check in _CHECKS:
-        yield from check(query, text)
+"""All of them."""

@@ -6,8 +6,8 @@ import re
 from difflib import get_close_matches
 
 from oxiseq.grammar.slips.slip import (
+    CLOSING,
     IRI,
-    OPEN_CLOSE,
     STRING,
     Rule,
     Said,
@@ -15,8 +15,8 @@ from oxiseq.grammar.slips.slip import (
     bare_iri,
     broken_iri,
     consuming,
+    missing_close,
     misspelt,
-    not_closed,
     too_many,
     unclosed_string,
     unit,
@@ -31,15 +31,10 @@ _END = ("FILTER", "PARTITION", "WITHIN", "GROUP", "HAVING", "CONSUME", "ORDER", 
 
 
 def _missing_close(s: Slip) -> Said | None:
-    """The text ends, or the next clause begins, inside brackets."""
+    """As in every language, where the bracket could be closed."""
     opened = s.unclosed()
-    if opened is None:
-        return None
-    bracket = opened[1]
-    wrong = s.found in (")", "]") and s.found != OPEN_CLOSE[bracket]
-    if not (s.kind == "end" or s.word in _END or wrong) or {"(": "RPAR", "[": "RSQB"}.get(bracket) not in s.accepts:
-        return None
-    return not_closed(s, opened)
+    closable = opened is not None and CLOSING[opened[1]] in s.accepts
+    return missing_close(s, *_END) if closable else None
 
 
 def _head(s: Slip) -> Said | None:

@@ -34,6 +34,8 @@ _SHORT: Final = {
 }
 """Units as other languages write them."""
 OPEN_CLOSE: Final = {"(": ")", "{": "}", "[": "]"}
+CLOSING: Final = {"(": "RPAR", "{": "RBRACE", "[": "RSQB"}
+"""Bracket → the token that closes it."""
 _QUOTED = re.compile(f"{IRI}|{LONG_STRING}|{STRING}", re.DOTALL)
 _LAST_NUMBER = re.compile(r"(\d[\d.]*)\s*$")
 _LAST_WORD = re.compile(r"(\w+)\s*$")
@@ -142,9 +144,16 @@ def misspelt(s: Slip) -> Said | None:
 
 
 def missing_close(s: Slip, *words: str) -> Said | None:
-    """The text ends, or the next clause begins with one of these words, inside brackets."""
+    """The text ends, the next clause begins with one of these words, or another bracket is closed, inside brackets."""
     opened = s.unclosed()
-    return not_closed(s, opened) if opened is not None and (s.kind == "end" or s.word in words) else None
+    if opened is None:
+        return None
+    wrong = (
+        s.found in OPEN_CLOSE.values()
+        and s.found != OPEN_CLOSE[opened[1]]
+        and not s.accepts.isdisjoint(CLOSING.values())
+    )
+    return not_closed(s, opened) if s.kind == "end" or s.word in words or wrong else None
 
 
 def too_many(s: Slip) -> Said | None:

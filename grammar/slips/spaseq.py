@@ -7,6 +7,7 @@ import re
 from oxiseq.grammar.slips import sparql
 from oxiseq.grammar.slips.foreign import foreign
 from oxiseq.grammar.slips.slip import (
+    CLOSING,
     IRI,
     OPEN_CLOSE,
     STRING,
@@ -16,8 +17,8 @@ from oxiseq.grammar.slips.slip import (
     bare_iri,
     broken_iri,
     consuming,
+    missing_close,
     misspelt,
-    not_closed,
     too_many,
     unclosed_string,
     unit,
@@ -49,16 +50,13 @@ _NAME = re.compile(r"\s*(\w+)")
 
 
 def _missing_close(s: Slip) -> Said | None:
-    """The text ends, or the next definition begins, inside brackets."""
+    """As in every language; a definition begins where a pattern could go on, or SEQ be closed."""
     opened = s.unclosed()
-    if opened is None or not (s.kind == "end" or s.word in ("DEFINE", "WHERE", "SEQ")):
+    if opened is None or ("_DEFINE" in s.accepts and s.found in OPEN_CLOSE.values()):
         return None
-    bracket = opened[1]
-    if bracket == "{" and s.word in ("DEFINE", "SEQ") and "_FILTER" not in s.accepts and "DOT" not in s.accepts:
-        return None
-    if ["RPAR", "RBRACE", "RSQB"]["({[".index(bracket)] not in s.accepts and s.kind != "end":
-        return None
-    return not_closed(s, opened)
+    outside = opened[1] == "{" and s.word in ("DEFINE", "SEQ") and s.accepts.isdisjoint(("_FILTER", "DOT"))
+    begins = not outside and CLOSING[opened[1]] in s.accepts
+    return missing_close(s, *(("DEFINE", "WHERE", "SEQ") if begins else ()))
 
 
 def _define(s: Slip) -> Said | None:
@@ -269,13 +267,6 @@ def _after_end(s: Slip) -> Said | None:
     return too_many(s)
 
 
-def _open_bracket(s: Slip) -> Said | None:
-    """A closing bracket of another kind."""
-    opened = s.unclosed() if "_DEFINE" not in s.accepts else None
-    wrong = opened and s.found in (")", "}", "]") and OPEN_CLOSE[opened[1]] != s.found
-    return not_closed(s, opened) if opened and wrong and {"RPAR", "RBRACE", "RSQB"} & s.accepts else None
-
-
 RULES: tuple[Rule, ...] = (
     unclosed_string,
     sparql.triple_term,
@@ -291,7 +282,6 @@ RULES: tuple[Rule, ...] = (
     _selection,
     _where,
     _missing_close,
-    _open_bracket,
     _seq_operator,
     _behind_bound,
     _define,

@@ -8,14 +8,13 @@ from typing import Final
 from oxiseq.grammar.slips import sparql
 from oxiseq.grammar.slips.foreign import foreign
 from oxiseq.grammar.slips.slip import (
-    OPEN_CLOSE,
     Rule,
     Said,
     Slip,
     bare_iri,
     broken_iri,
+    missing_close,
     misspelt,
-    not_closed,
     too_many,
     unclosed_string,
 )
@@ -55,13 +54,9 @@ def _other_kind(s: Slip) -> Said | None:
 
 
 def _missing_close(s: Slip) -> Said | None:
-    """The text ends, or a clause of its end begins, inside brackets; or another bracket is closed."""
     opened = s.unclosed()
-    if opened is None:
-        return None
-    wrong = s.found in (")", "}", "]") and OPEN_CLOSE[opened[1]] != s.found
-    over = s.kind == "end" or (s.word in _AFTER[:-1] and opened[1] == "{" and "_FILTER" in s.accepts)
-    return not_closed(s, opened) if over or (wrong and {"RPAR", "RBRACE", "RSQB"} & s.accepts) else None
+    inside = opened is not None and opened[1] == "{" and "_FILTER" in s.accepts
+    return missing_close(s, *(_AFTER[:-1] if inside else ()))
 
 
 def _order(s: Slip) -> Said | None:

@@ -41,14 +41,16 @@ if TYPE_CHECKING:
     from oxiseq.engine.matches.paging import Page
     from oxiseq.engine.snapshot import saving
     from oxiseq.languages.explanation import Explanation
+    from oxiseq.languages.reasons import why
     from oxiseq.languages.reasons.bounds import Bounds
     from oxiseq.languages.reasons.provenance import Evidence
     from oxiseq.languages.reasons.read import History
     from oxiseq.languages.reasons.read import Span as ReadSpan
     from oxiseq.languages.reasons.report import Why, WhyRequest
     from oxiseq.languages.reasons.states import Point
+    from oxiseq.languages.reasons.why import Subject
 else:
-    saving = needed("oxiseq.engine.snapshot.saving")
+    saving, why = needed("oxiseq.engine.snapshot.saving"), needed("oxiseq.languages.reasons.why")
 
 Q = TypeVar("Q", bound=AnyQuery)
 LOG: Final = logging.getLogger("oxiseq")
@@ -90,8 +92,8 @@ class Language(ABC, Generic[Q]):
         """What the query is compiled to; with `kb` its patterns are queried. Raises QueryError, KbError."""
 
     @abstractmethod
-    def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
-        """Why it matches or does not, over whole streams. Raises OxiseqError, EventError, KbError, LimitError."""
+    def subject(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Subject:
+        """Its steps and conditions over whole streams, for `why`. Raises OxiseqError, EventError, KbError."""
 
     def states(
         self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, points: int
@@ -115,6 +117,10 @@ class Language(ABC, Generic[Q]):
         """Some of the matches that end at one instant, without listing the others. Raises OxiseqError where a language
         has none; EventError, KbError, LimitError."""
         raise OxiseqError(f"{self.syntax.title} finds no matches that end at one instant: SPAseq and CEQL do")
+
+    def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+        """Why it matches or does not, over whole streams. Raises OxiseqError, EventError, KbError, LimitError."""
+        return why.why_of(self.subject(query, streams, kb, options, asked), asked.provenance)
 
     # --- what most languages have unchanged ---------------------------------------------------------
 

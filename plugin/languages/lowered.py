@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from pyoxigraph import NamedNode
@@ -26,7 +25,8 @@ from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Evidence
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.read import Span as ReadSpan
-from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.reasons.report import WhyRequest
+from oxiseq.languages.reasons.why import Subject
 from oxiseq.languages.registry import language_named
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
@@ -63,8 +63,10 @@ class LoweredLanguage(Language[Q]):
     def explain(self, query: Q, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return self._into.explain(self.lower(query), kb, rules)
 
-    def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
-        return replace(self._into.why(self.lower(query), streams, kb, options, asked), language=self.name)
+    def subject(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Subject:
+        found = self._into.subject(self.lower(query), streams, kb, options, asked)
+        found.language = self.name
+        return found
 
     def reach(self, query: Q, at: int, options: Options) -> ReadSpan:
         return self._into.reach(self.lower(query), at, options)

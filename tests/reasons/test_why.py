@@ -321,3 +321,12 @@ WHERE {{
 }}"""
     found = oxiseq.Query(query).why({"S": [(0, Event(0, "a", 0, 1).graph)]}, KB)
     assert [reason.kind for reason in found.reasons] == ["knowledge base"]
+
+
+def test_patterns_are_counted_whatever_the_partition_is() -> None:
+    """A triple pattern by itself need not bind the partition's variable."""
+    query = text(";", False).replace("WITHIN", "PARTITION BY ?k WITHIN", 1).replace("SELECT ?a ?b", "SELECT ?a ?b ?k")
+    events = [(e.time * 1_000_000, e.graph) for e in seen((0, "a", 0, 2), (1, "b", 0, 4), (2, "n", 0, 0))]
+    found = oxiseq.Query(query).why({"S": events}, KB)
+    assert [[step.events for step in funnel.steps] for funnel in found.gpms[:2]] == [[1, 1, 1, 1, 1], [1, 1, 1]]
+    assert found.found == 1

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.plan.joined import JoinedPlan
 from oxiseq.languages.ceql.reasons.events import without_faults
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.read import History
-from oxiseq.languages.reasons.report import Why
-from oxiseq.languages.reasons.why import why_of
 from oxiseq.languages.spaseq.reasons.subject import SequenceSubject
 from oxiseq.sources.knowledge import Kb, knowledge_of
 
 
-def why_joined(plan: JoinedPlan, history: History, kb: Kb, provenance: int, bounds: Bounds) -> Why:
-    """Reasons for the sequence that the query is compiled to. Raises OxiseqError where two events have one time: those
+def joined_subject(plan: JoinedPlan, history: History, kb: Kb, bounds: Bounds) -> SequenceSubject:
+    """The sequence that the query is compiled to. Raises OxiseqError where two events have one time: those
     are one instant of a sequence, and two positions of CEQL."""
     history, faults = without_faults(plan.query.vocab or "", plan.runner.attributes, history)
     times: set[int] = set()
@@ -27,5 +23,6 @@ def why_joined(plan: JoinedPlan, history: History, kb: Kb, provenance: int, boun
                 needs = "why of a query with joins or GRAPH needs events at different times"
                 raise OxiseqError(f"{needs}; two are at {to_text(time)}")
             times.add(time)
-    found = why_of(SequenceSubject(plan.runner.translated, history, knowledge_of(kb), bounds), provenance)
-    return replace(found, language=plan.query.language, notes=(*faults.lines, *found.notes))
+    found = SequenceSubject(plan.runner.translated, history, knowledge_of(kb), bounds)
+    found.language, found.notes = plan.query.language, faults.lines
+    return found

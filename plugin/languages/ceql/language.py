@@ -17,7 +17,7 @@ from oxiseq.engine.run.sequence import run_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import Syntax, syntax_named
-from oxiseq.languages.ceql.joined import why_joined
+from oxiseq.languages.ceql.joined import joined_subject
 from oxiseq.languages.ceql.reasons.subject import TupleSubject
 from oxiseq.languages.ceql.shape import ceql_shape
 from oxiseq.languages.driving import Opener
@@ -25,8 +25,8 @@ from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.paging import paged
 from oxiseq.languages.reasons.read import Span, read_streams
-from oxiseq.languages.reasons.report import Why, WhyRequest
-from oxiseq.languages.reasons.why import why_of
+from oxiseq.languages.reasons.report import WhyRequest
+from oxiseq.languages.reasons.why import Subject
 from oxiseq.languages.sequences.explain import explain
 from oxiseq.languages.tables import rows_opener
 from oxiseq.matches.matches import Matches
@@ -79,11 +79,13 @@ class Ceql(Language[CeqlQuery]):
         run = run_of(plan, history.terms, knowledge_of(kb), history.start, page=page)
         return paged(run, ceql_shape(plan, history.terms), plan.streams, history, asked.bounds)
 
-    def why(self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+    def subject(
+        self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest
+    ) -> Subject:
         plan = choose_runner(query, TermDictionary(), options.stream_names)
         history = read_streams(
             self.names(query, plan), streams, asked.reading, opener=self.opener(query, options), vocab=query.vocab or ""
         )
         if isinstance(plan.runner, Lowered):
-            return why_joined(plan, history, kb, asked.provenance, asked.bounds)
-        return why_of(TupleSubject(plan, history, asked.bounds), asked.provenance)
+            return joined_subject(plan, history, kb, asked.bounds)
+        return TupleSubject(plan, history, asked.bounds)

@@ -20,8 +20,7 @@ from oxiseq.languages.epsparql.why import IntervalSubject
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.read import read_streams
-from oxiseq.languages.reasons.report import Why, WhyRequest
-from oxiseq.languages.reasons.why import why_of
+from oxiseq.languages.reasons.report import WhyRequest
 from oxiseq.languages.tables import graphs_opener
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
@@ -57,8 +56,10 @@ class EpSparql(Language[EpQuery]):
     def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED))
 
-    def why(self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+    def subject(
+        self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest
+    ) -> IntervalSubject:
         rules = tuple(read_rules(options.rules))
         plan = compile_intervals(query, rules, options.reads, options.consumption)
         history = read_streams(self.names(query, plan), streams, asked.reading, opener=open_spanned)
-        return why_of(IntervalSubject(plan.query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)
+        return IntervalSubject(plan.query, rules, history, knowledge_of(kb), asked.bounds)

@@ -24,7 +24,7 @@ from oxiseq.languages.reasons.report import Funnel, Near, Step, Wording
 from oxiseq.languages.reasons.where.origins import Origins, held_within
 from oxiseq.languages.reasons.where.parts import Holder, asked_alone
 from oxiseq.languages.reasons.where.subject import WhereSubject, behind, counted, rows
-from oxiseq.languages.reasons.why import MOST, Answer, Answers, Condition
+from oxiseq.languages.reasons.why import MOST, FoundRow, FoundRows, WhyCondition
 from oxiseq.languages.reasons.working import worked
 
 _INSTANTS: Final = 256
@@ -46,30 +46,30 @@ class IntervalSubject(WhereSubject):
         self.query, self.rules, self.kb, self.bounds = query, tuple(rules), kb, bounds
         self.late, self.notes = history.late, faults.lines
 
-    def begun(self, variant: Group) -> Answers:
+    def begun(self, variant: Group) -> FoundRows:
         """Up to a few more than `MOST`: later rows are not read."""
         query = self.query
         return self._rows(EpQuery(Select(None), variant, query.streams, query.prefixes, query.base), MOST)
 
-    def whole(self, variant: None = None) -> Answers:
+    def whole(self, variant: None = None) -> FoundRows:
         return self._rows(self.query, self.bounds.matches)
 
-    def _rows(self, query: EpQuery, most: int | None) -> Answers:
+    def _rows(self, query: EpQuery, most: int | None) -> FoundRows:
         plan = compile_intervals(query, self.rules, tuple(self.history.batches))
         run = IntervalRun(plan, self.history.terms, self.kb)
         found, more = worked(run, plan.streams, self.history, self.bounds, most, _INSTANTS)
         batch = MatchBatch.concat(found, len(plan.variables))
         first = batch.event_time[batch.ends[:-1]] if len(batch) else np.zeros(0, np.int64)
         spans = np.stack([first, batch.time], axis=1)
-        return Answers(rows((v.value for v in plan.variables), batch.values, self.history.terms, spans), more)
+        return FoundRows(rows((v.value for v in plan.variables), batch.values, self.history.terms, spans), more)
 
-    def ends(self, begun: Mapping[int, Answers]) -> list[int]:
+    def ends(self, begun: Mapping[int, FoundRows]) -> list[int]:
         """The first part from which on there are no rows. Parts before may have none either: what only the knowledge
         base says has no time, and is no answer by itself."""
         first = max((number for number, answers in begun.items() if answers), default=-1) + 1
         return [first] if first in begun else []
 
-    def near(self, condition: Condition, answer: Answer) -> Near:
+    def near(self, condition: WhyCondition, answer: FoundRow) -> Near:
         return Near({"row": _span(answer)}, condition.read(answer))
 
     def patterns(self) -> Iterator[Funnel]:
@@ -90,7 +90,7 @@ class IntervalSubject(WhereSubject):
         found = self.kb.solutions(f"SELECT * WHERE {render_group(Group((where,)))} LIMIT {MOST}")
         return counted(sum(1 for _ in found), "row", f"of {self.text(where)}")
 
-    def provenances(self, whole: Answers, most: int) -> Iterator[Provenance]:
+    def provenances(self, whole: FoundRows, most: int) -> Iterator[Provenance]:
         """Of the first answers: the events in an answer's interval that have a triple of it. What rules derive is in no
         event, so no reason is given for that."""
         if not whole or not most:
@@ -103,7 +103,7 @@ class IntervalSubject(WhereSubject):
             yield origins.provenance(end, self.where, answer.values, behind(answer, where))
 
 
-def _span(answer: Answer) -> tuple[int, int]:
+def _span(answer: FoundRow) -> tuple[int, int]:
     """The interval of a row (µs)."""
     start, end = cast("tuple[int, int]", answer.key)
     return start, end

@@ -34,7 +34,7 @@ _COMPARISONS: Final = ("=", "<", ">", "<=", ">=")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FoundRow:
     """An answer of some variant of a query. `key` and `values` distinguish it from others; of answers that come equally
     near the one of the smallest `rank` is nearest; `found`: where the language finds its events."""
 
@@ -45,10 +45,10 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class FoundRows:
     """Those of a variant; `more`: there may be more than these."""
 
-    all: tuple[Answer, ...] = ()
+    all: tuple[FoundRow, ...] = ()
     more: bool = False
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class WhyCondition:
     """A condition, and the `variant` of its step, or of the query, without it.
 
     `shown`: the values that it reads; `test`: it, where it is an expression; `same`: two values that are one under it;
@@ -71,19 +71,19 @@ class Condition:
     same: tuple[str, str] | None = None
     of: Any = None
 
-    def read(self, answer: Answer) -> dict[str, Term | None]:
+    def read(self, answer: FoundRow) -> dict[str, Term | None]:
         """The values of an answer that it reads; all of them if it is about no values."""
         return {name: answer.values[name] for name in self.shown or answer.values if name in answer.values}
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class WhyStep:
     """A step with all before it, as a variant of the query. It is run if one of the steps `after` which it comes has
     answers, or there are none; `last`: its answers are those of the query."""
 
     text: str
     variant: Any
-    conditions: Callable[[], Iterable[Condition]]
+    conditions: Callable[[], Iterable[WhyCondition]]
     after: tuple[int, ...] = ()
     last: bool = False
 
@@ -99,19 +99,19 @@ class Subject(ABC):
     """The one instant that is described, if it is one (µs)."""
 
     @abstractmethod
-    def beginnings(self) -> Sequence[Beginning]:
+    def beginnings(self) -> Sequence[WhyStep]:
         """The steps, in order."""
 
     @abstractmethod
-    def begun(self, variant: Any) -> Answers:
+    def begun(self, variant: Any) -> FoundRows:
         """The answers of a step, or of one without a condition. Raises OxiseqError, KbError, LimitError."""
 
-    def ends(self, begun: Mapping[int, Answers]) -> Sequence[int]:
+    def ends(self, begun: Mapping[int, FoundRows]) -> Sequence[int]:
         """The steps where it ends, of those that were run, if the last one has no answers."""
         return [number for number, answers in begun.items() if not answers]
 
     @abstractmethod
-    def whole(self, variant: Any = None) -> Answers:
+    def whole(self, variant: Any = None) -> FoundRows:
         """The answers of the query, or of one without a clause. Raises OxiseqError, KbError, LimitError."""
 
     @abstractmethod
@@ -119,14 +119,14 @@ class Subject(ABC):
         """How many events pass each pattern by itself."""
 
     @abstractmethod
-    def near(self, condition: Condition, answer: Answer) -> Near:
+    def near(self, condition: WhyCondition, answer: FoundRow) -> Near:
         """What there would be without a condition, and what is against it."""
 
     @abstractmethod
-    def provenances(self, whole: Answers, most: int) -> Iterator[Provenance]:
+    def provenances(self, whole: FoundRows, most: int) -> Iterator[Provenance]:
         """What the first answers were made of."""
 
-    def clauses(self) -> Iterable[Condition]:
+    def clauses(self) -> Iterable[WhyCondition]:
         """What leaves out whole matches: asked where the last step has answers."""
         return ()
 
@@ -176,9 +176,9 @@ def why_of(subject: Subject, provenance: int = SHOWN) -> Why:
     )
 
 
-def _run(subject: Subject, steps: Sequence[Beginning]) -> dict[int, Answers]:
+def _run(subject: Subject, steps: Sequence[WhyStep]) -> dict[int, FoundRows]:
     """The answers of the steps that something leads to."""
-    begun: dict[int, Answers] = {}
+    begun: dict[int, FoundRows] = {}
 
     def led_to(number: int) -> bool:
         after = steps[number].after
@@ -190,7 +190,7 @@ def _run(subject: Subject, steps: Sequence[Beginning]) -> dict[int, Answers]:
 
 
 def _reasons(
-    subject: Subject, conditions: Iterable[Condition], strict: Answers, run: Callable[[Any], Answers]
+    subject: Subject, conditions: Iterable[WhyCondition], strict: FoundRows, run: Callable[[Any], FoundRows]
 ) -> Iterator[Reason]:
     """The conditions without which there are answers that `strict` has not."""
     for condition in conditions:
@@ -204,7 +204,7 @@ def _reasons(
             yield Reason(condition.kind, condition.text, len(new), loose.more, near)
 
 
-def _new(condition: Condition, strict: Answers, loose: Answers) -> list[Answer]:
+def _new(condition: WhyCondition, strict: FoundRows, loose: FoundRows) -> list[FoundRow]:
     """The answers that are not among the strict ones, by the values that both have."""
     if condition.same is not None:
         one, other = condition.same
@@ -214,14 +214,14 @@ def _new(condition: Condition, strict: Answers, loose: Answers) -> list[Answer]:
     names = [name for name in strict.all[0].values if name in loose.all[0].values]
     timed = condition.kind != "pattern"  # without a part, rows have other intervals
 
-    def key(answer: Answer) -> Hashable:
+    def key(answer: FoundRow) -> Hashable:
         return answer.key if timed else None, tuple(answer.values[name] for name in names)
 
     known = set(map(key, strict.all))
     return [each for each in loose.all if key(each) not in known]
 
 
-def _far(condition: Condition, answer: Answer) -> float:
+def _far(condition: WhyCondition, answer: FoundRow) -> float:
     return 0.0 if condition.test is None else distance(condition.test, answer.values)
 
 
@@ -251,25 +251,29 @@ def _number(term: Literal) -> float:
     return value if math.isfinite(value) else math.inf
 
 
-Seen = Mapping[int, Mapping[str, Term | None]]
-"""Event → the values that a pattern finds in it."""
+Values = Callable[[Sequence[int]], Sequence[Mapping[str, Term | None]]]
+"""What a pattern finds in each of these events."""
 
 
 def passed(
     kind: str,
     text: str,
-    before: Seen,
+    before: Iterable[int],
     events: Collection[int],
+    values: Values,
     test: Expression | None = None,
-    shown: Iterable[str] = (),
+    shown: Sequence[str] = (),
     time: Callable[[int], int] = int,
 ) -> Step:
     """A part of a pattern, which these events pass; of those `before` that do not, the nearest by their values."""
     missed = [event for event in before if event not in events]
+    if test is None:
+        missed = missed[:SHOWN]
+    known = dict(zip(missed, values(missed) if shown else [{}] * len(missed), strict=True))
     if test is not None:
-        missed.sort(key=lambda event: distance(test, before[event]))
-    misses = ({name: before[event][name] for name in shown if name in before[event]} for event in missed[:SHOWN])
-    return Step(kind, text, len(events), tuple(Miss(time(e), v) for e, v in zip(missed[:SHOWN], misses, strict=True)))
+        missed.sort(key=lambda event: distance(test, known[event]))
+    misses = (Miss(time(e), {n: known[e][n] for n in shown if n in known[e]}) for e in missed[:SHOWN])
+    return Step(kind, text, len(events), tuple(misses))
 
 
 def length(micros: int) -> str:

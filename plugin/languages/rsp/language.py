@@ -21,8 +21,7 @@ from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.read import read_streams
-from oxiseq.languages.reasons.report import Why, WhyRequest
-from oxiseq.languages.reasons.why import why_of
+from oxiseq.languages.reasons.report import WhyRequest
 from oxiseq.languages.rsp.explain import explain_rsp
 from oxiseq.languages.rsp.shape import rsp_shape
 from oxiseq.languages.rsp.why import WindowSubject
@@ -64,10 +63,11 @@ class RspQl(Language[RspQuery]):
     def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_rsp(compile_rsp(query, TermDictionary()))
 
-    def why(self, query: RspQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+    def subject(
+        self, query: RspQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest
+    ) -> WindowSubject:
         history = read_streams({iri: iri for iri in query.streams}, streams, asked.reading)
-        subject = WindowSubject(query, history, knowledge_of(kb), _unsaid(options), asked.bounds)
-        return why_of(subject, asked.provenance)
+        return WindowSubject(query, history, knowledge_of(kb), _unsaid(options), asked.bounds)
 
 
 class Spectra(RspQl):

@@ -41,10 +41,10 @@ from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.provenance import Provenance
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.report import Funnel, Near, Stage, Step
-from oxiseq.languages.reasons.where.origins import Held, Origins, held_at
+from oxiseq.languages.reasons.where.origins import HeldEvents, Origins, held_at
 from oxiseq.languages.reasons.where.parts import Part, asked_alone
 from oxiseq.languages.reasons.where.subject import WhereSubject, answer_stage, behind, counted, rows
-from oxiseq.languages.reasons.why import MOST, Answer, Answers, Condition
+from oxiseq.languages.reasons.why import MOST, FoundRow, FoundRows, WhyCondition
 from oxiseq.languages.reasons.working import worked
 
 LOOKED: Final = 64
@@ -52,7 +52,7 @@ LOOKED: Final = 64
 _BEFORE: Final = -(1 << 62)
 _SOLUTIONS: Final = 100
 """Most rows of WHERE behind one answer."""
-_NONE: Final = Answers()
+_NONE: Final = FoundRows()
 
 
 class WindowSubject(WhereSubject):
@@ -96,16 +96,16 @@ class WindowSubject(WhereSubject):
         found, _ = worked(run, plan.streams, self.history, self.bounds, self.bounds.matches)
         return plan, MatchBatch.concat(found, len(plan.columns))
 
-    def _rows(self, query: RspQuery, instants: Sequence[int]) -> dict[int, Answers]:
+    def _rows(self, query: RspQuery, instants: Sequence[int]) -> dict[int, FoundRows]:
         """Instant → rows of a plain query there, of the instants that have some."""
         plan, batch = self._run(query, RspOptions(None, tuple(instants), None))
-        found: dict[int, Answers] = {}
+        found: dict[int, FoundRows] = {}
         for at in np.unique(batch.time).tolist():
             mine = rows(plan.columns, batch.values[batch.time == at], self.history.terms)
-            found[at] = Answers(mine, len(mine) >= MOST)
+            found[at] = FoundRows(mine, len(mine) >= MOST)
         return found
 
-    def begun(self, variant: Group | RspQuery) -> Answers:
+    def begun(self, variant: Group | RspQuery) -> FoundRows:
         if self.at is None:
             return _NONE
         found = self._ladder.get(variant) if isinstance(variant, Group) else None
@@ -114,39 +114,39 @@ class WindowSubject(WhereSubject):
             found = self._rows(query, (self.at,))
         return found.get(self.at, _NONE)
 
-    def whole(self, variant: RspQuery | None = None) -> Answers:
+    def whole(self, variant: RspQuery | None = None) -> FoundRows:
         """When answers are emitted; all of an instant are alike."""
         said = self.said if variant is None else replace(self.said, consume=None)
         _, batch = self._run(variant or self.query, said)
-        number, found = Counter[int](), list[Answer]()
+        number, found = Counter[int](), list[FoundRow]()
         for at in batch.time.tolist():
             number[at] += 1
-            found.append(Answer((at, number[at]), {}, (at,)))
-        return Answers(tuple(found), self.bounds.matches is not None and len(found) >= self.bounds.matches)
+            found.append(FoundRow((at, number[at]), {}, (at,)))
+        return FoundRows(tuple(found), self.bounds.matches is not None and len(found) >= self.bounds.matches)
 
     def outcome(self) -> Stage:
         return answer_stage(self.query.body, self._here)
 
     @property
-    def _here(self) -> Answers:
+    def _here(self) -> FoundRows:
         return _NONE if self.at is None else self._answers.get(self.at, _NONE)
 
     # --- conditions -----------------------------------------------------------------------------------
 
-    def conditions(self, part: Part) -> Iterator[Condition]:
+    def conditions(self, part: Part) -> Iterator[WhyCondition]:
         yield from super().conditions(part)
         if not isinstance(part.added, Filter) and not isinstance(part.holder, GraphPattern):
             windows = self.query.windows
             text = ", ".join("".join(map(render_window, window.operators)) for window in windows)
             ever = tuple(replace(window, operators=(IdentityWindow(),)) for window in windows)
-            yield Condition("window", text, replace(self._part(part.where), windows=ever))
+            yield WhyCondition("window", text, replace(self._part(part.where), windows=ever))
 
-    def clauses(self) -> Iterator[Condition]:
+    def clauses(self) -> Iterator[WhyCondition]:
         consume = self.query.consume or self.said.consume or Consume.UNRESTRICTED
         if consume is not Consume.UNRESTRICTED:
-            yield Condition("consumption", f"CONSUME {consume.value}", replace(self.query, consume=None))
+            yield WhyCondition("consumption", f"CONSUME {consume.value}", replace(self.query, consume=None))
 
-    def near(self, condition: Condition, answer: Answer) -> Near:
+    def near(self, condition: WhyCondition, answer: FoundRow) -> Near:
         if answer.found is None:  # of the whole query
             return Near({"answer": (answer.rank[0],)}, {})
         variant = condition.variant
@@ -155,7 +155,7 @@ class WindowSubject(WhereSubject):
 
     # --- windows and their patterns -------------------------------------------------------------------
 
-    def _held(self, query: RspQuery) -> list[Held]:
+    def _held(self, query: RspQuery) -> list[HeldEvents]:
         return held_at(query, self.history, _BEFORE if self.at is None else self.at)
 
     def _origins(self, query: RspQuery) -> Origins:
@@ -180,7 +180,7 @@ class WindowSubject(WhereSubject):
         matched = Group((MatchPattern(EventName(event.name), visible_variables(event.pattern)),))
         return counted(len(self.begun(matched)), "mapping", f"of {event.name}")
 
-    def provenances(self, whole: Answers, most: int) -> Iterator[Provenance]:
+    def provenances(self, whole: FoundRows, most: int) -> Iterator[Provenance]:
         """Of the first answers at the instant."""
         if self.at is None or not self._here or not most:
             return
@@ -213,7 +213,7 @@ def _spread(instants: Sequence[int]) -> list[int]:
     return [instants[i] for i in sorted({int(i) for i in np.linspace(0, len(instants) - 1, LOOKED)})]
 
 
-def _notes(known: int, looked: Sequence[int], whole: Mapping[int, Answers]) -> tuple[str, ...]:
+def _notes(known: int, looked: Sequence[int], whole: Mapping[int, FoundRows]) -> tuple[str, ...]:
     if not known:
         return ("it is never evaluated: there are no events",)
     which = f"{known:,} instant{'s' * (known > 1)}"

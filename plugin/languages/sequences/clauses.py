@@ -9,21 +9,21 @@ from typing import Any
 from oxiseq.grammar.algebra import Limit, Query, Strategy
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.render_clauses import render_clause
-from oxiseq.languages.reasons.why import Condition
+from oxiseq.languages.reasons.why import WhyCondition
 
 
-def without_clauses(query: Query | CeqlQuery, most: int) -> Iterator[Condition]:
+def without_clauses(query: Query | CeqlQuery, most: int) -> Iterator[WhyCondition]:
     """Each one left out; `most` matches of an end are found then. STRICT is none of them: it is about the events of a
     match."""
     capped = query if query.limit is not None else replace(query, limit=Limit(most))
     if query.selection is not None and query.selection.strategy is not Strategy.STRICT:
-        yield Condition("strategy", f"SELECT {query.selection.strategy.value}", _every(capped))
+        yield WhyCondition("strategy", f"SELECT {query.selection.strategy.value}", _every(capped))
     if query.consumption is not None:
-        yield Condition("consumption", render_clause(query.consumption), replace(capped, consumption=None))
+        yield WhyCondition("consumption", render_clause(query.consumption), replace(capped, consumption=None))
     if query.limit is not None:
-        yield Condition("limit", render_clause(query.limit), replace(query, limit=Limit(most)))
+        yield WhyCondition("limit", render_clause(query.limit), replace(query, limit=Limit(most)))
     if query.sample is not None:
-        yield Condition("sample", render_clause(query.sample), replace(capped, sample=None))
+        yield WhyCondition("sample", render_clause(query.sample), replace(capped, sample=None))
 
 
 def _every(query: Any) -> Any:

@@ -30,20 +30,20 @@ from oxiseq.warmup.first_run import prepare
 if TYPE_CHECKING:
     from oxiseq.engine.matches.paging import Page
     from oxiseq.languages.explanation import Explanation
-    from oxiseq.languages.reasons import read, states, why
+    from oxiseq.languages.reasons import read, states
     from oxiseq.languages.reasons.bounds import Bounds
     from oxiseq.languages.reasons.provenance import Evidence
     from oxiseq.languages.reasons.read import History, Span
-    from oxiseq.languages.reasons.report import Why, WhyRequest
+    from oxiseq.languages.reasons.report import WhyRequest
     from oxiseq.languages.reasons.states import Point
     from oxiseq.languages.sequences import explain
     from oxiseq.languages.spaseq.reasons import evidence, paging, subject, windows
+    from oxiseq.languages.spaseq.reasons.subject import SequenceSubject
 else:
     explain = needed("oxiseq.languages.sequences.explain")
     read, states = needed("oxiseq.languages.reasons.read"), needed("oxiseq.languages.reasons.states")
     evidence, paging = (needed(f"oxiseq.languages.spaseq.reasons.{name}") for name in ("evidence", "paging"))
     subject, windows = (needed(f"oxiseq.languages.spaseq.reasons.{name}") for name in ("subject", "windows"))
-    why = needed("oxiseq.languages.reasons.why")
 
 
 class Spaseq(Language[Query]):
@@ -87,10 +87,11 @@ class Spaseq(Language[Query]):
     def explain(self, query: Query, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain.explain(compile_query(query, TermDictionary()), None if kb is None else knowledge_of(kb))
 
-    def why(self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+    def subject(
+        self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest
+    ) -> SequenceSubject:
         history = read.read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
-        of = subject.SequenceSubject(query, history, knowledge_of(kb), asked.bounds)
-        return why.why_of(of, asked.provenance)
+        return subject.SequenceSubject(query, history, knowledge_of(kb), asked.bounds)
 
     def reach(self, query: Query, at: int, options: Options) -> Span:
         return paging.reach_of(query, at, options.origin)

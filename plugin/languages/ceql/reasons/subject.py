@@ -23,7 +23,7 @@ from oxiseq.grammar.render_ceql import render_predicate
 from oxiseq.grammar.scope import expression_variables
 from oxiseq.languages.ceql.reasons.events import Events, tuples_of
 from oxiseq.languages.ceql.reasons.variants import (
-    Place,
+    LetterPlace,
     bare,
     conditions,
     ending_at,
@@ -38,7 +38,7 @@ from oxiseq.languages.reasons.provenance import Provenance, Source
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.report import Funnel, Near, Step, Wording
 from oxiseq.languages.reasons.text import short
-from oxiseq.languages.reasons.why import MOST, Answer, Answers, Beginning, Condition, Seen, Subject, length, passed
+from oxiseq.languages.reasons.why import MOST, FoundRow, FoundRows, Subject, WhyCondition, WhyStep, length, passed
 from oxiseq.languages.reasons.working import worked
 from oxiseq.languages.sequences.clauses import without_clauses
 from oxiseq.matches.match import Positions
@@ -71,11 +71,11 @@ class TupleSubject(Subject):
         having = "" if totals.having is None else f", of which HAVING {render_predicate(totals.having)} leaves {left:,}"
         return f"complex events end at {rows:,} event{'s' * (rows != 1)}{having}; below, each of them is examined"
 
-    def beginnings(self) -> Sequence[Beginning]:
+    def beginnings(self) -> Sequence[WhyStep]:
         first, last = (set(bits(part)) for part in (self.plan.runner.positions.first, self.plan.runner.positions.last))
         strict, loose = bare(self.plan, 1), bare(self.plan, FEW)
         return [
-            Beginning(
+            WhyStep(
                 place.text,
                 ending_at(strict, place),
                 partial(conditions, loose, place),
@@ -85,24 +85,24 @@ class TupleSubject(Subject):
             for place in self.places
         ]
 
-    def begun(self, variant: CeaPlan) -> Answers:
+    def begun(self, variant: CeaPlan) -> FoundRows:
         """For each completing event the shortest complex event that was found."""
         found, _ = self._ran(variant, self.bounds.matches)
-        best: dict[object, Answer] = {}
+        best: dict[object, FoundRow] = {}
         for each in found:
             if each.key not in best or each.rank < best[each.key].rank:
                 best[each.key] = each
-        return Answers(tuple(best.values()))
+        return FoundRows(tuple(best.values()))
 
-    def whole(self, variant: CeqlQuery | None = None) -> Answers:
+    def whole(self, variant: CeqlQuery | None = None) -> FoundRows:
         query = self.query if variant is None else variant
         counted = query if query.limit is not None else replace(query, limit=Limit(MOST))
         found, cut = self._ran(recompiled(counted, self.plan), self.bounds.matches)
         most = max(Counter(each.rank[1] for each in found).values(), default=0)
         more = cut or (most >= MOST and (variant is not None or query.limit is None))
-        return Answers(tuple(replace(each, key=_identity(each.found)) for each in found), more)
+        return FoundRows(tuple(replace(each, key=_identity(each.found)) for each in found), more)
 
-    def clauses(self) -> Iterator[Condition]:
+    def clauses(self) -> Iterator[WhyCondition]:
         for each in without_clauses(self.query, MOST):
             if each.kind == "limit":  # the order of all that it leaves out may be too much to find
                 each = replace(each, variant=replace(each.variant, order=None))
@@ -111,19 +111,22 @@ class TupleSubject(Subject):
     def _worked(self, plan: CeaPlan, most: int | None) -> tuple[list[ComplexEvents], bool]:
         return worked(run_of(plan, self.history.terms), plan.streams, self.history, self.bounds, most)
 
-    def _ran(self, plan: CeaPlan, most: int | None) -> tuple[list[Answer], bool]:
+    def _ran(self, plan: CeaPlan, most: int | None) -> tuple[list[FoundRow], bool]:
         """What a plan without aggregates finds, `most` at most, and whether there may be more; the key is the position
         of the completing event."""
-        batches, cut = self._worked(plan, most)
-        found = ComplexEvents.concat(batches, words_of(len(plan.runner.variables)))
+        found, cut = self._found(plan, most)
         block = ceql_shape(plan, self.history.terms).block([found])
         answers = []
         for number, (end, low, high) in enumerate(zip(found.end.tolist(), found.ends, found.ends[1:], strict=False)):
             began = found.event_time[low] if low < high else found.time[number]
-            answers.append(Answer(end, {}, (int(found.time[number] - began), end), partial(block.places, number)))
+            answers.append(FoundRow(end, {}, (int(found.time[number] - began), end), partial(block.places, number)))
         return answers, cut
 
-    def provenances(self, whole: Answers, most: int) -> Iterator[Provenance]:
+    def _found(self, plan: CeaPlan, most: int | None) -> tuple[ComplexEvents, bool]:
+        batches, cut = self._worked(plan, most)
+        return ComplexEvents.concat(batches, words_of(len(plan.runner.variables))), cut
+
+    def provenances(self, whole: FoundRows, most: int) -> Iterator[Provenance]:
         """The events of the first complex events, each under all variables that hold it."""
         for answer in whole.all[:most]:
             match: Positions = answer.found()
@@ -149,23 +152,22 @@ class TupleSubject(Subject):
             alone = ending_at(loose, place, alone=True)
             yield Funnel(place.text, streams, len(self.events.batch), tuple(self._parts(alone, place)))
 
-    def _parts(self, plan: CeaPlan, place: Place) -> Iterator[Step]:
-        before: Seen = {}
+    def _parts(self, plan: CeaPlan, place: LetterPlace) -> Iterator[Step]:
+        before: list[int] = []
         for number, condition in enumerate((None, *place.conditions)):
-            found, _ = self._ran(with_conditions(plan, place, place.conditions[:number]), None)
-            ends = sorted({each.rank[1] for each in found})
+            found, _ = self._found(with_conditions(plan, place, place.conditions[:number]), None)
+            ends = dict.fromkeys(sorted(found.end.tolist()))
             if condition is None:
                 yield Step("type", f"the type {place.text.partition(' ')[0]}", len(ends))
             else:
                 read = tuple(sorted(names(expression_variables(condition))))
-                before = dict(zip(before, self.events.named(read, list(before)), strict=True))
-                text = render_predicate(condition)
-                yield passed("filter", text, before, set(ends), condition, read, self.events.time)
-            before = {end: {} for end in ends}
+                values, text = partial(self.events.named, read), render_predicate(condition)
+                yield passed("filter", text, before, ends, values, condition, read, self.events.time)
+            before = list(ends)
 
     # --- near misses ----------------------------------------------------------------------------------
 
-    def near(self, condition: Condition, answer: Answer) -> Near:
+    def near(self, condition: WhyCondition, answer: FoundRow) -> Near:
         match, words, values = answer.found(), "", dict[str, Term | None]()
         if condition.kind == "filter":
             values = dict(self.events.named(condition.shown, [match.last])[0])

@@ -13,11 +13,11 @@ from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_ceql import render_predicate, render_window
 from oxiseq.grammar.scope import conjuncts, expression_variables
-from oxiseq.languages.reasons.why import Condition
+from oxiseq.languages.reasons.why import WhyCondition
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LetterPlace:
     """A letter of the automaton: `text` names it, no other has that name; `conditions` are all evaluated on one
     event. `after`: the letters that it may follow."""
 
@@ -28,10 +28,10 @@ class Place:
     after: tuple[int, ...]
 
 
-def places(plan: CeaPlan) -> tuple[Place, ...]:
+def places(plan: CeaPlan) -> tuple[LetterPlace, ...]:
     """One per letter, in the formula's order."""
     vocab, positions = plan.query.vocab or "", plan.runner.positions
-    found: list[Place] = []
+    found: list[LetterPlace] = []
     seen: set[str] = set()
     for n, letter in enumerate(positions.letters):
         names = sorted(letter.names - {letter.type})
@@ -41,7 +41,7 @@ def places(plan: CeaPlan) -> tuple[Place, ...]:
         seen.add(text)
         conditions = tuple(dict.fromkeys(c for p in letter.predicates for c in conjuncts(p)))
         leads = (m for m in range(len(positions.letters)) if (positions.at_once[m] | positions.later[m]) >> n & 1)
-        found.append(Place(n, text, vocab + letter.type, conditions, tuple(leads)))
+        found.append(LetterPlace(n, text, vocab + letter.type, conditions, tuple(leads)))
     return tuple(found)
 
 
@@ -59,7 +59,7 @@ def recompiled(query: CeqlQuery, plan: CeaPlan) -> CeaPlan:
     return compile_ceql(query, dict(zip((s.name for s in plan.query.streams), plan.streams, strict=True)))
 
 
-def ending_at(plan: CeaPlan, place: Place, *, alone: bool = False) -> CeaPlan:
+def ending_at(plan: CeaPlan, place: LetterPlace, *, alone: bool = False) -> CeaPlan:
     """With another last letter, which is `alone` or ends the formula as far as it leads there."""
     last = 1 << place.letter
     positions = replace(plan.runner.positions, last=last)
@@ -67,7 +67,7 @@ def ending_at(plan: CeaPlan, place: Place, *, alone: bool = False) -> CeaPlan:
     return replace(plan, runner=replace(plan.runner, positions=positions))
 
 
-def with_conditions(plan: CeaPlan, place: Place, kept: tuple[Expression, ...]) -> CeaPlan:
+def with_conditions(plan: CeaPlan, place: LetterPlace, kept: tuple[Expression, ...]) -> CeaPlan:
     """A new atom for the letter, with these of its conditions."""
     letters = list(plan.runner.positions.letters)
     letters[place.letter] = replace(letters[place.letter], predicates=kept)
@@ -80,29 +80,29 @@ def with_conditions(plan: CeaPlan, place: Place, kept: tuple[Expression, ...]) -
     return replace(plan, letters=tuple(numbers), runner=runner)
 
 
-def conditions(plan: CeaPlan, place: Place) -> Iterator[Condition]:
+def conditions(plan: CeaPlan, place: LetterPlace) -> Iterator[WhyCondition]:
     """Those of a place, each left out of a `bare` plan that ends there."""
     for condition in _conditions(plan, place):
         yield replace(condition, variant=ending_at(condition.variant, place))
 
 
-def _conditions(plan: CeaPlan, place: Place) -> Iterator[Condition]:
+def _conditions(plan: CeaPlan, place: LetterPlace) -> Iterator[WhyCondition]:
     query, positions = plan.query, plan.runner.positions
     if query.window is not None and place.after:
         shown = (query.window.attribute.value,) if isinstance(query.window, AttributeWindow) else ()
-        yield Condition("window", render_window(query.window), recompiled(replace(query, window=None), plan), shown)
+        yield WhyCondition("window", render_window(query.window), recompiled(replace(query, window=None), plan), shown)
     if any(positions.at_once[m] >> place.letter & 1 for m in place.after):
-        yield Condition("contiguity", "`:`", _loosened(plan, place.letter))
+        yield WhyCondition("contiguity", "`:`", _loosened(plan, place.letter))
     if plan.runner.strict and place.after:
-        yield Condition("strategy", "STRICT", recompiled(replace(query, selection=None), plan))
+        yield WhyCondition("strategy", "STRICT", recompiled(replace(query, selection=None), plan))
     if query.partition is not None:
         text = f"PARTITION BY {', '.join(f'[{a.value}]' for a in query.partition.by)}"
         loose = recompiled(replace(query, partition=None), plan)
-        yield Condition("partition", text, loose, names(query.partition.by))
+        yield WhyCondition("partition", text, loose, names(query.partition.by))
     for condition in place.conditions:
         loose = with_conditions(plan, place, tuple(c for c in place.conditions if c != condition))
         read = names(expression_variables(condition))
-        yield Condition("filter", f"{place.text}[{render_predicate(condition)}]", loose, tuple(sorted(read)))
+        yield WhyCondition("filter", f"{place.text}[{render_predicate(condition)}]", loose, tuple(sorted(read)))
 
 
 def _loosened(plan: CeaPlan, letter: int) -> CeaPlan:

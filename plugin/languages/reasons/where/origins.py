@@ -25,14 +25,14 @@ from oxiseq.languages.reasons.facts import HIDDEN, facts_of
 from oxiseq.languages.reasons.provenance import Provenance, Source
 from oxiseq.languages.reasons.read import History, Span, within
 from oxiseq.languages.reasons.where.parts import asked_alone
-from oxiseq.languages.reasons.why import Answer
+from oxiseq.languages.reasons.why import FoundRow
 
 Row = Mapping[str, int]
 """Variable → id."""
 Ids = tuple[int, int, int]
 
 
-class Held:
+class HeldEvents:
     """The events that a window holds. `name`: None where it is the default graph; `first`: the number of its first
     event among the stream's."""
 
@@ -63,7 +63,7 @@ class Held:
         return found
 
 
-def held_at(query: RspQuery, history: History, at: int) -> list[Held]:
+def held_at(query: RspQuery, history: History, at: int) -> list[HeldEvents]:
     """What the windows of a query hold at an instant."""
     found = []
     for window in query.windows:
@@ -71,16 +71,16 @@ def held_at(query: RspQuery, history: History, at: int) -> list[Held]:
         items.add(batch)
         bounds = items.places(WindowRange(window.operators, query.language == "rsepql"), np.array([at]))
         start, stop = (int(places[0]) for places in bounds)
-        found.append(Held(window.name, window.stream.value, start, batch.slice(start, stop), history.terms))
+        found.append(HeldEvents(window.name, window.stream.value, start, batch.slice(start, stop), history.terms))
     return found
 
 
-def held_within(history: History, span: Span) -> list[Held]:
+def held_within(history: History, span: Span) -> list[HeldEvents]:
     """The events of all streams in a span of time, as the default graph."""
     found = []
     for iri, batch in history.batches.items():
         first = 0 if span.since is None else int(np.searchsorted(batch.time, span.since))
-        found.append(Held(None, iri, first, within(batch, span), history.terms))
+        found.append(HeldEvents(None, iri, first, within(batch, span), history.terms))
     return found
 
 
@@ -90,7 +90,7 @@ class Origins:
 
     def __init__(
         self,
-        windows: Sequence[Held],
+        windows: Sequence[HeldEvents],
         terms: TermDictionary,
         kb: KnowledgeBase,
         events: Sequence[EventDefinition] = (),
@@ -102,10 +102,10 @@ class Origins:
         self._events = {event.name: event for event in events}
 
     def provenance(
-        self, at: int, where: Group, answer: Mapping[str, Term | None], rows: Sequence[Answer]
+        self, at: int, where: Group, answer: Mapping[str, Term | None], rows: Sequence[FoundRow]
     ) -> Provenance:
         """For an answer that rests on these rows."""
-        found: dict[tuple[str, str, int], tuple[Held, int]] = {}
+        found: dict[tuple[str, str, int], tuple[HeldEvents, int]] = {}
         for row in rows:
             for label, held, event in self._sources(where, row.found):
                 found.setdefault((label, held.stream, held.first + event), (held, event))
@@ -122,7 +122,7 @@ class Origins:
             found.setdefault(label, set()).add(int(held.batch.time[event]))
         return {label: tuple(sorted(times)) for label, times in found.items()}
 
-    def _sources(self, where: Group, row: Row) -> Iterator[tuple[str, Held, int]]:
+    def _sources(self, where: Group, row: Row) -> Iterator[tuple[str, HeldEvents, int]]:
         """(the name of the window or event, the window, the event's number there)."""
         for holder, element in asked_alone(where, HIDDEN):
             if isinstance(element, TriplePattern) and not isinstance(holder, GraphPattern):
@@ -133,14 +133,14 @@ class Origins:
             for each in event_names(match.events):
                 yield from self._items(self._events[each.name], row)
 
-    def _items(self, event: EventDefinition, row: Row) -> Iterator[tuple[str, Held, int]]:
+    def _items(self, event: EventDefinition, row: Row) -> Iterator[tuple[str, HeldEvents, int]]:
         """The items of a window that have all triples of an EVENT."""
         triples = [self._triple(e, row) for e in event.pattern.elements if isinstance(e, TriplePattern)]
         for held in self._held(event.window, row) if triples else ():
             places = set.intersection(*(set(held.places.get(triple, ())) for triple in triples))
             yield from ((event.name, held, number) for number in sorted(places))
 
-    def _held(self, name: NamedNode | Variable | None, row: Row) -> list[Held]:
+    def _held(self, name: NamedNode | Variable | None, row: Row) -> list[HeldEvents]:
         """The windows of a name; None: that are the default graph."""
         if isinstance(name, Variable):
             term = self._terms.term(row[name.value]) if name.value in row else None

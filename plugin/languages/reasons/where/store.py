@@ -17,7 +17,7 @@ from oxiseq.languages.reasons.provenance import Provenance
 from oxiseq.languages.reasons.report import Funnel, Near, Stage, Wording
 from oxiseq.languages.reasons.where.parts import asked_alone
 from oxiseq.languages.reasons.where.subject import WhereSubject, answer_stage, behind
-from oxiseq.languages.reasons.why import MOST, Answer, Answers, Condition
+from oxiseq.languages.reasons.why import MOST, FoundRow, FoundRows, WhyCondition
 
 
 class StoreSubject(WhereSubject):
@@ -31,22 +31,22 @@ class StoreSubject(WhereSubject):
         super().__init__(query.body.where, query.prefixes)
         self.query, self.kb, self.at = query, kb, at
 
-    def begun(self, variant: Group) -> Answers:
+    def begun(self, variant: Group) -> FoundRows:
         return self._rows(SubSelect(None, variant, limit=MOST))
 
-    def whole(self, variant: None = None) -> Answers:
+    def whole(self, variant: None = None) -> FoundRows:
         body = self.query.body
         return self._rows(replace(body, limit=min(MOST if body.limit is None else body.limit, MOST)))
 
-    def _rows(self, body: SubSelect) -> Answers:
+    def _rows(self, body: SubSelect) -> FoundRows:
         asked = replace(self.query, form="SELECT", template=(), body=body)
         names = [
             (each if isinstance(each, Variable) else each[1]).value
             for each in (visible_variables(body.where) if body.projection is None else body.projection)
         ]
         rows = ({name: row[name] for name in names} for row in self.kb.solutions(render_rsp(asked)))
-        found = tuple(Answer((), values) for values in rows)
-        return Answers(found, len(found) == MOST)
+        found = tuple(FoundRow((), values) for values in rows)
+        return FoundRows(found, len(found) == MOST)
 
     def outcome(self) -> Stage:
         return answer_stage(self.query.body, self.whole())
@@ -55,10 +55,10 @@ class StoreSubject(WhereSubject):
         steps = tuple(self.alone(holder, element) for holder, element in asked_alone(self.where))
         yield Funnel("the store", "", 0, steps)
 
-    def near(self, condition: Condition, answer: Answer) -> Near:
+    def near(self, condition: WhyCondition, answer: FoundRow) -> Near:
         return Near({}, condition.read(answer))
 
-    def provenances(self, whole: Answers, most: int) -> Iterator[Provenance]:
+    def provenances(self, whole: FoundRows, most: int) -> Iterator[Provenance]:
         where = self.begun(self.where)
         for answer in whole.all[:most]:
             rows = behind(answer, where)

@@ -26,7 +26,7 @@ from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import expression_variables, visible_variables
 from oxiseq.languages.reasons.report import Stage, Step
 from oxiseq.languages.reasons.where.parts import Holder, Part, parts
-from oxiseq.languages.reasons.why import MOST, Answer, Answers, Beginning, Condition, Subject
+from oxiseq.languages.reasons.why import MOST, FoundRow, FoundRows, Subject, WhyCondition, WhyStep
 
 OTHER: Final = "_of_pattern"
 """After a variable for the value of its own that a pattern has where a join is left out."""
@@ -47,12 +47,12 @@ class WhereSubject(Subject):
         self.ladder = parts(where, dict(prefixes), events)
 
     @abstractmethod
-    def begun(self, variant: Group) -> Answers: ...
+    def begun(self, variant: Group) -> FoundRows: ...
 
-    def beginnings(self) -> Sequence[Beginning]:
+    def beginnings(self) -> Sequence[WhyStep]:
         last = len(self.ladder) - 1
         return [
-            Beginning(
+            WhyStep(
                 part.text,
                 part.where,
                 partial(self.conditions, part),
@@ -62,23 +62,23 @@ class WhereSubject(Subject):
             for number, part in enumerate(self.ladder)
         ]
 
-    def conditions(self, part: Part) -> Iterator[Condition]:
+    def conditions(self, part: Part) -> Iterator[WhyCondition]:
         """Those of its new element."""
         added = part.added
         if isinstance(added, Filter):
             shown = tuple(sorted(v.value for v in expression_variables(added.condition)))
             text = f"FILTER({self.write.expression(added.condition)})"
-            yield Condition("filter", text, part.build(()), shown, added.condition)
+            yield WhyCondition("filter", text, part.build(()), shown, added.condition)
             return
         if part.unordered is not None:
-            yield Condition("order", part.text, part.unordered)
+            yield WhyCondition("order", part.text, part.unordered)
         if isinstance(added, TriplePattern):
             yield from _joins(part, added)
             yield from _constants(part, added, self.write)
         if part.before and not isinstance(added, MatchPattern):
             shared = tuple(v.value for v in visible_variables(added) if v in part.before)
             kind = "knowledge base" if isinstance(part.holder, GraphPattern) else "pattern"
-            yield Condition(kind, part.text, part.build(()), shared)
+            yield WhyCondition(kind, part.text, part.build(()), shared)
 
     def alone(self, holder: Holder, element: PatternElement) -> Step:
         """How many rows a pattern has by itself."""
@@ -90,20 +90,20 @@ class WhereSubject(Subject):
         return " ".join(self.write.element(element, "").split()).removesuffix(" .").replace(" . }", " }")
 
 
-def _joins(part: Part, pattern: TriplePattern) -> Iterator[Condition]:
+def _joins(part: Part, pattern: TriplePattern) -> Iterator[WhyCondition]:
     for variable in dict.fromkeys(v for v in visible_variables(pattern) if v in part.before):
         pair = variable.value, f"{variable.value}{OTHER}"
         places = [place for place in _PLACES if getattr(pattern, place) == variable]
         loose = part.build((_with(pattern, places, Variable(pair[1])),))
-        yield Condition("join", f"the same ?{variable.value}", loose, pair, same=pair)
+        yield WhyCondition("join", f"the same ?{variable.value}", loose, pair, same=pair)
 
 
-def _constants(part: Part, pattern: TriplePattern, write: SparqlWriter) -> Iterator[Condition]:
+def _constants(part: Part, pattern: TriplePattern, write: SparqlWriter) -> Iterator[WhyCondition]:
     for place in ("subject", "object"):  # any predicate at all would always give rows, and show nothing
         term = getattr(pattern, place)
         if not isinstance(term, Variable | BlankNode):
             loose = part.build((_with(pattern, [place], Variable(place)),))
-            yield Condition("constant", write.term(term), loose, (place,))
+            yield WhyCondition("constant", write.term(term), loose, (place,))
 
 
 def _with(pattern: TriplePattern, places: Sequence[str], variable: Variable) -> TriplePattern:
@@ -117,7 +117,7 @@ def counted(number: int, one: str, text: str) -> Step:
     return Step("holds", f"{'or more ' * (number >= MOST)}{one}{'s' * (number != 1)} {text}", number)
 
 
-def answer_stage(body: SubSelect, answers: Answers) -> Stage:
+def answer_stage(body: SubSelect, answers: FoundRows) -> Stage:
     """What the modifiers of a query leave."""
     clauses = ("GROUP BY", body.group_by), ("HAVING", body.having), ("DISTINCT", body.distinct), ("LIMIT", body.limit)
     used = " and ".join(name for name, there in clauses if there)
@@ -126,18 +126,18 @@ def answer_stage(body: SubSelect, answers: Answers) -> Stage:
 
 def rows(
     columns: Iterable[str], ids: NDArray[np.uint32], terms: TermDictionary, spans: NDArray[np.int64] | None = None
-) -> tuple[Answer, ...]:
+) -> tuple[FoundRow, ...]:
     """Rows of ids (0: unbound) as answers. `spans`: i64[k, 2], µs, of rows with intervals."""
     names, found = tuple(columns), []
     for number, row in enumerate(ids.tolist()):
         span = () if spans is None else tuple(spans[number].tolist())
         bound = {name: i for name, i in zip(names, row, strict=True) if i}
         values = {name: terms.term(bound[name]) if name in bound else None for name in names}
-        found.append(Answer(span, values, (span[1] - span[0],) if span else (), bound))
+        found.append(FoundRow(span, values, (span[1] - span[0],) if span else (), bound))
     return tuple(found)
 
 
-def behind(answer: Answer, where: Answers) -> list[Answer]:
+def behind(answer: FoundRow, where: FoundRows) -> list[FoundRow]:
     """The rows of WHERE that an answer rests on: those that agree with it, at its interval."""
     bound = [(name, term) for name, term in answer.values.items() if term is not None]
     return [

@@ -30,7 +30,7 @@ from oxiseq.grammar.render import render_sequence
 from oxiseq.grammar.render_clauses import render_clause, time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import conjuncts, expression_variables, prev_variables, split_gpm, visible_variables
-from oxiseq.languages.reasons.why import Condition
+from oxiseq.languages.reasons.why import WhyCondition
 from oxiseq.languages.spaseq.reasons.stages import Beginning, Items, with_items
 
 OTHER = "_of_"
@@ -48,7 +48,7 @@ class OfStep:
     within: int | None = None
 
 
-def conditions(query: Query, at: Beginning) -> Iterator[Condition]:
+def conditions(query: Query, at: Beginning) -> Iterator[WhyCondition]:
     """Each condition of the last step of a beginning, left out by itself."""
     items = at.items
     last = tuple(dict.fromkeys(_atoms(items[-1:])))
@@ -59,7 +59,7 @@ def conditions(query: Query, at: Beginning) -> Iterator[Condition]:
     write = SparqlWriter(dict(query.prefixes))
     here = with_items(query, items)
     if query.window is not None and at.gap:
-        yield Condition("window", render_clause(query.window), replace(here, window=None), of=of)
+        yield WhyCondition("window", render_clause(query.window), replace(here, window=None), of=of)
     yield from _bounds(query, items, of)
     yield from _orders(query, items, at.gap, of)
     yield from _negations(query, items, at.gap, last)
@@ -68,10 +68,10 @@ def conditions(query: Query, at: Beginning) -> Iterator[Condition]:
             loose = _with_gpm(here, _without(gpm, {id(condition)}))
             shown = tuple(sorted(v.value for v in expression_variables(condition) | prev_variables(condition)))
             text = f"{gpm.name}: FILTER({write.one_line(condition)})"
-            yield Condition("filter", text, loose, shown, condition, of=of)
+            yield WhyCondition("filter", text, loose, shown, condition, of=of)
         if any(isinstance(e, GraphPattern) for e in gpm.pattern.elements):
             bound = tuple(v.value for v in split_gpm(gpm).pattern_variables)
-            yield Condition("knowledge base", f"{gpm.name}: GRAPH", _without_kb(here, gpm, items), bound, of=of)
+            yield WhyCondition("knowledge base", f"{gpm.name}: GRAPH", _without_kb(here, gpm, items), bound, of=of)
     yield from _joins(here, items, at.gap, last)
 
 
@@ -80,7 +80,7 @@ def _atoms(items: Items) -> Iterator[str]:
         yield from (atom.name for atom in atoms(item))
 
 
-def _bounds(query: Query, items: Items, of: OfStep) -> Iterator[Condition]:
+def _bounds(query: Query, items: Items, of: OfStep) -> Iterator[WhyCondition]:
     """Each WITHIN, AFTER and LASTING of the step; not those of negations, which would forbid more without them."""
     op, item = items[-1]
     if negation(item) is None:
@@ -91,25 +91,25 @@ def _bounds(query: Query, items: Items, of: OfStep) -> Iterator[Condition]:
 
             text = f"{bound.kind.value} {time_span(bound.size)}"
             loose = (*items[:-1], (op, changed(item, without)))
-            yield Condition("bound", text, with_items(query, loose), of=of)
+            yield WhyCondition("bound", text, with_items(query, loose), of=of)
 
 
-def _orders(query: Query, items: Items, gap: int, of: OfStep) -> Iterator[Condition]:
+def _orders(query: Query, items: Items, gap: int, of: OfStep) -> Iterator[WhyCondition]:
     """Everything of the step by skip till any."""
     if gap and any(op is not Op.ANY for op, _ in items[gap:]):
         loose = (*items[:gap], *((Op.ANY, item) for _, item in items[gap:]))
         op = next(op for op, _ in reversed(items[gap:]) if op is not Op.ANY)
         assert op is not None
-        yield Condition("contiguity", f"`{op.value}`", with_items(query, loose), of=of)
+        yield WhyCondition("contiguity", f"`{op.value}`", with_items(query, loose), of=of)
     inner = without_bounds(items[-1][1])
     if isinstance(inner, Repeat) and inner.chain is not Op.ANY and (inner.most is None or inner.most > 1):
         left, item = items[-1]
         chained = changed(item, lambda node: replace(inner, chain=Op.ANY) if node == inner else node)
         loose = (*items[:-1], (left, chained))
-        yield Condition("contiguity", "between its iterations", with_items(query, loose), of=of)
+        yield WhyCondition("contiguity", "between its iterations", with_items(query, loose), of=of)
 
 
-def _negations(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Condition]:
+def _negations(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[WhyCondition]:
     for number in range(gap, len(items)):
         op, item = items[number]
         if (negated := negation(item)) is not None:
@@ -121,7 +121,7 @@ def _negations(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> I
             seen = tuple((Op.ANY if n else None, _seen(e) if n == number else e) for n, (_, e) in enumerate(items))
             within = shortest(item) if group else None  # else the bound stands in the positive form
             of = OfStep(last, frozenset(_atoms(((op, item),))), with_items(query, seen), within)
-            yield Condition("negation", text, with_items(query, rest), of=of)
+            yield WhyCondition("negation", text, with_items(query, rest), of=of)
 
 
 def _seen(item: SequenceElement) -> SequenceElement:
@@ -131,7 +131,7 @@ def _seen(item: SequenceElement) -> SequenceElement:
     return item.item if isinstance(item, Not) else item
 
 
-def _joins(here: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Condition]:
+def _joins(here: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[WhyCondition]:
     """For each variable that the last element shares with those before: a value of its own."""
     before = {v for g in here.gpms if g.name in set(_atoms(items[:gap])) for v in split_gpm(g).variables}
     mine = dict.fromkeys(v for g in here.gpms if g.name in last for v in split_gpm(g).variables)
@@ -145,7 +145,7 @@ def _joins(here: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterat
             gpms = tuple(changed(g, own) if g.name in last else g for g in here.gpms)
             pair = variable.value, other.value
             loose = replace(here, gpms=gpms)
-            yield Condition("join", f"the same ?{variable.value}", loose, pair, same=pair, of=OfStep(last))
+            yield WhyCondition("join", f"the same ?{variable.value}", loose, pair, same=pair, of=OfStep(last))
 
 
 # --- parts of a GPM -------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Evidence, Provenance
 from oxiseq.languages.reasons.read import History, in_order
-from oxiseq.languages.reasons.why import Answer, Answers
+from oxiseq.languages.reasons.why import FoundRow, FoundRows
 from oxiseq.languages.spaseq.reasons.matched import matched_triples, values_in_all
 from oxiseq.languages.spaseq.reasons.subject import SequenceSubject
 from oxiseq.matches.rows import cell_key
@@ -39,12 +39,12 @@ def evidence_of(
     except OxiseqError:
         candidates = ()
     found = [each for each in candidates if each.found == key and _agree(each.values, row)]
-    match = found[0] if found else Answer(key, row, (), key)
-    (told,) = subject.provenances(Answers((match,)), 1)
+    match = found[0] if found else FoundRow(key, row, (), key)
+    (told,) = subject.provenances(FoundRows((match,)), 1)
     return Evidence(told.facts, _matched(query, match, told))
 
 
-def _matched(query: Query, match: Answer, told: Provenance) -> dict[tuple[str, int], tuple[int, ...]]:
+def _matched(query: Query, match: FoundRow, told: Provenance) -> dict[tuple[str, int], tuple[int, ...]]:
     gpms = {gpm.name: gpm for gpm in query.gpms}
     marked: dict[tuple[str, int], tuple[int, ...]] = {}
     for event in told.events:

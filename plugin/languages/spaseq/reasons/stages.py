@@ -19,12 +19,11 @@ Items = tuple[tuple[Op | None, SequenceElement], ...]
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The sequence up to its element `last` (`gap`: from the element before on, with the events between);
-    `text` as in the query. `closed`: the whole sequence, whose trailing negations are decided."""
+    """The sequence up to one of its elements (`gap`: from the element before on, with the events between);
+    `text` as in the query."""
 
     items: Items
     gap: int
-    closed: bool
     text: str
 
 
@@ -36,10 +35,10 @@ def beginnings(query: Query) -> Iterator[Beginning]:
     for number, (_, item) in enumerate(items):
         if negation(item) is None:
             part = items[: number + 1]
-            yield Beginning(part, gap, number == len(items) - 1, _text(query, part))
+            yield Beginning(part, gap, _text(query, part))
             gap = number + 1
     if gap < len(items):
-        yield Beginning(items, gap, True, _text(query, items))
+        yield Beginning(items, gap, _text(query, items))
 
 
 def with_items(query: Query, items: Items) -> Query:

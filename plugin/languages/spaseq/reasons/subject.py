@@ -16,6 +16,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.plan.ranking import order_of
 from oxiseq.engine.run.sequence import run_of
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import (
     Atom,
     BoundKind,
@@ -38,12 +39,13 @@ from oxiseq.languages.reasons.facts import facts_of
 from oxiseq.languages.reasons.provenance import Provenance, Source
 from oxiseq.languages.reasons.read import History, graph_of
 from oxiseq.languages.reasons.report import SHOWN, Funnel, Near, Step, Wording
-from oxiseq.languages.reasons.why import MOST, Answer, Answers, Beginning, Condition, Seen, Subject, length, passed
+from oxiseq.languages.reasons.why import MOST, FoundRow, FoundRows, Subject, WhyCondition, WhyStep, length, passed
 from oxiseq.languages.reasons.working import steps
 from oxiseq.languages.sequences.clauses import without_clauses
 from oxiseq.languages.spaseq.reasons.conditions import OfStep, conditions
 from oxiseq.languages.spaseq.reasons.stages import beginnings, with_items
 from oxiseq.languages.spaseq.shape import spaseq_shape
+from oxiseq.matches.shape import Block
 
 
 class SequenceSubject(Subject):
@@ -55,10 +57,10 @@ class SequenceSubject(Subject):
         self.query, self.history, self.kb, self.bounds = query, history, kb, bounds
         self.language, self.late = query.language, history.late
 
-    def beginnings(self) -> Sequence[Beginning]:
+    def beginnings(self) -> Sequence[WhyStep]:
         each = list(beginnings(self.query))
         return [
-            Beginning(
+            WhyStep(
                 at.text,
                 with_items(self.query, at.items),
                 partial(conditions, self.query, at),
@@ -68,48 +70,49 @@ class SequenceSubject(Subject):
             for number, at in enumerate(each)
         ]
 
-    def begun(self, variant: Query) -> Answers:
+    def begun(self, variant: Query) -> FoundRows:
         return self._answers(variant)
 
-    def whole(self, variant: Query | None = None) -> Answers:
+    def whole(self, variant: Query | None = None) -> FoundRows:
         return self._answers(variant or self.query, as_is=True)
 
-    def _answers(self, query: Query, *, as_is: bool = False, each: int = MOST, most: bool = True) -> Answers:
-        """Every match with all variables, up to `each` of one completing event, and where `most` as many as the bounds
-        allow; without the query's strategy, CONSUME BY and LIMIT unless `as_is`."""
-        bare = replace(query, form=Select(None), limit=Limit(each), consumption=None, summary=Summary(), sample=None)
+    def _answers(self, query: Query, *, as_is: bool = False) -> FoundRows:
+        """Every match with all variables, up to `MOST` of one completing event; without the query's strategy, CONSUME
+        BY and LIMIT unless `as_is`."""
+        bare = _bare(query, MOST)
         if as_is:
             seen = overview(query)
-            limit: Limit | None = Limit(each)
+            limit: Limit | None = Limit(MOST)
             summary = Summary()
             if not summarises(seen):
                 limit = None if query.sample is not None else query.limit or limit
                 summary = Summary(order_by=order_of(seen), report=query.summary.report)
             bare = replace(query, form=Select(None, False, query.selection), limit=limit, summary=summary)
-        plan = compile_query(bare, self.history.terms)
-        run, shape = (
-            run_of(plan, self.history.terms, self.kb, self.history.start),
-            spaseq_shape(plan, self.history.terms),
-        )
-        found: list[Answer] = []
+        found: list[FoundRow] = []
         ends: Counter[int] = Counter()
-        for part in chain.from_iterable(steps(run, plan.streams, self.history, self.bounds)):
-            ends.update(part.time.tolist())
-            block = shape.block([part])
-            for i in range(len(part)):
-                if most and len(found) == self.bounds.matches:
-                    return Answers(tuple(found), True)
+        for block, times in self._blocks(bare):
+            ends.update(times)
+            for i in range(len(times)):
+                if len(found) == self.bounds.matches:
+                    return FoundRows(tuple(found), True)
                 events = tuple(sorted((gpm, tuple(t for _, t in each)) for gpm, each in block.events(i).items()))
-                times = [time for _, of in events for time in of]
-                values = dict.fromkeys(shape.index) | block.row(i)
-                found.append(Answer(events, values, (max(times) - min(times), max(times)), events))
-        return Answers(tuple(found), any(count >= each for count in ends.values()))
+                own = [time for _, of in events for time in of]
+                found.append(FoundRow(events, _values(block, i), (max(own) - min(own), max(own)), events))
+        return FoundRows(tuple(found), any(count >= MOST for count in ends.values()))
 
-    def clauses(self) -> Iterator[Condition]:
+    def _blocks(self, query: Query) -> Iterator[tuple[Block, list[int]]]:
+        """Its matches as they are found, and when each ends."""
+        plan = compile_query(query, self.history.terms)
+        run = run_of(plan, self.history.terms, self.kb, self.history.start)
+        shape = spaseq_shape(plan, self.history.terms)
+        for part in chain.from_iterable(steps(run, plan.streams, self.history, self.bounds)):
+            yield shape.block([part]), part.time.tolist()
+
+    def clauses(self) -> Iterator[WhyCondition]:
         grouped = summarises(overview(self.query))  # then LIMIT leaves out groups
         return (each for each in without_clauses(self.query, MOST) if each.kind != "limit" or not grouped)
 
-    def provenances(self, whole: Answers, most: int) -> Iterator[Provenance]:
+    def provenances(self, whole: FoundRows, most: int) -> Iterator[Provenance]:
         iris = {s.name: s.iri.value for s in self.query.streams}
         streams = {g.name: iris[g.stream] for g in self.query.gpms}
         patterns = {g.name: g.pattern for g in self.query.gpms}
@@ -134,12 +137,12 @@ class SequenceSubject(Subject):
     def _parts(self, parts: GpmParts, times: list[int]) -> Iterator[Step]:
         """A triple for each pattern, the pattern, each FILTER, the knowledge base. FILTERs that need what precedes the
         graph pattern are examined in the sequence."""
-        before: Seen = {time: {} for time in times}
+        before: dict[int, tuple[Block, int]] | list[int] = times
         elements = parts.pattern.elements
         plain = [e for e in elements if isinstance(e, TriplePattern)]
         for each in plain:
             there = self._alone(parts, (each,))
-            before = {time: {} for time in before if time in there}
+            before = [time for time in before if time in there]
         if plain:
             each_of = f"each of {len(plain)} patterns" if len(plain) > 1 else "its pattern"
             yield Step("constants", f"a triple for {each_of}", len(before))
@@ -156,23 +159,27 @@ class SequenceSubject(Subject):
         for kind, text, test, shown, more in rungs:
             elements = (*elements, *more)
             now = self._alone(parts, elements)
-            yield passed(kind, text, before, now, test, shown)
+            found = before if isinstance(before, dict) else {}
+            yield passed(kind, text, before, now, partial(_mappings, found), test, shown)
             before = now
 
-    def _alone(self, parts: GpmParts, elements: tuple[PatternElement, ...]) -> Seen:
-        """Time → what one mapping binds there."""
+    def _alone(self, parts: GpmParts, elements: tuple[PatternElement, ...]) -> dict[int, tuple[Block, int]]:
+        """The times of the events that a pattern matches, and one of its mappings there."""
         gpm = replace(parts.gpm, pattern=Group(elements))
-        query = replace(with_items(self.query, ((None, Atom(gpm.name)),)), gpms=(gpm,), filters=(), window=None)
-        return {answer.rank[1]: answer.values for answer in self._answers(query, each=1, most=False).all}
+        query = replace(_bare(self.query, 1), gpms=(gpm,), filters=(), window=None, partition=None)
+        found: dict[int, tuple[Block, int]] = {}
+        for block, times in self._blocks(with_items(query, ((None, Atom(gpm.name)),))):
+            found |= {time: (block, i) for i, time in enumerate(times)}
+        return found
 
     # --- near misses ----------------------------------------------------------------------------------
 
-    def near(self, condition: Condition, answer: Answer) -> Near:
+    def near(self, condition: WhyCondition, answer: FoundRow) -> Near:
         events = dict(answer.found)
         values = condition.read(answer) if condition.shown else {}
         return Near(events, values, self._against(condition, answer))
 
-    def _against(self, condition: Condition, answer: Answer) -> str:
+    def _against(self, condition: WhyCondition, answer: FoundRow) -> str:
         """What is against it, in words."""
         times = sorted(time for _, of in answer.found for time in of)
         if condition.kind == "window":
@@ -225,6 +232,21 @@ class SequenceSubject(Subject):
             return f"spans {number} instants, limit {window.size}"
         span = f"spans {length(last - first)}, limit {length(window.size)}"
         return span if window.sliding else f"{span}, and windows begin at fixed times"
+
+
+def _bare(query: Query, most: int) -> Query:
+    """All that it finds, up to so many matches of an end."""
+    return replace(query, form=Select(None), limit=Limit(most), consumption=None, summary=Summary(), sample=None)
+
+
+def _mappings(found: Mapping[int, tuple[Block, int]], times: Sequence[int]) -> list[Mapping[str, Term | None]]:
+    """What a pattern binds in the events of these times."""
+    return [_values(*found[time]) for time in times]
+
+
+def _values(block: Block, index: int) -> dict[str, Term | None]:
+    """All variables of a match."""
+    return dict.fromkeys(block.shape.index) | block.row(index)
 
 
 def _instants_text(between: list[int]) -> str:
