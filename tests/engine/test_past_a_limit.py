@@ -119,9 +119,7 @@ def run_of(count: int, begin: int) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("size", [1, 1000])
 @pytest.mark.parametrize("case", TOO_LONG)
-def test_an_instant_with_millions_of_matches_is_left_out(
-    monkeypatch: pytest.MonkeyPatch, case: str, size: int
-) -> None:
+def test_an_instant_with_millions_of_matches_is_left_out(monkeypatch: pytest.MonkeyPatch, case: str, size: int) -> None:
     """2^21 and 2^40 matches would end at the second and the third run: they are counted before more than a few
     thousand are listed, though a million may be."""
     dropped: list[int] = []
