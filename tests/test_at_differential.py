@@ -18,7 +18,7 @@ from corpus_cases import Case, load_at_cases
 from hypothesis import given
 from hypothesis import strategies as st
 from loaded import load
-from profiles import thorough
+from profiles import crossed, thorough
 from pyoxigraph import RdfFormat, Store
 from reference.choose import is_choice
 from reference.evaluate import ReferenceResult, evaluate
@@ -149,8 +149,7 @@ def test_run_decides_the_case_in_time(case: Case) -> None:
     assert Counter(events) == case.matches
 
 
-@pytest.mark.parametrize("size", [1, 2, 100])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(("case", "size"), crossed(CASES, [1, 2, 100]), ids=lambda each: getattr(each, "name", each))
 def test_a_store_decides_the_case_in_time(case: Case, size: int) -> None:
     """By the clock; a window of n instants that are not all there stays open until the streams end."""
     with oxiseq.open() as store:

@@ -516,7 +516,7 @@ class TableBuilder:
             sides = _inequality(condition)
             if sides is None:
                 continue
-            row_side, key_side, sign, strict = sides
+            row_side, key_side, sign = sides
             measure = self._measure(letter, self._code(row_side, place))
             key0 = self._code(key_side, place)
             sole = len(check.filters) == 1 and not check.compatible
@@ -526,7 +526,6 @@ class TableBuilder:
                 "key0": key0,
                 "key1": len(self.code),
                 "sign": sign,
-                "strict": int(strict),
                 "sole": int(sole),
             }
             return
@@ -688,8 +687,8 @@ def _common_slots(edge: Edge, slots: Mapping[Value, int]) -> list[int]:
     return sorted(set.intersection(*per_arm)) if per_arm else []
 
 
-def _inequality(check: FilterCheck) -> tuple[Expression, Expression, int, bool] | None:
-    """(row side, run side, sign, strict) of an inequality between the two; sign 1: the run's is the smaller."""
+def _inequality(check: FilterCheck) -> tuple[Expression, Expression, int] | None:
+    """(row side, run side, sign) of an inequality between the two; sign 1: the run's is the smaller."""
     condition = check.condition
     if not isinstance(condition, Call) or condition.name not in MIRRORED_ORDER or len(condition.args) != 2:
         return None
@@ -702,7 +701,7 @@ def _inequality(check: FilterCheck) -> tuple[Expression, Expression, int, bool] 
         left, right, name = right, left, MIRRORED_ORDER[name]
     if not (_all(left, sources, Column) and _all(right, sources, Kept)):
         return None
-    return left, right, 1 if name.startswith(">") else -1, len(name) == 1
+    return left, right, 1 if name.startswith(">") else -1
 
 
 def _all(expression: Expression, sources: Mapping[Variable, Source], kind: type[Source]) -> bool:

@@ -9,6 +9,7 @@ from time import process_time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from profiles import in_the_gate
 from pyoxigraph import NamedNode, RdfFormat
 from turtle_texts import FAULTS, HEAD, pieces, read, same, strictly
 
@@ -103,24 +104,24 @@ def test_prefixes_are_those_that_hold_at_the_place() -> None:
     assert [flaw.line for flaw in flaws] == [2, 4]
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        "ex:a ex:q ] .\n",
-        'ex:a ex:q """v .\n',
-        "ex:a ex:q 1\n",
-        "[ \n",
-        "{\n",
-        "}\n",
-        "ex:g {\n",
-        "no:g {\n",
-        ". ",
-        "ex:a ex:b {\n ex:c ex:d ex:e .\n",
-        "ex:a ex:q ]\r",
-        "ex:a ex:b ex:c .\nno:a ex:b ] .\n",
-        "a" * 500 + " ] ",
-    ],
+REPEATED = (
+    "ex:a ex:q ] .\n",
+    'ex:a ex:q """v .\n',
+    "ex:a ex:q 1\n",
+    "[ \n",
+    "{\n",
+    "}\n",
+    "ex:g {\n",
+    "no:g {\n",
+    ". ",
+    "ex:a ex:b {\n ex:c ex:d ex:e .\n",
+    "ex:a ex:q ]\r",
+    "ex:a ex:b ex:c .\nno:a ex:b ] .\n",
+    "a" * 500 + " ] ",
 )
+
+
+@pytest.mark.parametrize("fault", in_the_gate(REPEATED[::2], REPEATED))
 def test_many_faults_take_time_that_grows_with_their_number(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(valid, "_PATIENCE", 1 << 15)  # so that this small text is more than there is patience for
     monkeypatch.setattr(valid, "_BLOCK", 1 << 13)

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from answered import lived, replayed
 from asked_again import Streams, answers, taken_apart
+from profiles import crossed
 from pyoxigraph import RdfFormat, Store
 
 import oxiseq
@@ -97,8 +98,7 @@ def test_question(name: str) -> None:
     assert expected and replayed(text, streams, KB) == expected
 
 
-@pytest.mark.parametrize("report", ["RSTREAM", "DSTREAM"])
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize(("name", "report"), crossed([*QUERIES], ["RSTREAM", "DSTREAM"]))
 def test_question_told_otherwise(name: str, report: str) -> None:
     text = QUERIES[name].replace("RSTREAM", "ISTREAM").replace("ISTREAM", report)
     streams = read_by(text, EVENTS)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cea_runs import Driven, answers
 from loaded import load
+from profiles import crossed
 from pyoxigraph import Literal, NamedNode
 from reference.ceql_count import count_ends
 from reference.tuples import TupleEvent
@@ -72,10 +73,10 @@ def test_as_many_as_can_be_counted(formula: str, select: str) -> None:
     assert (counts == count_ends(load(text, "ceql"), events).astype(np.int64)).all()
 
 
-@pytest.mark.parametrize(
-    "formula", ["A; B; C", "A; B+; C", "A; (B; C)+; D", "A+", "A; B : C", "A; B; C; D; E; F; G; H", "A AS x; (B OR A)+"]
-)
-@pytest.mark.parametrize("unit", ["SECONDS", "EVENTS", "[t]"])
+FORMULAS = "A; B; C", "A; B+; C", "A; (B; C)+; D", "A+", "A; B : C", "A; B; C; D; E; F; G; H", "A AS x; (B OR A)+"
+
+
+@pytest.mark.parametrize(("formula", "unit"), crossed(FORMULAS, ["SECONDS", "EVENTS", "[t]"]))
 def test_work_per_event_is_the_same_in_any_window(formula: str, unit: str) -> None:
     """Records looked at and made, not time. LIMIT 1, since matches take what they take."""
     events = stream(12_000)

@@ -6,6 +6,7 @@ import pytest
 from cea_runs import Answer, Driven, answers
 from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, as_tuples, ceql_events, ceql_situations
 from hypothesis import given
+from profiles import crossed
 from reference.tuples import TupleEvent
 from strategies import Dice
 
@@ -35,8 +36,7 @@ def test_random_queries(situation: CeqlSituation) -> None:
     assert found(situation.text, events, Capacities.smallest(), 1) == expected
 
 
-@pytest.mark.parametrize("formula", QUERIES)
-@pytest.mark.parametrize("select", ["*", "STRICT *", "A"])
+@pytest.mark.parametrize(("formula", "select"), crossed(QUERIES, ["*", "STRICT *", "A"]))
 def test_long_streams(formula: str, select: str) -> None:
     text = f"VOCAB <{VOCAB}> SELECT {select} FROM S WHERE {formula}"
     if "WITHIN" not in formula and "CONSUME" not in formula:

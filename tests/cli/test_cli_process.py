@@ -155,6 +155,7 @@ for name in names():
 """
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_warm_up_compiles_all_that_the_corpus_needs_and_nothing_twice() -> None:
     """What is compiled ahead is of the types that are called."""

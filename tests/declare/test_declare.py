@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -48,11 +49,15 @@ def logs(draw: st.DrawFn) -> Log:
     return cases, events
 
 
+PARSED = lru_cache(oxiseq.Query)
+"""The same few texts are asked for each drawn log."""
+
+
 def found(text: str, log: Log) -> list[tuple[int, int, int]]:
     """Case and times of each match."""
     cases, events = log
     stream = [(time * SECOND, event(case, cases[case][place])) for time, case, place in events]
-    matches = oxiseq.run(text, streams={USUAL_LOG.stream: stream})
+    matches = PARSED(text).run(streams={USUAL_LOG.stream: stream})
     return sorted((int(m["case"].value), m.start_us // SECOND, m.end_us // SECOND) for m in matches)
 
 

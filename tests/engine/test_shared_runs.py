@@ -559,6 +559,7 @@ def of_endings(dice: random.Random) -> str:
 
 @drawn(40)
 @given(st.integers(0, 2**62))
+@pytest.mark.full
 @pytest.mark.slow
 def test_queries_whose_events_come_in_spells_find_what_they_find_alone(seed: int) -> None:
     drill = Drill(seed)

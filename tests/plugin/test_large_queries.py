@@ -95,7 +95,7 @@ def registered(language: str, text: str) -> Iterator[None]:
 
 IN_THE_GATE = {
     *("SEQ joined by a variable", "FILTERs of a GPM", "triple patterns of a GPM", "CEQL"),
-    *("triple patterns of a window", "VALUES", "EP-SPARQL's OPTIONAL", "EP-SPARQL's SEQ"),
+    *("triple patterns of a window", "VALUES", "EP-SPARQL's SEQ"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import quote
@@ -85,12 +86,28 @@ class Served:
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    monkeypatch.setattr(tables, "_LOOKED_EVERY", 0.0)
+def served(tmp_path: Path) -> Iterator[Served]:
+    with serving(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Of which tests ask only what is refused."""
+    with serving(tmp_path_factory.mktemp("served")) as made:
+        yield made
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Served]:
     store = Store()
     store.update(KB_FACTS)
-    with LiveService(store, tmp_path, LiveSettings(idle=0.02), "normal") as service:
-        made = Served(tmp_path, service, store)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        LiveService(store, folder, LiveSettings(idle=0.02), "normal") as service,
+    ):
+        patch.setattr(tables, "_LOOKED_EVERY", 0.0)
+        made = Served(folder, service, store)
         for name, stream in (("qa", A), ("qb", B)):
             assert made.status("PUT", at("queries", name), "all", query(stream), SPASEQ) == 200
             event = f"<{EX}h> <{EX}w> 1 ."
@@ -111,10 +128,10 @@ def path_of(route: Operation) -> str:
 
 
 @pytest.mark.parametrize("route", OPERATIONS, ids=lambda route: route.name)
-def test_every_route_of_the_document_needs_a_right(served: Served, route: Operation) -> None:
-    other = served.token("read:query:none-such", "push:stream:none:such", "register:query:none-such")
+def test_every_route_of_the_document_needs_a_right(untouched: Served, route: Operation) -> None:
+    other = untouched.token("read:query:none-such", "push:stream:none:such", "register:query:none-such")
     (token,) = (
-        served.app.test_client()
+        untouched.app.test_client()
         .get("/openapi.json", headers={"Authorization": f"Bearer {other}"})
         .json["paths"][route.path][route.method.lower()]["security"][1]
         .values()
@@ -125,10 +142,10 @@ def test_every_route_of_the_document_needs_a_right(served: Served, route: Operat
     accept = "text/event-stream" if route.name == "followQuery" else "*/*"
     path = path_of(route) + ("?query=ASK{}" if route.name == "followQuery" else "")
 
-    none = served.ask(route.method, path, None, body, kind, accept)
+    none = untouched.ask(route.method, path, None, body, kind, accept)
     assert none.status_code == 401
     assert none.headers["WWW-Authenticate"] == 'Bearer realm="oxiseq"'
-    lacking = served.ask(route.method, path, other, body, kind, accept)
+    lacking = untouched.ask(route.method, path, other, body, kind, accept)
     if route.needs.right is None:
         assert lacking.status_code not in (401, 403)
     elif route.needs.of == "list":

@@ -123,7 +123,8 @@ def test_strict_stops_at_a_fault_and_leaves_the_store_marked(
     assert not (tmp_path / "kb.parts").exists()
 
 
-@pytest.mark.parametrize("step", [pytest.param("sorting", marks=pytest.mark.full), "loading"])
+@pytest.mark.full
+@pytest.mark.parametrize("step", ["sorting", "loading"])
 def test_an_interrupted_load_starts_over(spark: SparkSession, tmp_path: Path, step: str) -> None:
     (tmp_path / "a.nt").write_text("".join(f"<{EX}a> <{EX}p> <{EX}o{i}> .\n" for i in range(50)))
 
@@ -164,14 +165,8 @@ SCHEMAS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param("one pass", marks=pytest.mark.full),
-        pytest.param("types have super-properties", marks=pytest.mark.full),
-        "the schema's words are properties",
-    ],
-)
+@pytest.mark.full
+@pytest.mark.parametrize("name", SCHEMAS)
 def test_reasoning_gives_what_one_process_gives(spark: SparkSession, tmp_path: Path, name: str) -> None:
     from oxiseq.kb_loader.spark.parts import read_parts  # noqa: PLC0415  pyspark may not be there
     from oxiseq.kb_loader.spark.reasoning import reason_on_spark  # noqa: PLC0415

@@ -171,7 +171,6 @@ PROBE = np.dtype(
         ("key0", "i4"),  # code of the key's side of that inequality
         ("key1", "i4"),
         ("sign", "i4"),  # 1: fires if key < measure; -1: if key > measure
-        ("strict", "i4"),
         ("sole", "i4"),  # 1: the inequality is the only condition besides the bucket's equalities
         ("final", "i4"),
         ("negated", "i4"),  # slot of the leading negation's clock, NO_SLOT, or AT_START
