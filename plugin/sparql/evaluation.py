@@ -4,7 +4,7 @@
 
 Why threads: pyoxigraph's results may be used on the thread that made them only (the process ends otherwise);
 its parser is recursive and needs a larger stack than a server's threads have; and it cannot be interrupted
-(0.5: no timeout, no cancellation). So a query that may continue without writing is evaluated in a process (workers.py),
+(0.5: no timeout, no cancellation). So a query that may continue without writing is evaluated in a process (processes.py),
 and its thread only passes on what comes. Where that cannot be, the client is answered at the time limit, and the
 thread is left behind until it next writes; such threads still count as running, and have a lane of their own.
 
