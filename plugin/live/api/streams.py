@@ -149,8 +149,7 @@ def begin_push(
     iri, body = stream, call.request.body
     if idempotency_key is not None and not 0 < len(idempotency_key) <= 200:
         raise Problem(400, "the batch id is too long", "1 to 200 characters")
-    on_arrival = time == ON_ARRIVAL
-    at = 0 if on_arrival else time
+    on_arrival, at = (True, 0) if isinstance(time, str) else (False, time)
     if on_arrival and watermark is not None:
         raise Problem(400, "watermark is given twice", "an event stamped on arrival completes its instant itself")
     if not body and watermark is not None:
