@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 from urllib.parse import quote
 
 import msgspec
@@ -76,6 +76,7 @@ class StreamRetention(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class StreamSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """What can be set of a stream."""
 
+    EXAMPLE: ClassVar[str] = '{"retention": {"for": "1h", "count": 1000}, "mapping": null}'
     retention: StreamRetention | None = None
     mapping: Annotated[Any, Meta(extra_json_schema=MAPPING)] = msgspec.UNSET
 

@@ -175,11 +175,13 @@ class EventTime(TimeKind):
 
 
 def body_of(request: Request, type: Any) -> Any:
-    """A body of JSON as a value of this type. Raises Problem 400."""
+    """A body of JSON as a value of this type, which may name an `EXAMPLE`. Raises Problem 400."""
     try:
         return msgspec.convert(json.loads(utf8(request.body)), type)
     except msgspec.ValidationError as error:
-        raise Problem(400, "the body is not accepted", str(error)) from None
+        example = getattr(type, "EXAMPLE", "")
+        told = f"{error}; for instance {example} is expected" if example else str(error)
+        raise Problem(400, "the body is not accepted", told) from None
     except (ValueError, RecursionError) as error:
         raise Problem(400, "malformed JSON", str(error)) from None
 
