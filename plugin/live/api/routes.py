@@ -15,10 +15,7 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.languages import media_types
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Appended, UnknownError
-from oxiseq.live.api import (
-    answers,
-    streams,
-)
+from oxiseq.live.api import answers, streams
 from oxiseq.live.api.long_push import Opening, format_of, opening
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.operations import NAMED, OPERATIONS, SOCKET

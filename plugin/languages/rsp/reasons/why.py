@@ -10,15 +10,7 @@ import numpy as np
 
 from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import (
-    EventName,
-    Filter,
-    GraphPattern,
-    Group,
-    MatchPattern,
-    PatternElement,
-    WindowPattern,
-)
+from oxiseq.grammar.algebra import EventName, Filter, GraphPattern, Group, MatchPattern, PatternElement, WindowPattern
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render_rsp import render_window
 from oxiseq.grammar.render_sparql import SparqlWriter
