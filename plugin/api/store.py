@@ -28,10 +28,8 @@ from oxiseq.changes.methods import grows, growth
 from oxiseq.engine.attended import check
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError, QueryError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import encode_event
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import Time, to_microseconds
-from oxiseq.engine.flow.epsparql.stamps import with_start
 from oxiseq.engine.kb import expect
 from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Asker, Limits
@@ -54,7 +52,7 @@ from oxiseq.options.kinds import TEXT, Duration, duration, whole_number
 from oxiseq.options.query_text import QueryLike, query_text
 from oxiseq.pictures.timeline import html_table
 from oxiseq.sources.knowledge import knowledge_of
-from oxiseq.sources.sources import EventLike, Events, batches_of, check_events, row_event
+from oxiseq.sources.sources import EventLike, Events, batches_of, check_events, pushed_event
 from oxiseq.sources.warned import warn_of_late
 
 # --- refusals --------------------------------------------------------------------------------------------
@@ -127,15 +125,7 @@ class Stream:
         (`query.late_count`) and returned by `query.drain_late_events()`. Raises EventError for what is not RDF.
         """
         with self._feed.lock:
-            if not isinstance(graph, list) and isinstance(graph, Mapping):
-                if start is not None:
-                    raise ArgumentTypeError("a row has no start: push its graph")
-                self.push_batch(row_event(graph, self.mapping, time, self._terms))
-                return
-            if time is None:
-                raise ArgumentTypeError("time: say when the event happened")
-            whole = graph if start is None else with_start(graph, start)
-            self.push_batch(encode_event(time, whole, self._terms))
+            self.push_batch(pushed_event(graph, time, start, lambda: self.mapping, self._terms))
 
     def extend(self, events: Events, on_error: OnError = "stop") -> int:
         """Push the events of a file (N-Quads, TriG, RDF Messages, Jelly, an event table), or (graph, time) pairs of a

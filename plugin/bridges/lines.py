@@ -1,7 +1,7 @@
 """Lines into messages, and those of stdin.
 
 A message is a line; of N-Quads the lines of an event, which have its graph in common and are adjacent: an event's
-lines are passed on when another event begins, or nothing has come for a second. followed.py reads files.
+lines are passed on when another event begins, or nothing has come for a second.
 
 A file that grows, as `tail -F` reads it, through rotation, truncation and restarts.
 

@@ -1,6 +1,6 @@
 """The demonstration: two of the SPAseq paper's queries on real stock quotes.
 
-quotes.py (real quotes → events) → `oxiseq.run` with the two queries and companies.nq → show.py (tables).
+show.py: real quotes → events → `oxiseq.run` with the two queries and companies.nq → tables.
 `python -m oxiseq.demo FILE` writes the events to a file, for `oxiseq run`.
 """
 

@@ -153,7 +153,7 @@ class LiveQuery:
     watch: Watch = field(default_factory=lambda: Budget().watch())
     """Its state's budget."""
     decided: int = 0
-    """The log's entry before which nothing is decided about its budget (see budgets.py)."""
+    """The log's entry before which nothing is decided about its budget."""
     saved: int = -1
     """The log's entry after which its last checkpoint was made."""
     passed: int = 0

@@ -1,6 +1,6 @@
 """Long pushes, from bytes to what the log stores: events that a client numbers, some at a time.
 
-bytes, as they come ─▶ a Decoder (line_events.py, quad_events.py) ─▶ Portions ─▶ api/long_push.py ─▶ the log
+bytes, as they come ─▶ a Decoder ─▶ Portions ─▶ api/long_push.py ─▶ the log
 
 Events as lines of JSON, as they come over one long request or a WebSocket.
 

@@ -3,7 +3,7 @@
     query registered ─▶ P_D sent to the endpoint ─▶ answer, in the journal ─▶ engine
     schedule, update, POST /kb/refresh ─▶ all sent again ─▶ if anything is new: a change of the KB (changes.py)
 
-Standing queries over it (elsewhere.py) are sent again then, too, each on its own.
+Standing queries over it are sent again then, too, each on its own.
 
 So the endpoint may be slow or away while queries work, and a restart continues with the earlier answers. To ask is
 done without locks; putting all new answers in place is one change of the KB, between two entries of the log.

@@ -8,7 +8,7 @@ holds `lock`, hence does so between two turns; where a turn takes long, what is 
 and the worker does the rest (`between_turns`), so that who deletes or pauses a query need not wait for it.
 
 No entry stops it. What cannot be read is skipped by all who read its stream (reading.py). Where an error comes from
-a query, that query is restored from its checkpoint, by itself, and mending.py finds the entry that it skips.
+a query, that query is restored from its checkpoint, by itself, and rebuilding.py finds the entry that it skips.
 Where an error cannot be assigned to one query, all of them are restored so: as after a kill, without one.
 """
 
@@ -481,7 +481,7 @@ class Worker:
             if topic is not None and topic.publish(found, count):
                 self._metrics.matches.labels(found.query).inc(count)
 
-    # --- budgets, with `lock` held (see budgets.py) -------------------------------------------------
+    # --- budgets, with `lock` held (see live_query.py) -------------------------------------------------
 
     def _keep_to_budgets(self) -> None:
         """After a turn: queries whose state is beyond its budget forget, or fail."""

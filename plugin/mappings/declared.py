@@ -1,8 +1,8 @@
 """A mapping as it is declared: of a stream's settings, of `oxiseq import`, of `stream.push`.
 
-{"subject": ..., "predicates": ..., "time": "ts", "unit": "s"}          the shorthand: flat.py
+{"subject": ..., "predicates": ..., "time": "ts", "unit": "s"}          the shorthand: construct.py
 {"construct": "CONSTRUCT { ... } WHERE { ... }", "time": ["day", "clock"], "zone": "Europe/Berlin"}
-{"ready": "senml"}                                                      of ready.py; members beside it count
+{"ready": "senml"}                                                      of `READY`; members beside it count
 "CONSTRUCT ...", "senml"                                                the same as texts
 {"contexts": {IRI: context}}                                            alone or beside these: what JSON-LD may name
 

@@ -1,8 +1,8 @@
 """Who may do what: named tokens, their grants, and one decision for all servers.
 
-    token file, settings ─▶ named.py: who ─▶ `Rights` ─▶ with the request ─▶ whoever answers it: `Rights.demand`
+    token file, settings ─▶ who ─▶ `Rights` ─▶ with the request ─▶ whoever answers it: `Rights.demand`
 
-grants.py decides and knows nothing of HTTP. A `Rights` travels with each request, so whatever owns the socket only has
+grants.py knows nothing of HTTP. A `Rights` travels with each request, so whatever owns the socket only has
 to identify the client.
 """
 

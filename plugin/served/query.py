@@ -318,6 +318,11 @@ class ServedQuery(Registered):
         return int(self.status["ignored"]["count"])
 
     @property
+    def ignored_events(self) -> tuple[str, ...]:
+        """Which the first of those are, and what is wrong with them."""
+        return tuple(self.status["ignored"]["first"])
+
+    @property
     def omitted(self) -> int:
         """How many instants were left out, since it was beyond a bound there."""
         return int(self.status["omitted"]["count"])

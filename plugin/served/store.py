@@ -14,11 +14,9 @@ from oxiseq.api.query import Query
 from oxiseq.api.store import Store
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import Time, to_microseconds, to_text
 from oxiseq.engine.events.write import quads_text
-from oxiseq.engine.flow.epsparql.stamps import with_start
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import faced, offered
 from oxiseq.grammar.languages import STANDING
@@ -35,7 +33,7 @@ from oxiseq.served.knowledge import ServedKnowledge
 from oxiseq.served.long_push import LongPush, NoSocketError
 from oxiseq.served.query import ServedQuery, ServedStanding
 from oxiseq.served.wire import Wire, check_name
-from oxiseq.sources.sources import EventLike, Events, Row, batches_of, check_events, row_event
+from oxiseq.sources.sources import EventLike, Events, batches_of, check_events, pushed_event
 from oxiseq.sources.warned import warn_of_late
 
 _N_QUADS: Final = "application/n-quads"
@@ -65,27 +63,14 @@ class ServedStream:
         EventError, ConflictError for another event under the same key, BusyError, FullError, UnreachableError."""
         if key is not None:
             check_name(key, "key")
-        if isinstance(graph, Mapping):
-            if start is not None:
-                raise ArgumentTypeError("a row has no start: push its graph")
-            self._push_row(graph, time, key)
-            return
-        if time is None:
-            raise ArgumentTypeError("time: say when the event happened")
         terms = TermDictionary()
-        pair = time, graph if start is None else with_start(graph, start)
-        self._send(encode_events((pair,), terms), terms, key)
+        self._send(pushed_event(graph, time, start, lambda: self.mapping, terms), terms, key)
 
     async def push_async(
         self, graph: EventLike, time: Time | None = None, start: Time | None = None, *, key: str | None = None
     ) -> None:
         """`push`, while other tasks continue."""
         await asyncio.to_thread(self.push, graph, time, start, key=key)
-
-    def _push_row(self, row: Row, time: Time | None, key: str | None) -> None:
-        """By the mapping that the stream has now. Raises EventError."""
-        terms = TermDictionary()
-        self._send(row_event(row, self.mapping, time, terms), terms, key)
 
     @property
     def mapping(self) -> StreamMapping | None:

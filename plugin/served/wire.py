@@ -184,8 +184,8 @@ class Wire:
         if url.scheme == "https":
             options["ssl"] = httpx.create_ssl_context()
         if url.userinfo:  # httpx sends this, too, and before a token
-            given = base64.b64encode(f"{url.username}:{url.password}".encode()).decode()
-            options["additional_headers"] = {"authorization": f"Basic {given}"}
+            known = base64.b64encode(f"{url.username}:{url.password}".encode()).decode()
+            options["additional_headers"] = {"authorization": f"Basic {known}"}
         elif "authorization" in self._client.headers:
             options["additional_headers"] = {"authorization": self._client.headers["authorization"]}
         _, path, params = _request(name, given)

@@ -26,12 +26,13 @@ from pyoxigraph import NamedNode
 from oxiseq.engine.errors import ArgumentTypeError, EventError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.contexts import NO_CONTEXTS
-from oxiseq.engine.events.encode import GraphLike, TimedGraph, encode_events, iterated
+from oxiseq.engine.events.encode import GraphLike, TimedGraph, encode_event, encode_events, iterated
 from oxiseq.engine.events.open import is_pipe, open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.time import Time, to_microseconds
 from oxiseq.engine.extras import needed
+from oxiseq.engine.flow.epsparql.stamps import with_start
 from oxiseq.engine.order.waiting import Piece, Waiting
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -105,6 +106,24 @@ def check_events(events: object) -> None:
     """Raise ArgumentTypeError for what is no source of events."""
     if not isinstance(events, str | Path | Iterable | ArrowStream):
         raise ArgumentTypeError(f"events must be a file, (graph, time) pairs or rows, not {events!r}"[:200])
+
+
+def pushed_event(
+    graph: EventLike,
+    time: Time | None,
+    start: Time | None,
+    mapping: Callable[[], StreamMapping | None],
+    terms: TermDictionary,
+) -> EventBatch:
+    """The one event that is pushed: a graph at its time, or a row by the stream's mapping, which is asked for then.
+    Raises ArgumentTypeError, EventError."""
+    if not isinstance(graph, list) and isinstance(graph, Mapping):
+        if start is not None:
+            raise ArgumentTypeError("a row has no start: push its graph")
+        return row_event(graph, mapping(), time, terms)
+    if time is None:
+        raise ArgumentTypeError("time: say when the event happened")
+    return encode_event(time, graph if start is None else with_start(graph, start), terms)
 
 
 def row_event(row: Row, mapping: StreamMapping | None, time: Time | None, terms: TermDictionary) -> EventBatch:

@@ -1,6 +1,6 @@
 """A process of its own that evaluates queries for the server, which may kill it at any moment.
 
-    server (workers.py) ── job, a JSON line ──▶ stdin │ stdout ── frames: kind, length, data ──▶ server
+    server (processes.py) ── job, a JSON line ──▶ stdin │ stdout ── frames: kind, length, data ──▶ server
 
 It is run as a file, and imports nothing of oxiseq: so it starts in a twentieth of a second. A job names its data:
 a folder that pyoxigraph opens for reading, or a file of N-Quads. What was opened for one job is kept for the next

@@ -4,9 +4,10 @@
 
 Why threads: pyoxigraph's results may be used on the thread that made them only (the process ends otherwise);
 its parser is recursive and needs a larger stack than a server's threads have; and it cannot be interrupted
-(0.5: no timeout, no cancellation). So a query that may continue without writing is evaluated in a process (workers.py),
-and its thread only passes on what comes. Where that cannot be, the client is answered at the time limit, and the
-thread is left behind until it next writes; such threads still count as running, and have a lane of their own.
+(0.5: no timeout, no cancellation). So a query that may continue without writing is evaluated in a process
+(processes.py), and its thread only passes on what comes. Where that cannot be, the client is answered at the time
+limit, and the thread is left behind until it next writes; such threads still count as running, and have a lane of
+their own.
 
 How a client distinguishes an answer that was broken off from a complete one: what fits into FIRST bytes is sent whole,
 with a length, or not at all; of anything longer the connection is cut without the last chunk.

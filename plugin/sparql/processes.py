@@ -179,7 +179,7 @@ class _Frames:
 
 
 class Workers:
-    """Processes as they are needed; how many work at a time is for who calls (see lanes.py)."""
+    """Processes as they are needed; how many work at a time is for who calls (see evaluation.py)."""
 
     def __init__(self, memory: int) -> None:
         self.memory = memory

@@ -1,6 +1,6 @@
 """Patterns have unit tests: a file says events, a query and the matches that it must find.
 
-    *.oxitest.toml ─▶ cases (cases.py: events, tables, words, times) ─▶ run.py ─▶ compare.py ─▶ report.py
+    *.oxitest.toml ─▶ cases (words.py, cases.py) ─▶ run.py: answers, compared and reported
                       `oxiseq test` · pytest (pytest_plugin.py) · `run_file` from Python
 
 A case runs on a virtual clock: time is what the file says, so that absence and timeouts are tested at once.

@@ -78,7 +78,7 @@ TIME_TOKEN: Final = r"[-+]?\d[-+.:\w]*"
 
 
 def span(given: Any, name: str = "") -> int:
-    """A duration as everywhere (durations.py), in microseconds. Raises TestFileError."""
+    """A duration as everywhere, in microseconds. Raises TestFileError."""
     try:
         return data_duration(given, name)
     except OxiseqError as error:

@@ -1,2 +1,2 @@
-"""What takes long once: modules are loaded (importing.py), kernels are compiled: all in advance (warmup.py), or when
+"""What takes long once: kernels are compiled: all in advance, or when
 they are first needed (first_run.py)."""

@@ -251,6 +251,21 @@ def test_late_events_are_counted(store: Any) -> None:
     while query.late_count == 0 and time.monotonic() < end:
         time.sleep(0.05)
     assert query.late_count == 1
+    (late,) = query.drain_late_events()
+    assert (late.stream, late.time_us, len(late.graph)) == (S, 1_000_000, 2)
+    assert query.drain_late_events() == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_events_that_a_language_cannot_take_are_counted_and_named(store: Any) -> None:
+    language, text = QUERIES["CEQL"]
+    query = store.register(text, language=language, stream_names={"S": S})
+    store.stream(S).push(f"<{E}x> a <{E}T> . <{E}y> a <{E}T> .", 1_000_000)
+    store.advance(2_000_000)
+    end = time.monotonic() + 30
+    while query.ignored_count == 0 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert (query.ignored_count, len(query.ignored_events)) == (1, 1)
 
 
 def test_a_timeout_is_kept_and_what_is_there_is_handed_out(store: Any) -> None:

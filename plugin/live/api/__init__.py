@@ -1,9 +1,9 @@
 """Streams and queries as resources: plain requests in, plain responses out, no web framework.
 
-    Request ─▶ routes (path, method) ─▶ a handler of streams, queries, matches ─▶ LiveService ─▶ Response
+    Request ─▶ routes ─▶ operations: right, parameters, body ─▶ the operation's function ─▶ LiveService ─▶ Response
 
-Each file of handlers lists its routes with their documentation; `openapi` makes the document from the same lists, so
-it lists every route.
+`operations.py` is the one table of what there is; `openapi` makes the document from it, and `oxiseq.served` its
+requests. A new operation is an entry there, and a function.
 """
 
 from oxiseq.live.api.routes import LiveRoutes

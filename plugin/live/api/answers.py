@@ -18,14 +18,7 @@ from oxiseq.journal.lines import match_lines
 from oxiseq.languages.registry import language_for
 from oxiseq.live.answer_readers import follow
 from oxiseq.live.answers import OF_ANSWER, answer_graph, answer_results, change_text, results
-from oxiseq.live.api.table import (
-    JSON,
-    Call,
-    as_problem,
-    check_known,
-    in_address,
-    query_problem,
-)
+from oxiseq.live.api.table import JSON, Call, as_problem, check_known, in_address, query_problem
 from oxiseq.live.service import LiveService
 from oxiseq.matches.text import text_of
 from oxiseq.matches.write import blocks_of

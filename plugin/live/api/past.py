@@ -16,13 +16,7 @@ from oxiseq.grammar.languages import media_types
 from oxiseq.journal.lines import match_lines
 from oxiseq.journal.rows import pack_block, unpack_matches
 from oxiseq.languages.reasons.read import Span
-from oxiseq.live.api.table import (
-    JSON,
-    Call,
-    as_problem,
-    query_problem,
-    unsupported,
-)
+from oxiseq.live.api.table import JSON, Call, as_problem, query_problem, unsupported
 from oxiseq.live.past import Past, Told, made_of
 from oxiseq.options import OPTIONS
 from oxiseq.sparql.evaluation import Sink

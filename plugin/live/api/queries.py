@@ -19,15 +19,7 @@ from oxiseq.grammar.languages import STANDING, USUAL, media_types
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.lints import lints_of, unmapped
 from oxiseq.languages.registry import language_for
-from oxiseq.live.api.table import (
-    Call,
-    as_problem,
-    findings,
-    in_address,
-    json_response,
-    listed,
-    query_problem,
-)
+from oxiseq.live.api.table import Call, as_problem, findings, in_address, json_response, listed, query_problem
 from oxiseq.live.queries import QueryStatus, random_name
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.settings import DOORS, options_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 from pyoxigraph import QuerySolutions
@@ -15,10 +15,7 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.languages import media_types
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import Appended, UnknownError
-from oxiseq.live.api import (
-    answers,
-    streams,
-)
+from oxiseq.live.api import answers, streams
 from oxiseq.live.api.long_push import Opening, format_of, opening
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.operations import NAMED, OPERATIONS, SOCKET
@@ -28,6 +25,8 @@ from oxiseq.live.service import LiveService
 from oxiseq.sparql.endpoint import answered
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.messages import Problem, Request, Response
+
+T = TypeVar("T")
 
 # --- SERVICE ---------------------------------------------------------------------------------------------
 
@@ -79,48 +78,25 @@ class LiveRoutes:
 
     def begin_push(self, request: Request) -> Pushing | Response:
         """The push in a request (see `is_push`), read; or why it is refused."""
-        begun: list[Pushing] = []
-
-        def begin(request: Request) -> Response:
-            parts = {"stream": _decoded(request.path[len(_PUSHED) :].rstrip("/"))}
-            try:
-                begun.append(streams.begin_push(self._call(request), **_checked(_PUSH, request, parts)))
-            except OxiseqError as error:
-                raise as_problem(error) from None
-            return Response(200)
-
-        refused = answered(request, begin)
-        return begun[0] if begun else refused
+        parts = {"stream": _decoded(request.path[len(_PUSHED) :].rstrip("/"))}
+        return _tried(request, lambda: streams.begin_push(self._call(request), **_checked(_PUSH, request, parts)))
 
     def end_push(self, request: Request, pushing: Pushing, stored: Callable[[], Appended]) -> Response:
         """The answer to it; `stored` is what the log says of its append, or raises."""
-
-        def end(request: Request) -> Response:
-            try:
-                return pushing.answer(stored())
-            except OxiseqError as error:
-                raise as_problem(error) from None
-
-        return answered(request, end)
+        return _tried(request, lambda: pushing.answer(stored()))
 
     def begin_long_push(self, request: Request, *, socket: bool) -> Opening | Response:
         """The long push that a request begins (see `long_pushed`), over a `socket` or not; or why it is refused."""
-        begun: list[Opening] = []
+        parts = {"stream": _decoded(long_pushed(request.path))}
 
-        def begin(request: Request) -> Response:
-            parts = {"stream": _decoded(long_pushed(request.path))}
-            try:
-                given = _checked(SOCKET if socket else NAMED["pushEvents"], request, parts)
-                format = given.pop("format", None) or ("ndjson" if socket else format_of(request))
-                given.pop("limit", None)
-                self.service.journal.streams.get(parts["stream"])
-                begun.append(opening(format=format, **given))
-            except OxiseqError as error:
-                raise as_problem(error) from None
-            return Response(200)
+        def begin() -> Opening:
+            given = _checked(SOCKET if socket else NAMED["pushEvents"], request, parts)
+            format = given.pop("format", None) or ("ndjson" if socket else format_of(request))
+            given.pop("limit", None)
+            self.service.journal.streams.get(parts["stream"])
+            return opening(format=format, **given)
 
-        refused = answered(request, begin)
-        return begun[0] if begun else refused
+        return _tried(request, begin)
 
     @cached_property
     def openapi(self) -> dict[str, object]:
@@ -141,6 +117,21 @@ class LiveRoutes:
 
     def _call(self, request: Request) -> Call:
         return Call(self.service, request, self._evaluations)
+
+
+def _tried(request: Request, work: Callable[[], T]) -> T | Response:
+    """What `work` returns; or why the request is refused."""
+    done: list[T] = []
+
+    def respond(_: Request) -> Response:
+        try:
+            done.append(work())
+        except OxiseqError as error:
+            raise as_problem(error) from None
+        return Response(200)
+
+    refused = answered(request, respond)
+    return done[0] if done else refused
 
 
 def _checked(operation: Operation, request: Request, parts: Mapping[str, str]) -> dict[str, Any]:

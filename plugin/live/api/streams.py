@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 from urllib.parse import quote
 
 import msgspec
@@ -76,6 +76,7 @@ class StreamRetention(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class StreamSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """What can be set of a stream."""
 
+    EXAMPLE: ClassVar[str] = '{"retention": {"for": "1h", "count": 1000}, "mapping": null}'
     retention: StreamRetention | None = None
     mapping: Annotated[Any, Meta(extra_json_schema=MAPPING)] = msgspec.UNSET
 
@@ -149,8 +150,7 @@ def begin_push(
     iri, body = stream, call.request.body
     if idempotency_key is not None and not 0 < len(idempotency_key) <= 200:
         raise Problem(400, "the batch id is too long", "1 to 200 characters")
-    on_arrival = time == ON_ARRIVAL
-    at = 0 if on_arrival else time
+    on_arrival, at = (True, 0) if isinstance(time, str) else (False, time)
     if on_arrival and watermark is not None:
         raise Problem(400, "watermark is given twice", "an event stamped on arrival completes its instant itself")
     if not body and watermark is not None:

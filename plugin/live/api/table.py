@@ -175,11 +175,13 @@ class EventTime(TimeKind):
 
 
 def body_of(request: Request, type: Any) -> Any:
-    """A body of JSON as a value of this type. Raises Problem 400."""
+    """A body of JSON as a value of this type, which may name an `EXAMPLE`. Raises Problem 400."""
     try:
         return msgspec.convert(json.loads(utf8(request.body)), type)
     except msgspec.ValidationError as error:
-        raise Problem(400, "the body is not accepted", str(error)) from None
+        example = getattr(type, "EXAMPLE", "")
+        told = f"{error}; for instance {example} is expected" if example else str(error)
+        raise Problem(400, "the body is not accepted", told) from None
     except (ValueError, RecursionError) as error:
         raise Problem(400, "malformed JSON", str(error)) from None
 
@@ -253,25 +255,21 @@ class Operation:
         """Names of the parameters of the query string."""
         return frozenset(each.name for each in self.documented if each.where == "query")
 
-    def check_parameters(self, request: Request) -> None:
-        """Raises Problem 400 for a parameter of the query string that is not known: a misspelt one would do nothing."""
-        check_known(request, self.in_query)
-
     def arguments(self, request: Request, parts: Mapping[str, str]) -> dict[str, Any]:
         """What its function takes. Raises Problem 400, 415."""
         given: dict[str, list[str]] = {}
-        for name, text in request.parameters():
-            given.setdefault(name, []).append(text)
+        for name, value in request.parameters():
+            given.setdefault(name, []).append(value)
         found: dict[str, Any] = {}
         for each in self.parameters:
             if each.where == "query":
                 texts = given.get(each.name, [])
-                if len(texts) > 1:
-                    raise Problem(400, f"more than one {each.name}", f"{len(texts)} are given")
-                text = texts[0] if texts else None
             else:
                 text = parts[each.name] if each.where == "path" else request.header(each.name.lower())
-            found[each.argument] = None if text is None else each.read(text)
+                texts = [] if text is None or (not text and each.type is Natural) else [text]
+            if len(texts) > 1:
+                raise Problem(400, f"more than one {each.name}", f"{len(texts)} are given")
+            found[each.argument] = each.read(texts[0]) if texts else None
         if self.body is not None:
             empty = self.needs.instead is not None and not request.body
             if not empty and request.media_type not in self.bodies:
