@@ -607,7 +607,7 @@ class SharedAutomaton:
             self.nothing_of(members[low])._replace(
                 members=members[low:high],
                 bounds=[bound - bounds[low] for bound in bounds[low : high + 1]],
-                counted=counts.take(np.arange(bounds[low], bounds[high])),
+                counted=counts.take(slice(bounds[low], bounds[high])),
             )
             for low, high in _by_shape(members)
         ]

@@ -171,7 +171,7 @@ class ShapeFound(NamedTuple):
         if member.finder.deferred is not None and member.finder.plan.summary is not None:
             until = min(until, member.finder.horizon)
         if self.counted is not None:
-            mine = self.counted.take(np.arange(*self.bounds[number : number + 2]))
+            mine = self.counted.take(slice(*self.bounds[number : number + 2]))
             return Findings(Found.of(()), mine, (), until, start, omitted)
         found, folded = self._of(number), choice.take_folded()
         if folded is not None:

@@ -42,7 +42,7 @@ class Counts:
     def __len__(self) -> int:
         return len(self.bucket)
 
-    def take(self, index: NDArray[np.int64]) -> Counts:
+    def take(self, index: NDArray[np.int64] | slice) -> Counts:
         """Some."""
         return Counts(self.bucket[index], self.edge[index], self.key[index], self.numbers[index])
 

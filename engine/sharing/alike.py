@@ -33,7 +33,7 @@ def why_alone(plan: QueryPlan) -> str | None:
 
 def found_by(plan: QueryPlan) -> Hashable:
     """What is the same in the plans of queries that are alike and may share."""
-    query, summary = plan.query, plan.summary
+    query = plan.query
     return (
         plan.streams,
         query.streams,
@@ -51,7 +51,6 @@ def found_by(plan: QueryPlan) -> Hashable:
         plan.runner.composing,
         query.filters if plan.runner.sieved else (),
         PARTITION in plan.runner.stored,
-        plan.runner.sequence.counted and summary is not None and summary.by_window,
     )
 
 
