@@ -58,7 +58,7 @@ def allocate(sizes: Capacities, counted: bool = False) -> k.Memory:
 def grow(S: k.Memory, need: int) -> k.Memory:
     """Grows the arrays that the kernel reported full."""
     if need == k.NEED_LIVE:
-        return pack_live(S)
+        return _pack(S)
     if need == k.NEED_FRESH:
         return S.grow("fresh").grow("finals")
     assert need == NEED_STACK
@@ -78,7 +78,7 @@ def keep_all(parts: Array) -> None:
     parts["tau"], parts["low"], parts["aged"] = *k.KEEP_ALL.values(), 0
 
 
-def pack_live(S: k.Memory) -> k.Memory:
+def _pack(S: k.Memory) -> k.Memory:
     """Blocks of live records moved together; twice the room that they take, and more for the one that grows."""
     none = np.zeros(0, k.LIVE)
     used = int(call(pack, Pointers(S), none))

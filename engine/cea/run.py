@@ -25,7 +25,6 @@ from oxiseq.engine.cea.memory import (
     free_nodes,
     grow,
     keep_all,
-    pack_live,
 )
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.queries import QueryStreaks
@@ -36,7 +35,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
-from oxiseq.engine.kernels.cea.collect import renumber
+from oxiseq.engine.kernels.cea.collect import collect, renumber
 from oxiseq.engine.kernels.cea.few import enter_few
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.growing import plain
@@ -299,25 +298,38 @@ class CeaRun(MatchRunner[k.Memory]):
         """How often a query has been left out, one event after the other."""
         return int(self._memory.scalars[matches.OMITTED]) if self._streaks is None else self._streaks.running(number)
 
-    def of_query(self, number: int, plan: CeaPlan, shift: int) -> CeaRun:
-        """A run in the state of one of several queries, whose own positions are less by `shift`."""
-        assert self._streaks is not None
-        self.collect()
-        other, sizes = CeaRun(plan, self._capacities), self._capacities
-        memory = restore_memory(save_memory(self._memory, self._cache), other._cache, sizes, counted=False)
-        memory = memory._replace(parts=memory.parts[number : number + 1].copy())
-        nodes = memory.nodes[: memory.scalars[matches.NODE_TOP]]
+    def state_of(self, number: int, back: int, shift: int) -> State:
+        """What one of several queries would save if it were alone, whose window is of `back` µs, whose own positions
+        are less by `shift`."""
+        if self._collected:  # several are saved one after the other
+            self.collect()
+            self._collected = 0
+        S, tau, position = self._memory, self._begin, self.position - shift
+        if tau != k.BEFORE_ALL:
+            tau += self._placed.back - back
+        part = S.parts[number : number + 1].copy()
+        part["count"] *= part["epoch"] == S.scalars[k.EPOCH]
+        part["epoch"] = S.scalars[k.EPOCH]
+        first, count = int(part["first"][0]), int(part["count"][0])
+        part["first"], part["clock"] = 0, position
+        top, live = int(S.scalars[matches.NODE_TOP]), S.live[first : first + count].copy()
+        nodes, weights = S.nodes[:top].copy(), S.weights[:top]
+        S = S._replace(scalars=S.scalars.copy(), nodes=nodes, weights=weights, live=live, parts=part)
+        marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(1, np.int64)
+        oldest = int(call(collect, self._tables.of(self._cache.arrays), Pointers(S), marks, floors, tau)) - shift
+        part["room"] = part["count"]
+        S = S._replace(nodes=nodes[: S.scalars[matches.NODE_TOP]].copy())
+        nodes = S.nodes
         nodes["pos"] -= np.where(nodes["leaf"] < 0, shift << matches.PLACE_BITS, 0)
-        memory.scalars[k.BASE] -= shift
-        memory.scalars[matches.OMITTED] = self._streaks.running(number)
-        memory.parts["clock"] = memory.scalars[k.BASE]
-        later = self._placed.back - other._placed.back if self._begin != k.BEFORE_ALL else 0
-        other._memory, other._tau, other.oldest = memory, self._begin + later, max(self.oldest - shift, 0)
-        other.collect()
-        other._memory = restore_memory(
-            save_memory(pack_live(other._memory), other._cache), other._cache, sizes, counted=False
-        )
-        return other
+        S.scalars[[k.LIVE_TOP, k.BASE, matches.OMITTED]] = part["count"][0], position, self._running(number)
+        memory = save_memory(S, self._cache)
+        return {
+            "holders": None,
+            "oldest": min(oldest, position),
+            "collected": self._collected,
+            "tau": tau,
+            "memory": memory,
+        }
 
     @property
     def idles(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from typing import Final
 
 import numpy as np
@@ -67,13 +66,6 @@ class PositionLog(Stateful):
         self.newest = newest
         assert self._count == count + len(older)
 
-    def copy(self, shift: int) -> PositionLog:
-        """A copy that continues alone from here, with positions that are less by `shift`."""
-        other = copy(self)
-        other._first -= shift
-        other._log = Log(*[kind.copy() for kind in self._log])
-        return other
-
     @property
     def held(self) -> int:
         """How many are kept."""
@@ -87,15 +79,16 @@ class PositionLog(Stateful):
     def held_ids(self) -> Iterable[I64]:
         return (self.ids,)
 
-    def save(self, terms: SavedTerms) -> State:
-        """The events that are kept."""
-        part = slice(self._gone, self._count)
+    def save(self, terms: SavedTerms, since: int = 0, shift: int = 0) -> State:
+        """The events that are kept, from the position `since` on, where positions are less by `shift`."""
+        low = min(max(since + shift - self._first, self._gone), self._count)
+        part = slice(low, self._count)
         return {
             **super().save(terms),
-            "first": self._first + self._gone,
+            "first": self._first + low - shift,
             "time": self._log.time[part],
             "stream": self._log.stream[part],
-            "values": terms.ids(self.ids),
+            "values": terms.ids(self._log.values[part]),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:

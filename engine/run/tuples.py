@@ -6,6 +6,7 @@ push ─ marks ─ merging ─ events in order ─ complex event automaton ─ c
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import cached_property, partial
 from typing import Any, Self, TypeVar
 
@@ -45,7 +46,7 @@ from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.tuple_family import Member, TupleFamily, shape_of
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, part, record, unsaved, value
+from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, part, record, unsaved, value
 from oxiseq.grammar.ceql_algebra import AttributeWindow, summed_attributes
 
 Arrived = TypeVar("Arrived", EventBatch, TupleRows)
@@ -214,30 +215,14 @@ class TupleRun(AloneRun):
         self._omissions |= {here: other._omissions.get(there, NO_OMISSIONS) for there, here, _ in numbers}
         return True
 
-    def part(self, terms: TermDictionary) -> None:
-        if self._family is None:
-            super().part(terms)
-        else:
-            self.share(self._alone())
-
-    def _alone(self) -> Self:
-        """A run of its query alone, in the state that it would have."""
-        family, number, alone = self._family, self.number, self.another()
-        assert family is not None
-        assert isinstance(self._cea, CeaRun)
-        alone._before, alone._had, alone.omitted = self._before, {0: self._had.get(number, 0)}, self.omitted
-        alone.resets, alone.faults, alone.origin = self.resets, self.faults, self.origin
-        shift = family.shifts.get(number, 0)
-        alone._cea = self._cea.of_query(number, self._plan, shift)
-        alone._merging = self._merging.mapped(partial(family.marks_of, number))
-        alone._elsewhere = self._elsewhere
-        alone._log = self._log.copy(shift)
-        alone._log.forget(alone._cea.oldest)
-        return alone
-
     def _leave_others(self) -> None:
         """There are no others any more."""
-        self.__dict__.update(self._alone().__dict__)
+        terms, number = self._dictionary, self.number
+        alone = self.another()
+        alone.restore(deepcopy(self.save(SavedTerms(terms))), SameTerms(terms))
+        alone._had = {0: self._had.get(number, 0)}
+        alone._merging.events, alone._merging.late = self._merging.events, self._merging.late
+        self.__dict__.update(alone.__dict__)
 
     def narrow(self, others: Sequence[Self]) -> None:
         family = self._family
@@ -492,16 +477,34 @@ class TupleRun(AloneRun):
             yield self._at_once.values
 
     def save(self, terms: SavedTerms) -> State:
-        if self._family is not None:
-            return self._alone().save(terms)
         self._let_wait()
+        family = self._family
+        own = {} if family is None else self._own_state(family, terms)
         if self._partitions is not None:
             self._partitions.forget_unused()
-        self._cea.collect()
-        self._log.forget(self._cea.oldest)
-        state = super().save(terms)
+        if family is None:
+            self._cea.collect()
+            self._log.forget(self._cea.oldest)
+        state: State = {}
+        for each in self.made_of:
+            if each.name in own:
+                state[each.name] = own[each.name]
+            else:
+                each.save(self, state, terms)
         state["merging"] |= {"events": self._merging.events + self._elsewhere[0], "late": self.late}
         return state
+
+    def _own_state(self, family: TupleFamily, terms: SavedTerms) -> State:
+        """Its parts that are others', too, as they would be saved if its query were alone."""
+        assert isinstance(self._cea, CeaRun)
+        number = self.number
+        shift = family.shifts.get(number, 0)
+        automaton = self._cea.state_of(number, Member.of(self._plan).back, shift)
+        return {
+            "automaton": automaton,
+            "merging": self._merging.mapped(partial(family.marks_of, number)).save(terms),
+            "log": self._log.save(terms, automaton["oldest"], shift),
+        }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         if self._weights is not None and "measures" not in state["automaton"]:
