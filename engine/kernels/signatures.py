@@ -88,7 +88,6 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "write_facts": "i8, i8",
     },
     "flow.following": {
-        "extreme": "i8, i8, i8, i8",
         "follow": "i8, i8, i8, i8, i8, i8",
     },
     "flow.grouping": {"group": "i8, i8, i8, i8"},

@@ -63,8 +63,6 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
             return happening.Lasting(form, children[0])
         case p.Follow():
             return following.Follow(form, children[0], children[1])
-        case p.Extreme():
-            return following.Extreme(form, children[0])
         case p.Arrange():
             return Arrange(form, children[0], clock=clock)
         case p.Join(left, right):
