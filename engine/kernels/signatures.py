@@ -96,7 +96,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "accept": "i8, i8, i8",
         "cover": "i8, i8, i8",
         "lasting": "i8, i8, i8",
-        "sometime": "i8, i8, i8",
+        "sometime": "i8, i8",
     },
     "flow.joining": {"join": "i8, i8, i8, i8, i8, i8"},
     "flow.looking": {"look": "i8, i8, i8, i8"},

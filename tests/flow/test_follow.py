@@ -18,7 +18,7 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.nodes.best import Best
 from oxiseq.engine.flow.nodes.following import Follow
-from oxiseq.engine.flow.nodes.happening import Lasting
+from oxiseq.engine.flow.nodes.happening import lasting
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.times import halves_of, times_at
 from oxiseq.engine.snapshot.container import pack, unpack
@@ -324,7 +324,7 @@ def rows_of(times: Sequence[Sequence[int]]) -> Buffer:
 @drawn(50)
 @given(st.lists(st.tuples(ANY_TIME, ANY_TIME), min_size=1, max_size=6), ANY_TIME, ANY_TIME)
 def test_an_interval_lasts_from_its_start_to_its_end(times: list[tuple[int, int]], least: int, most: int) -> None:
-    node = Lasting(p.Lasting(0, 0, 2, least, most), rows_of(times))
+    node = lasting(p.Lasting(0, 0, 2, least, most), rows_of(times))
     node.step()
     kept = [i + 1 for i, (start, end) in enumerate(times) if start <= end and least <= end - start <= most]
     assert node.out.delta.weight.tolist() == kept
