@@ -212,8 +212,12 @@ class Events:
             if not _Shared.of(found, within.known()).loose:
                 return self._cut(found, within, "LATEST" if latest else "EARLIEST")
         found = self.mappings(inner, within)
-        node = self._sheet.add(p.Extreme(found.node, found.substitution(), found.end, latest))
+        node = self._edge(found.node, found.substitution(), found.end, latest)
         return replace(found, node=node)
+
+    def _edge(self, node: int, key: tuple[int, ...], time: int, latest: bool) -> int:
+        """By key the rows with the first time, or the last: all that are equal."""
+        return self._sheet.add(p.Best(node, key, p.by_time(time, latest), ties=True))
 
     # --- SEQ ----------------------------------------------------------------------------------------
 
@@ -232,7 +236,7 @@ class Events:
             width = self._sheet.width(first.node)
             node, shared = self._merged(node, self._rivals(first, right, width))
             key = (*right.substitution(width), *shared)
-            node = self._sheet.add(p.Extreme(node, key, width + right.end, choice is Choice.RECENT))
+            node = self._edge(node, key, width + right.end, choice is Choice.RECENT)
         return self._joined(node, first, right)
 
     @staticmethod
@@ -272,8 +276,7 @@ class Events:
             return self._joined(self._sheet.add(p.Follow(pairs, moments, "LATEST")), first, right)
         found, key = self._merged(self._sheet.add(p.Follow(pairs, moments)), rivals)
         key = (*right.substitution(width), *key)
-        found = self._sheet.add(p.Extreme(found, key, pairs.time, latest=True))
-        return self._joined(found, first, right)
+        return self._joined(self._edge(found, key, pairs.time, latest=True), first, right)
 
     def _pairs(self, left: EventPattern, right: Mappings, choice: Choice) -> tuple[int, Mappings]:
         """Each second mapping with those of the left operand on what lies before it that agree; of these the first for
@@ -295,7 +298,7 @@ class Events:
             return node, first
         width = self._sheet.width(first.node)
         second = tuple(range(width, width + self._sheet.width(right.node)))
-        return self._sheet.add(p.Extreme(node, second, first.end, choice is Choice.RECENT)), first
+        return self._edge(node, second, first.end, choice is Choice.RECENT), first
 
     def _with_edge(self, left: EventPattern, right: Mappings) -> tuple[int, Mappings] | None:
         """FIRST(steady) SEQ, LAST(steady) SEQ: the first or last that agrees before each second mapping. All these end

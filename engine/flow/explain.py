@@ -73,11 +73,12 @@ def _handed_on(plan: p.FlowPlan, place: int) -> Iterator[tuple[int, int, int]]:
     form = plan.forms[place]
     for here, origin in enumerate(p.origins(form, plan.widths)):
         yield from ((child, at, here) for child, at in origin if origin != p.NUMBER)
-    if isinstance(form, p.Join | p.Look):
+    if isinstance(form, p.Join | p.Look | p.Follow):
         left, right = p.inputs(form)
-        keys = [plan.forms[left], plan.forms[right]] if isinstance(form, p.Join) else [form, plan.forms[right]]
-        sides = [each.key for each in keys if isinstance(each, p.Arrange | p.Look)]
-        yield from ((right, there, here) for here, there in zip(*sides, strict=True))
+        pair = (form, plan.forms[right]) if isinstance(form, p.Look) else (plan.forms[left], plan.forms[right])
+        sides = (form.left, form.right) if isinstance(form, p.Follow) else pair
+        keys = [each.key for each in sides if isinstance(each, p.Arrange | p.Look | p.Timed)]
+        yield from ((right, there, here) for here, there in zip(*keys, strict=True))
 
 
 class _Describing:
@@ -153,9 +154,6 @@ class _Describing:
                     *self.followed(left, right),
                     *self.of_pairs(choice, meeting),
                 )
-            case p.Extreme(child, key, _, latest):
-                keys = (f"by {self.keys(child, key, ())}",) if key else ()
-                return ("last" if latest else "first", "its rows, in order of time", *keys)
             case p.Arrange(child, key, loose, lifetime):
                 how_long = "" if lifetime is None else f" for {self.kept(number)}"
                 return ("arranged by", f"its rows{how_long}", self.keys(child, key, loose))

@@ -88,7 +88,6 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "write_facts": "i8, i8",
     },
     "flow.following": {
-        "extreme": "i8, i8, i8, i8",
         "follow": "i8, i8, i8, i8, i8, i8",
     },
     "flow.grouping": {"group": "i8, i8, i8, i8"},
@@ -97,7 +96,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "accept": "i8, i8, i8",
         "cover": "i8, i8, i8",
         "lasting": "i8, i8, i8",
-        "sometime": "i8, i8, i8",
+        "sometime": "i8, i8",
     },
     "flow.joining": {"join": "i8, i8, i8, i8, i8, i8"},
     "flow.looking": {"look": "i8, i8, i8, i8"},

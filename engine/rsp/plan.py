@@ -6,7 +6,7 @@ come and go (engine/flow); what MATCH finds is one of their sources.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -35,7 +35,6 @@ from oxiseq.grammar.algebra import (
     LastOf,
     MatchPattern,
     OnClose,
-    PatternElement,
     WindowPattern,
 )
 from oxiseq.grammar.records import dataclass
@@ -44,7 +43,7 @@ from oxiseq.grammar.scope import (
     GpmParts,
     certain_variables,
     holds_exists,
-    inner_groups,
+    nested_elements,
     split_gpm,
     visible_variables,
 )
@@ -236,7 +235,7 @@ class _Compiler:
     def _contents(self) -> None:
         """One content for equal windows; the patterns on it decide what it keeps."""
         numbers: dict[tuple[int, WindowRange], int] = {}
-        asked = [w.name for w in _everything(self.whole) if isinstance(w, WindowPattern)]
+        asked = [w.name for w in nested_elements(self.whole) if isinstance(w, WindowPattern)]
         any_window = any(isinstance(name, Variable) for name in asked)
         for window in self.query.windows:
             stream = self.query.streams.index(window.stream.value)
@@ -277,7 +276,7 @@ class _Compiler:
         choices = {e.name: _CHOICES[e.choice] for e in self.query.events if e.choice}
         top = [e for e in self.query.body.where.elements if isinstance(e, MatchPattern)]
         timed = top[0] if len(top) == 1 and is_plain(self.query) else None
-        for element in _everything(self.whole):
+        for element in nested_elements(self.whole):
             if isinstance(element, MatchPattern):
                 key = element, element is timed
                 pattern = _with_choices(element.events, choices)
@@ -337,14 +336,3 @@ def _in_place(parts: GpmParts) -> GpmParts:
         variables,
         (),
     )
-
-
-# --- what patterns ask for ------------------------------------------------------------------------
-
-
-def _everything(group: Group) -> Iterator[PatternElement]:
-    """Every element below, those of EXISTS in any expression included."""
-    for element in group.elements:
-        yield element
-        for inner in inner_groups(element):
-            yield from _everything(inner)

@@ -37,9 +37,10 @@ from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.consolidate import Consolidate
 from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.nodes.join import Join
-from oxiseq.engine.flow.nodes.linear import Negate, Pick, Union
+from oxiseq.engine.flow.nodes.linear import RowByRow, Union, pick
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.times import NO_END, halves_of
+from oxiseq.engine.kernels.flow import copying
 from oxiseq.engine.kernels.flow.merging import NUMBER_BITS
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -349,7 +350,7 @@ def test_a_picked_column_is_the_first_of_its_places_that_is_bound(
     changed: list[Change], columns: list[list[int]]
 ) -> None:
     source = Buffer(3)
-    node = Pick(p.Pick(0, tuple(map(tuple, columns))), source)
+    node = pick(p.Pick(0, tuple(map(tuple, columns))), source)
     node.out = Buffer(len(columns), 1)
     expected = [
         (t, w, tuple(next((row[i] for i in places if row[i] != 0), 0) for places in columns)) for t, w, row in changed
@@ -361,7 +362,7 @@ def test_a_picked_column_is_the_first_of_its_places_that_is_bound(
 @given(changes(2))
 def test_what_is_negated_goes_where_it_came(changed: list[Change]) -> None:
     source = Buffer(2)
-    node = Negate(source)
+    node = RowByRow(copying.negate, source.width, source)
     node.out = Buffer(2, 1)
     assert stepped(node, source, changed, range(4)) == [(t, -w, row) for t, w, row in changed]
 

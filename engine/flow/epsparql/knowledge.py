@@ -7,7 +7,7 @@ holds; a run knows the blank nodes again (`KbBlanks`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -25,41 +25,17 @@ from oxiseq.engine.terms.texts import Term
 Constants: TypeAlias = tuple[Term | None, ...]
 """Subject, predicate, object of a pattern, None: any."""
 Ids: TypeAlias = NDArray[np.uint32]
-Asking: TypeAlias = Callable[[str, int], Ids]
-"""A SELECT query's text, the number of its columns → its solutions."""
+Knowledge: TypeAlias = dict[str, Ids]
+"""Of one version: by question, a SELECT, its solutions, held."""
 INFERRED: Final = "urn:oxiseq:inferred"
 """The graph of RDFS's consequences, as kb_loader names it."""
 
 
-class Knowledge:
-    """The answers of one version of the KB: `ask`, or a dictionary of earlier answers."""
-
-    def __init__(self, known: dict[str, Ids], ask: Asking | None = None) -> None:
-        self.known = known
-        """By question the rows, held."""
-        self._asking = ask
-
-    def triples(self, pattern: Constants) -> Ids:
-        """u32[n, 3]: the triples, stated or inferred, that have a pattern's constants."""
-        shown = " ".join(f"?{name}" if t is None else str(t) for t, name in zip(pattern, "spo", strict=True))
-        binds = " ".join(f"BIND({t} AS ?{name})" for t, name in zip(pattern, "spo", strict=True) if t is not None)
-        return self.ask(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {_either(shown)} {binds} }}", 3)
-
-    def ask_all(self, plans: Iterable[Lowered]) -> None:
-        """Ask for everything that these plans will want, now."""
-        for lowered in plans:
-            for pattern in patterns_of(lowered.plan):
-                self.triples(pattern)
-            for _, content in lowered.timeless:
-                if content.asked:
-                    self.ask(content.asked, content.width)
-
-    def ask(self, text: str, width: int) -> Ids:
-        """u32[n, width]: the solutions of a SELECT query, in its order of columns."""
-        if text not in self.known:
-            assert self._asking is not None, "every answer is known"
-            self.known[text] = self._asking(text, width)
-        return self.known[text]
+def triples_asked(pattern: Constants) -> str:
+    """The question for the triples, stated or inferred, that have a pattern's constants."""
+    shown = " ".join(f"?{name}" if t is None else str(t) for t, name in zip(pattern, "spo", strict=True))
+    binds = " ".join(f"BIND({t} AS ?{name})" for t, name in zip(pattern, "spo", strict=True) if t is not None)
+    return f"SELECT DISTINCT ?s ?p ?o WHERE {{ {_either(shown)} {binds} }}"
 
 
 def patterns_of(plan: p.FlowPlan) -> Iterable[Constants]:
@@ -75,37 +51,42 @@ class KnowledgeReader:
         self._plans, self._terms, self._blanks = plans, terms, blanks
 
     @property
+    def _widths(self) -> dict[str, int]:
+        """By question how many columns its answer has."""
+        found: dict[str, int] = {}
+        for lowered in self._plans:
+            found |= dict.fromkeys(map(triples_asked, patterns_of(lowered.plan)), 3)
+            found |= {content.asked: content.width for _, content in lowered.timeless if content.asked}
+        return found
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """The query texts."""
-        noted = Knowledge({}, lambda _, width: np.zeros((1, width), np.uint32))
-        noted.ask_all(self._plans)
-        return tuple(noted.known)
+        return tuple(self._widths)
 
     def answer(self, kb: KnowledgeBase) -> Knowledge:
         """Ask for it."""
 
-        def ask(text: str, width: int) -> Ids:
+        def rows(text: str, width: int) -> Ids:
             return self._blanks.rows([tuple(s[i] for i in range(width)) for s in kb.solutions(text)], width)
 
-        asked = Knowledge({}, ask)
-        asked.ask_all(self._plans)
-        return Knowledge(asked.known)
+        return {text: rows(text, width) for text, width in self._widths.items()}
 
     def saved(self, made: Knowledge, terms: SavedTerms) -> State:
         """For a snapshot."""
         return {
-            "questions": [*made.known],
-            "shapes": [list(rows.shape) for rows in made.known.values()],
-            "rows": [terms.ids(rows) for rows in made.known.values()],
+            "questions": [*made],
+            "shapes": [list(rows.shape) for rows in made.values()],
+            "rows": [terms.ids(rows) for rows in made.values()],
         }
 
     def restored(self, state: State, terms: KnownTerms) -> Knowledge:
         """What `saved` was given."""
-        known: dict[str, Ids] = {}
+        known: Knowledge = {}
         for question, (count, width), rows in zip(state["questions"], state["shapes"], state["rows"], strict=True):
             known[question] = terms.ids(rows).reshape(int(count), int(width))
             self._terms.hold(known[question])
-        return Knowledge(known)
+        return known
 
 
 def _either(pattern: str) -> str:

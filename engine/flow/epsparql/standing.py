@@ -15,7 +15,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.epsparql.anew import Leaf
-from oxiseq.engine.flow.epsparql.knowledge import Knowledge, patterns_of
+from oxiseq.engine.flow.epsparql.knowledge import Knowledge, patterns_of, triples_asked
 from oxiseq.engine.flow.epsparql.lowering import Answered, Lowered
 from oxiseq.engine.flow.epsparql.relations import NOW, PAST, SEEN
 from oxiseq.engine.flow.epsparql.rows import INTERVAL, Timeless
@@ -87,7 +87,7 @@ class Standing:
         past = self._kept_facts()
         self.keep(is_timed if past is None else _none)
         patterns = dict.fromkeys(each for lowered in self._asking for each in patterns_of(lowered.plan))
-        asked = [knowledge.triples(each) for each in patterns]
+        asked = [knowledge[triples_asked(each)] for each in patterns]
         self.flow.clock[:] = NO_START, NO_END
         for place, content in self._timeless:
             rows = self._rows(content, knowledge)
@@ -161,7 +161,7 @@ class Standing:
 
     def _rows(self, content: Timeless, knowledge: Knowledge) -> Ids:
         if content.asked:
-            return knowledge.ask(content.asked, content.width)
+            return knowledge[content.asked]
         ids = [[0 if t is None else self._terms.constant(t) for t in row] for row in content.rows]
         return np.array(ids, np.uint32).reshape(len(content.rows), content.width)
 

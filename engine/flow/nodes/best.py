@@ -144,6 +144,8 @@ def _sequence(form: p.Best, width: int, raw: Sequence[int]) -> I64:
     down = [k.NUMBER_DOWN if c in raw else k.DOWN for c in range(width)]
     steps = [(r.place, (down if r.descending else up)[r.place]) for r in form.order]
     ordered = dict.fromkeys(r.place for r in form.order)
+    if form.ties:  # rows that are equal in `order` need none among them
+        return np.array(steps, np.int64).reshape(-1, 2)
     others = [c for c in range(width) if c not in form.key and c not in ordered]
     steps += [(c, k.BY_NUMBER if c in raw else k.BY_TERM) for c in others]
     steps += [(c, k.BY_TERM) for c in sorted(ordered) if c not in form.key and c not in raw]

@@ -20,6 +20,8 @@ from oxiseq.engine.flow.nodes.join import Join, JoinAll
 from oxiseq.engine.flow.nodes.lookup import Lookup, LookupBetween
 from oxiseq.engine.flow.nodes.node import ALL_TIME, Node
 from oxiseq.engine.flow.nodes.reach import Reach
+from oxiseq.engine.kernels.flow import copying
+from oxiseq.engine.kernels.flow import happening as kernels
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import TermOrder
 
@@ -54,17 +56,15 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
         case p.Extend():
             return Extend(form, children[0], terms, clock)
         case p.Pick():
-            return linear.Pick(form, children[0])
+            return linear.pick(form, children[0])
         case p.Negate():
-            return linear.Negate(children[0])
+            return linear.RowByRow(copying.negate, width, children[0])
         case p.Union():
             return linear.Union(children, form.marked)
         case p.Lasting():
-            return happening.Lasting(form, children[0])
+            return happening.lasting(form, children[0])
         case p.Follow():
             return following.Follow(form, children[0], children[1])
-        case p.Extreme():
-            return following.Extreme(form, children[0])
         case p.Arrange():
             return Arrange(form, children[0], clock=clock)
         case p.Join(left, right):
@@ -77,13 +77,13 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
                 return LookupBetween(form.bound, children[0], arranged, terms)
             return Lookup(form, children[0], arranged)
         case p.Triples():
-            return happening.Triples(form, children[0], terms)
+            return happening.triples(form, children[0], terms)
         case p.Look(_, kept):
             return happening.Look(form, children[0], _arranged(nodes[kept]))
         case p.Cover():
-            return happening.Cover(form, children[0], clock)
+            return happening.cover(form, children[0], clock)
         case p.Sometime():
-            return happening.Sometime(children[0])
+            return linear.RowByRow(kernels.sometime, width, children[0])
         case p.TimeTerm():
             return happening.TimeTerm(form, children[0], terms)
         case p.Closure():

@@ -10,7 +10,7 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.distinct import Distinct
-from oxiseq.engine.flow.nodes.happening import Cover
+from oxiseq.engine.flow.nodes.happening import cover
 from oxiseq.engine.flow.nodes.join import Join
 from oxiseq.engine.flow.nodes.node import Chosen, Node
 from oxiseq.engine.flow.times import NO_END, times_at
@@ -41,7 +41,7 @@ class Closure(Node):
         self._steps = Arrange(p.Arrange(0, (_FROM,), lifetime=lifetime, coming=True), self._new_steps, clock=clock)
         self._join = Join(self._paths, self._steps)
         hull = p.Cover(0, 0, _WIDTH, ((_FROM,), (_WIDTH + _TO,)), form.limit)
-        self._longer = Cover(hull, self._join.out, clock)
+        self._longer = cover(hull, self._join.out, clock)
         self._once = Distinct(self._found, lifetime=p.Lifetime(0), clock=clock)
         self._all = (self._paths, self._steps, self._once)
         self._tick = 0

@@ -1,4 +1,4 @@
-"""Pairs in order of time, and the first or last rows (plan.Follow, plan.Extreme)."""
+"""Pairs in order of time (plan.Follow)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.flow.nodes.timeline import Timeline
 from oxiseq.engine.kernels.flow import following as k
 from oxiseq.engine.kernels.memory.pointers import Pointers
-from oxiseq.engine.terms.saved import part, spread
+from oxiseq.engine.terms.saved import part
 
 _CHOICES: Final[Mapping[str, int]] = {"ALL": k.ALL, "EARLIEST": k.EARLIEST, "LATEST": k.LATEST}
 
@@ -42,26 +42,3 @@ class Follow(KernelNode):
     @property
     def records(self) -> int:
         return len(self._left) + len(self._right)
-
-
-class Extreme(KernelNode):
-    """room: rows to begin with."""
-
-    made_of = (spread("_rows"),)
-
-    def __init__(self, form: p.Extreme, child: Buffer, room: int = 64) -> None:
-        super().__init__(child.width, (child,))
-        scalars = np.zeros(k.SCALARS, np.int64)
-        scalars[k.CHOICE] = k.LATEST if form.latest else k.EARLIEST
-        self._memory = Pointers(k.Extreme(scalars))
-        self._rows = Timeline(child, form.time, form.key, room)
-
-    def call(self) -> Call:
-        return Call(k.extreme, (self._memory, self._rows, self.inputs[0], self.out))
-
-    def provide(self, answer: int) -> None:
-        self._rows.make_room()
-
-    @property
-    def records(self) -> int:
-        return len(self._rows)

@@ -13,7 +13,7 @@ from oxiseq.engine.events.time import to_duration_literal, to_literal
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta
 from oxiseq.engine.flow.nodes.arrange import Arrange
-from oxiseq.engine.flow.nodes.linear import Copying
+from oxiseq.engine.flow.nodes.linear import RowByRow, listed
 from oxiseq.engine.flow.nodes.node import Call, KernelNode, Node
 from oxiseq.engine.flow.times import LATEST, NO_END, NO_START, times_at
 from oxiseq.engine.kernels.flow import happening as h
@@ -27,8 +27,6 @@ from oxiseq.grammar.terms import XSD_INTEGER
 _ORDERS: Final = {"ANY": k.ANY, "BEFORE": k.BEFORE, "BY": k.BY}
 _WHAT: Final = {"PAIRS": k.PAIRS, "WITH": k.WITH, "WITHOUT": k.WITHOUT}
 _START, _END = 0, 2
-_LONG_AGO: Final = NO_END + 1
-"""The instant of an occurrence whose time no operator reads."""
 _FUNCTIONS: Final[Mapping[str, tuple[Callable[[I64, I64], I64], Callable[[int], Literal]]]] = {
     "getDURATION": (lambda start, end: end - start, to_duration_literal),
     "getSTARTTIME": (lambda start, end: start, to_literal),
@@ -36,22 +34,13 @@ _FUNCTIONS: Final[Mapping[str, tuple[Callable[[I64, I64], I64], Callable[[int], 
 }
 
 
-class Triples(Copying):
-    def __init__(self, form: p.Triples, child: Buffer, terms: TermDictionary) -> None:
-        super().__init__(4 + len(form.columns), (child,))
-        equal = [(place, terms.constant(term)) for place, term in form.equal if not isinstance(term, Variable)]
-        longest = LATEST if form.longest is None else form.longest
-        self._memory = Pointers(
-            h.Accepting(
-                np.array([0, longest, form.timed], np.int64),
-                _table(equal, 2),
-                _table(form.same, 2),
-                np.array(form.columns, np.int64),
-            )
-        )
-
-    def call(self) -> Call:
-        return Call(h.accept, (self._memory, self.inputs[0], self.out))
+def triples(form: p.Triples, child: Buffer, terms: TermDictionary) -> Node:
+    """The triples that a pattern accepts."""
+    equal = [(place, terms.constant(term)) for place, term in form.equal if not isinstance(term, Variable)]
+    longest = LATEST if form.longest is None else form.longest
+    scalars, columns = np.array([0, longest, form.timed], np.int64), np.array(form.columns, np.int64)
+    memory = Pointers(h.Accepting(scalars, _table(equal, 2), _table(form.same, 2), columns))
+    return RowByRow(h.accept, 4 + len(form.columns), child, memory)
 
 
 def _table(rows: Any, width: int) -> I64:
@@ -83,38 +72,20 @@ class Look(KernelNode):
         self._scalars[k.TIMELESS] = bool((ends == NO_END).any())
 
 
-class Cover(Copying):
-    def __init__(self, form: p.Cover, child: Buffer, clock: I64) -> None:
-        super().__init__(4 + len(form.columns), (child,))
-        scalars = np.zeros(5, np.int64)
-        scalars[h.LONGEST] = LATEST if form.limit is None else form.limit
-        self._clock = clock
-        scalars[[h.CLOCK, h.LEFT, h.RIGHT]] = address_of(clock), form.first, form.second
-        ends = np.cumsum([0, *map(len, form.columns)], dtype=np.int64)
-        places = np.array([place for places in form.columns for place in places], np.int64)
-        self._memory = Pointers(h.Covering(scalars, ends, places))
-
-    def call(self) -> Call:
-        return Call(h.cover, (self._memory, self.inputs[0], self.out))
+def cover(form: p.Cover, child: Buffer, clock: I64) -> Node:
+    """Pairs with the interval of both."""
+    scalars = np.zeros(5, np.int64)
+    scalars[h.LONGEST] = LATEST if form.limit is None else form.limit
+    scalars[[h.CLOCK, h.LEFT, h.RIGHT]] = address_of(clock), form.first, form.second
+    memory = Pointers(h.Covering(scalars, *listed(form.columns)))
+    return RowByRow(h.cover, 4 + len(form.columns), child, memory, held=clock)
 
 
-class Lasting(Copying):
-    def __init__(self, form: p.Lasting, child: Buffer) -> None:
-        super().__init__(child.width, (child,))
-        scalars = np.zeros(h.BOUNDS, np.int64)
-        scalars[[h.BEGIN_AT, h.END_AT, h.LEAST, h.MOST]] = form.start, form.end, form.least, form.most
-        self._memory = Pointers(h.Bounds(scalars))
-
-    def call(self) -> Call:
-        return Call(h.lasting, (self._memory, self.inputs[0], self.out))
-
-
-class Sometime(Copying):
-    def __init__(self, child: Buffer) -> None:
-        super().__init__(child.width, (child,))
-
-    def call(self) -> Call:
-        return Call(h.sometime, (self.inputs[0], self.out, _LONG_AGO))
+def lasting(form: p.Lasting, child: Buffer) -> Node:
+    """Rows that last long enough."""
+    scalars = np.zeros(h.BOUNDS, np.int64)
+    scalars[[h.BEGIN_AT, h.END_AT, h.LEAST, h.MOST]] = form.start, form.end, form.least, form.most
+    return RowByRow(h.lasting, child.width, child, Pointers(h.Bounds(scalars)))
 
 
 class TimeTerm(Node):

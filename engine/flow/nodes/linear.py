@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.delta import Buffer, Delta
+from oxiseq.engine.flow.delta import I64, Buffer, Delta
 from oxiseq.engine.flow.nodes.node import Call, KernelNode, Node
-from oxiseq.engine.kernels.flow.copying import Merging, Picked, merge, negate, pick
-from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.flow import copying as k
+from oxiseq.engine.kernels.memory.pointers import Addressed, Pointers, Replaceable
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 
@@ -39,30 +40,36 @@ class Copying(KernelNode):
         raise AssertionError(answer)
 
 
-class Pick(Copying):
-    def __init__(self, form: p.Pick, child: Buffer) -> None:
-        super().__init__(len(form.columns), (child,))
-        ends = np.cumsum([0, *map(len, form.columns)], dtype=np.int64)
-        places = np.array([place for places in form.columns for place in places], np.int64)
-        self._memory = Replaceable(Picked(ends, places))
+class RowByRow(Copying):
+    """Rows of one input, of so many columns, by a kernel that takes what memory says, the input and the output. held:
+    of which memory has the address."""
+
+    def __init__(
+        self, kernel: Callable[..., int], width: int, child: Buffer, *memory: Addressed[Any], held: object = None
+    ) -> None:
+        super().__init__(width, (child,))
+        self._kernel, self._memory, self._held = kernel, memory, held
 
     def call(self) -> Call:
-        return Call(pick, (self._memory, self.inputs[0], self.out))
+        return Call(self._kernel, (*self._memory, self.inputs[0], self.out))
 
 
-class Negate(Copying):
-    def __init__(self, child: Buffer) -> None:
-        super().__init__(child.width, (child,))
+def pick(form: p.Pick, child: Buffer) -> Node:
+    """Other columns."""
+    return RowByRow(k.pick, len(form.columns), child, Pointers(k.Picked(*listed(form.columns))))
 
-    def call(self) -> Call:
-        return Call(negate, (self.inputs[0], self.out))
+
+def listed(columns: Sequence[tuple[int, ...]]) -> tuple[I64, I64]:
+    """Places of columns one after the other: where each column's begin, and all of them."""
+    ends = np.cumsum([0, *map(len, columns)], dtype=np.int64)
+    return ends, np.array([place for places in columns for place in places], np.int64)
 
 
 class Union(Copying):
     def __init__(self, children: Sequence[Buffer], marked: bool = False) -> None:
         super().__init__(children[0].width + marked, tuple(children))
         addresses = np.array([child.address for child in children], np.int64)
-        self._memory = Replaceable(Merging(addresses, np.zeros(len(children), np.int64)))
+        self._memory = Replaceable(k.Merging(addresses, np.zeros(len(children), np.int64)))
 
     def call(self) -> Call:
-        return Call(merge, (self._memory, self.out))
+        return Call(k.merge, (self._memory, self.out))

@@ -16,7 +16,7 @@ orders of terms do not look at raw columns.
     Lasting                               intervals, row by row
     Arrange, Join, JoinAll                joined rows; the memory of joins is in the arrangements
     Lookup                                rows and a table's rows for them, without memory of the rows
-    Follow, Extreme                       pairs in order of time; the first or last rows
+    Follow                                pairs in order of time
     Distinct, Consolidate, Once, Group    rows counted
     Best                                  ranks
     Reach                                 paths of any length
@@ -31,7 +31,7 @@ orders of terms do not look at raw columns.
 """
 
 from oxiseq.engine.expressions.functions import is_pure
-from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Rank, Reach, Sum
+from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Rank, Reach, Sum, by_time
 from oxiseq.engine.flow.plan.forms import (
     NUMBER,
     FlowPlan,
@@ -50,7 +50,6 @@ from oxiseq.engine.flow.plan.pairs import (
     SIGNS,
     Arrange,
     Bound,
-    Extreme,
     Follow,
     Join,
     JoinAll,
@@ -94,7 +93,6 @@ __all__ = [
     "Cover",
     "Distinct",
     "Extend",
-    "Extreme",
     "Filter",
     "FlowPlan",
     "Follow",
@@ -128,6 +126,7 @@ __all__ = [
     "Triples",
     "Union",
     "WindowPlace",
+    "by_time",
     "column",
     "draws",
     "draws_in_turn",

@@ -64,6 +64,11 @@ class Rank:
     descending: bool = False
 
 
+def by_time(place: int, latest: bool) -> tuple[Rank, Rank]:
+    """The order of a time, which is two raw columns."""
+    return Rank(place, latest), Rank(place + 1, latest)
+
+
 @dataclass(frozen=True, slots=True)
 class Best:
     """By key the rows of the ranks [start, stop), or (`ties`) all that are equal to the first in `order`. Ranks go by

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Reach
 from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
-from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, JoinAll, Lookup, Timed
+from oxiseq.engine.flow.plan.pairs import Arrange, Follow, Join, JoinAll, Lookup, Timed
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Negate, Pick, Union
 from oxiseq.engine.flow.plan.sources import Asked, Constant, Given, Graphs, Patterns, Quads
 from oxiseq.grammar.algebra import Call
@@ -34,7 +34,6 @@ Form: TypeAlias = (
     | JoinAll
     | Lookup
     | Follow
-    | Extreme
     | Distinct
     | Consolidate
     | Once

@@ -105,14 +105,3 @@ class Follow:
     right: Timed
     choice: Literal["ALL", "EARLIEST", "LATEST"] = "ALL"
     meeting: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Extreme:
-    """By key the rows with the first time, or (`latest`) the last: all that are equal. As Best with `ties`, for raw
-    times."""
-
-    child: int
-    key: tuple[int, ...]
-    time: int
-    latest: bool

@@ -8,7 +8,7 @@ from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Distinct, Group, Once, Reach
 from oxiseq.engine.flow.plan.forms import NUMBER, TERM, FlowPlan, Form, Origin, inputs, origins, renamed
 from oxiseq.engine.flow.plan.happening import Closure, Look, TimeTerm, Triples
-from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, JoinAll, Lookup
+from oxiseq.engine.flow.plan.pairs import Arrange, Follow, Join, JoinAll, Lookup
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Pick
 from oxiseq.engine.flow.plan.sources import Constant, Given, Graphs, Patterns, Quads, column
 from oxiseq.grammar.algebra import Expression
@@ -103,15 +103,7 @@ class Sheet:
                 return len(rows) <= 1
             case Closure():
                 return True
-            case (
-                Filter(child)
-                | Extend(child)
-                | Arrange(child)
-                | Lasting(child)
-                | Extreme(child)
-                | Triples(child)
-                | TimeTerm(child)
-            ):
+            case Filter(child) | Extend(child) | Arrange(child) | Lasting(child) | Triples(child) | TimeTerm(child):
                 return self.is_set(child)
             case Look(child, _, what="WITH" | "WITHOUT"):
                 return self.is_set(child)

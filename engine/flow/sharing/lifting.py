@@ -151,8 +151,6 @@ class _Lifting:
                 return self._join(left, right)
             case p.Follow():
                 return self._follow(form)
-            case p.Extreme(child):
-                return self._extreme(form, self._done[child])
             case p.Group(child):
                 return self._group(form, self._done[child])
             case p.Best(child):
@@ -392,11 +390,6 @@ class _Lifting:
         (time,) = self._moved(side, [form.time])
         return p.Timed(side.node, time, self._key(side, both, form.key), self._moved(side, form.loose))
 
-    def _extreme(self, form: p.Extreme, child: _Lifted) -> _Lifted:
-        (time,) = self._moved(child, [form.time])
-        key = self._key(child, child.by_row, form.key)
-        return _Lifted(self._sheet.add(p.Extreme(child.node, key, time, form.latest)), child.by_row)
-
     def _group(self, form: p.Group, child: _Lifted) -> _Lifted:
         if not child.by_row:
             return self._same(form, child)
@@ -418,6 +411,7 @@ class _Lifting:
     def _best(self, form: p.Best, child: _Lifted) -> _Lifted:
         if not child.by_row:
             return self._same(form, child)
-        order = tuple(replace(rank, place=1 + rank.place) for rank in form.order)
+        places = self._moved(child, (rank.place for rank in form.order))
+        order = tuple(replace(rank, place=place) for rank, place in zip(form.order, places, strict=True))
         key = self._key(child, True, form.key)
         return _Lifted(self._sheet.add(replace(form, child=child.node, key=key, order=order)), True)

@@ -1,6 +1,6 @@
-"""Pairs of rows of which the one ends before the other starts, and the first or last rows of all (operators.md, 3.1).
+"""Pairs of rows of which the one ends before the other starts (operators.md, 3.1).
 
-Both keep rows in timelines: first rows by the time at which they end, second ones by that at which they start. A change
+It keeps rows in timelines: first rows by the time at which they end, second ones by that at which they start. A change
 of one row is worked out against what is there, then made; so what is emitted adds up to the difference of the pairs,
 whatever the order of the changes within a tick.
 
@@ -21,7 +21,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow import moments as t
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
-from oxiseq.engine.kernels.flow.copying import put_pair, put_row
+from oxiseq.engine.kernels.flow.copying import put_pair
 from oxiseq.engine.kernels.flow.moments import NONE, TIME, time_in
 from oxiseq.engine.kernels.flow.timelines import (
     change_row,
@@ -270,68 +270,3 @@ def _write(F: Ptr[Following], out: Delta, weight: int, a: Array, i: int, b: Arra
         if one != other and one != 0 and other != 0:
             return True
     return put_pair(out, _scalars(F)[AT], weight, a, i, b, j, 0, b.shape[1])
-
-
-# --- the first or last rows of all ----------------------------------------------------------------------
-
-
-class Extreme(Arrays):
-    """What is to be chosen."""
-
-
-_chosen = array(Extreme, "scalars", np.int64)  # CHOICE (not ALL), PLACE and AT are used
-
-
-@kernel
-def extreme(F: Ptr[Extreme], S: Ptr[t.Timeline], D: Delta, out: Delta) -> int:
-    """Take in a delta; write by key what comes to be among the first or last rows of the timeline S and what no longer
-    is."""
-    scalars, given, count = _chosen(F), buffers.rows(D), buffers.count(D)[0]
-    if scalars[PLACE] == 0 and is_sparse(S, count):
-        return NEED_ROOM
-    while scalars[PLACE] < count:
-        if lacks_room(S):
-            return NEED_ROOM
-        i = scalars[PLACE]
-        scalars[AT] = buffers.at(D)[i]
-        tag, key = tag_of_row(S, given, i), tag_of_key(S, given, i)
-        before = buffers.count(out)[0]
-        if not _tell_extreme(F, S, D, out, i, tag, key):
-            buffers.count(out)[0] = before
-            return NEED_OUT
-        change_row(S, given, i, tag, key, buffers.weight(D)[i])
-        scalars[PLACE] += 1
-    scalars[PLACE] = 0
-    return DONE
-
-
-@inner
-def _tell_extreme(F: Ptr[Extreme], S: Ptr[t.Timeline], D: Delta, out: Delta, i: int, tag: int, key: int) -> bool:
-    """What a row does to what is chosen of its group. False: there is no room for it."""
-    scalars, given, weight = _chosen(F), buffers.rows(D), buffers.weight(D)[i]
-    g, at, width = group_of(S, given, i, t.key(S), key), scalars[AT], given.shape[1]
-    if g < 0:
-        return put_row(out, at, weight, given, i, 0, width)
-    latest = scalars[CHOICE] == LATEST
-    best = i64(t.groups(S)[g].tail if latest else t.groups(S)[g].head)
-    time, chosen = time_in(given, i, t.scalars(S)[TIME]), t.moments(S)[best].time
-    if time == chosen:
-        if not put_row(out, at, weight, given, i, 0, width):
-            return False
-        if not _vanishes(S, best, given, i, tag, weight):
-            return True
-        following = i64(t.moments(S)[best].before if latest else t.moments(S)[best].after)
-        return following < 0 or _write_moment(F, S, out, following, 1)
-    if (time > chosen) != latest:
-        return True
-    return put_row(out, at, weight, given, i, 0, width) and _write_moment(F, S, out, best, -1)
-
-
-@inner
-def _write_moment(F: Ptr[Extreme], S: Ptr[t.Timeline], out: Delta, m: int, sign: int) -> bool:
-    e = i64(t.moments(S)[m].first)
-    while e >= 0:
-        if not put_row(out, _chosen(F)[AT], sign * t.entries(S)[e].weight, t.rows(S), e, 0, t.rows(S).shape[1]):
-            return False
-        e = i64(t.entries(S)[e].next)
-    return True

@@ -28,6 +28,8 @@ CLOCK, LEFT, RIGHT = range(2, 5)
 """Address of the clock (clocks.py); the columns of the intervals of both sides."""
 
 _NO_END = -(1 << 62)
+_LONG_AGO = _NO_END + 1
+"""The instant of an occurrence whose time no operator reads."""
 
 
 class Accepting(Arrays):
@@ -151,8 +153,8 @@ def lasting(S: Ptr[Bounds], D: Delta, out: Delta) -> int:
 
 
 @kernel
-def sometime(D: Delta, out: Delta, when: int) -> int:
-    """Write the rows with an interval from `when` to `when` if they have a time."""
+def sometime(D: Delta, out: Delta) -> int:
+    """Write the rows with an interval of long ago if they have a time."""
     rows, made, top, room = buffers.rows(D), buffers.rows(out), buffers.count(out), buffers.at(out).shape[0]
     for i in range(top[0], buffers.count(D)[0]):
         if i == room:
@@ -160,6 +162,6 @@ def sometime(D: Delta, out: Delta, when: int) -> int:
         copy_row(D, i, out, i)
         if time_in(rows, i, END) != _NO_END:
             for place in (START, END):
-                put_time(made, i, place, when)
+                put_time(made, i, place, _LONG_AGO)
         top[0] = i + 1
     return DONE
