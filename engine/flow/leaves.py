@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ from oxiseq.grammar.algebra import TriplePattern
 _NEWEST: Final = Window(1, 1, counted=True)
 """Of a source that holds its last event."""
 _NOTES: Final = 32
+_ALL: Final = np.iinfo(np.int64).max
 
 
 class Moves(NamedTuple):
@@ -97,13 +98,16 @@ class Leaves(Stateful):
         self._versions = 0
         self._failed: Exception | None = None
         """Why the last batch was taken in by half."""
+        self._batch: tuple[NDArray[Any], ...] = ()
+        """What the kernel works on."""
 
     # --- events in ----------------------------------------------------------------------------------
 
-    def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int) -> I64:
+    def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int, most: int = _ALL) -> I64:
         """Events by window, each in order of time, none of an instant of earlier pushes, and the present content of the
         KB's graphs, at the time of the first event, if it has changed. The instants' times; each node's changes go into
-        `outs`, that of instant k at `tick` + k. Raises ValueError for times that fall, LimitError."""
+        `outs`, that of instant k at `tick` + k. most: rows that may go before it ends, or as many as are there; `go_on`
+        continues then. Raises ValueError for times that fall, LimitError."""
         if len(self._windows) == 1 and len(batches[0]) == 1:
             return self._push_one(batches[0], tick)
         if graphs:
@@ -114,7 +118,7 @@ class Leaves(Stateful):
         each = merged(self._windows, batches, self._counts)
         if len(each.time) and (each.time[0] < self._clock or any(_falls(batch.time) for batch in batches)):
             raise ValueError("events are not in order of time")
-        self._work(each.batch, each.clock, each.source, each.first, each.low, tick)
+        self._work(each.batch, each.clock, each.source, each.first, each.low, tick, most)
         if len(each.time):
             self._clock = int(each.time[-1])
         return each.time
@@ -158,8 +162,20 @@ class Leaves(Stateful):
         """Windows have had so many, and hold nothing."""
         self._counts[: len(instants)] = instants
 
+    @property
+    def done(self) -> int:
+        """How many instants of the last push or move have been worked through."""
+        return int(self._memory.arrays.scalars[k.INSTANT])
+
     def _work(
-        self, batch: EventBatch, clock: I64, source: NDArray[np.int32], first: I64, bounds: I64, tick: int
+        self,
+        batch: EventBatch,
+        clock: I64,
+        source: NDArray[np.int32],
+        first: I64,
+        bounds: I64,
+        tick: int,
+        most: int = _ALL,
     ) -> None:
         """Have the kernel work through the batch."""
         if self._failed is not None:
@@ -168,17 +184,24 @@ class Leaves(Stateful):
         offset, clock, bounds = plain(batch.offset, _I64), plain(clock, _I64), plain(bounds, _I64)
         if self._conditions:
             self._learn(batch)
+        scalars = self._memory.arrays.scalars
+        scalars[k.INSTANT : k.NOTE + 1], scalars[k.TICK], scalars[k.MOST] = 0, tick, most
+        self._batch = offset, s, p, o, clock, source, first, bounds
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Work through the rest of the batch, whose further changes go into `outs`. Raises LimitError."""
         for out in self._roomy:
             out.clear()
         self._roomy = [out for out in self._roomy if out.roomy]
-        scalars = self._memory.arrays.scalars
-        scalars[k.INSTANT : k.NOTE + 1], scalars[k.TICK] = 0, tick
-        while need := self._kernel(offset, s, p, o, clock, source, first, bounds):
+        while (need := self._kernel(*self._batch)) and need != k.NEED_STEP:
             try:
                 self._make_room(need)
             except Exception as error:
                 self._failed = error
                 raise
+        if not need:
+            self._batch = ()
 
     @property
     def _kernel(self) -> Bound:

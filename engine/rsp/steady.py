@@ -73,11 +73,6 @@ class SteadyAnswers(Stateful):
         return times[at], rows
 
     @property
-    def rows(self) -> int:
-        """Of patterns, that windows hold."""
-        return self._standing.leaves.triples
-
-    @property
     def instants(self) -> list[int]:
         """By stream how many it has had, if windows count them."""
         found = [0] * len(self._plan.streams)

@@ -13,11 +13,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.steady import window_of
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.window import Window
+from oxiseq.grammar.records import dataclass
 
 _FEW: Final = 256
 """Batches that are put together to one."""
@@ -48,7 +49,7 @@ class Recent:
         self._instants = list(instants or [0] * len(plan.streams))
         self._unknown = tuple(self._instants)
         """By stream the instants whose events may be missing."""
-        self._old: list[tuple[Sequence[EventBatch], Sequence[int]]] = []
+        self._old: list[tuple[Sequence[_Packed], Sequence[int]]] = []
         """Whole instants by stream, and how many each stream has had by then."""
         self._new: list[Sequence[EventBatch]] = []
         """Whole instants behind those, as they have come; nothing below tells of them until they are taken in."""
@@ -92,21 +93,22 @@ class Recent:
             self._take_in()
 
     def _take_in(self) -> None:
-        """What has come last, many pushes at once. What came before, as far as it is in a window still, is to stay:
-        it is shortened."""
+        """What has come last, many pushes at once."""
         if not self._new:
             return
         added = self._together(self._new)
         self._new, self._many = [], 0
-        self._last = max([self._last, *(batch.time.item(-1) for batch in added if len(batch.time))])
+        self._last = max([self._last, *(batch.time.item(-1) for batch in added if len(batch))])
         if self._counted:
             self._instants = [n + _count(batch) for n, batch in zip(self._instants, added, strict=True)]
         if self._last != _NONE:
-            self._old.append((self._cut(added), self._instants))
+            self._keep(self._cut(added))
         while len(self._old) > 1 and self._is_out(*self._old[0]):
             del self._old[0]
-        for batches, ends in self._old[-2:-1]:
-            self._old[-2] = [_kept(batch, read) for batch, read in zip(batches, self._read, strict=True)], ends
+
+    def _keep(self, batches: _Batches) -> None:
+        packed = [_Packed.of(batch, read) for batch, read in zip(batches, self._read, strict=True)]
+        self._old.append((packed, self._instants))
 
     @property
     def bytes(self) -> int:
@@ -114,15 +116,15 @@ class Recent:
         return sum([batch.bytes for batches in self._every for batch in batches])
 
     @property
-    def _every(self) -> list[Sequence[EventBatch]]:
+    def _every(self) -> list[Sequence[EventBatch | _Packed]]:
         """Whole instants, by stream."""
         return [*(batches for batches, _ in self._old), *self._new]
 
-    def _is_out(self, batches: Sequence[EventBatch], ends: Sequence[int]) -> bool:
+    def _is_out(self, batches: Sequence[_Packed], ends: Sequence[int]) -> bool:
         """Whether no window holds anything of instants."""
         for window, stream in self._windows:
-            if len(time := batches[stream].time):
-                last = ends[stream] if window.counted else time.item(-1)
+            if len(batch := batches[stream]):
+                last = ends[stream] if window.counted else batch.last
                 if last > self._low(window, stream):
                     return False
         return True
@@ -135,7 +137,7 @@ class Recent:
     def whole(self) -> _Batches:
         """The contents of windows, and the last instant, by stream."""
         self._take_in()
-        every = self._together(self._every)
+        every = self._together([[packed.events for packed in batches] for batches, _ in self._old])
         return every if self._last == _NONE else self._cut(every)
 
     def _cut(self, batches: _Batches) -> _Batches:
@@ -183,12 +185,6 @@ class Recent:
         return sum(len(batch) for batches in self._every for batch in batches)
 
     @property
-    def held(self) -> int:
-        """About how many of its events are in a window."""
-        self._take_in()
-        return len(self)
-
-    @property
     def last(self) -> int | None:
         """The last instant; None: there was none."""
         self._take_in()
@@ -214,13 +210,48 @@ class Recent:
         self._last = int(state["last"])
         if self._counted:
             self._instants = [int(n) for n in state["instants"]]
-        self._old = [([EventBatch.restored(each, terms) for each in state["events"]], self._instants)]
+        self._keep([EventBatch.restored(each, terms) for each in state["events"]])
 
 
-def _kept(batch: EventBatch, read: NDArray[np.uint32] | None) -> EventBatch:
-    """Events with the triples that are read; the arrays that they have come in, many times as long, may go."""
-    short = batch if read is None else batch.only(read)
-    return EventBatch(short.time.copy(), short.offset.copy(), *[ids.copy() for ids in short.ids])
+@dataclass(frozen=True, slots=True, eq=False)
+class _Packed:
+    """Events, of which times and sizes take as few bytes as they need. steps: from each time to the next, from `first`
+    on; last: the last time."""
+
+    first: int
+    last: int
+    steps: NDArray[np.unsignedinteger]
+    sizes: NDArray[np.unsignedinteger]
+    ids: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @classmethod
+    def of(cls, batch: EventBatch, read: NDArray[np.uint32] | None) -> _Packed:
+        """Those of a batch with the triples that are read; its arrays, many times as long, may go."""
+        short = batch if read is None else batch.only(read)
+        first, last = (batch.time.item(0), batch.time.item(-1)) if len(batch) else (0, 0)
+        subject, predicate, object_ = (ids.copy() for ids in short.ids)
+        steps, sizes = _narrow(batch.time), _narrow(short.offset)
+        return cls(first, last, steps, sizes, (subject, predicate, object_))
+
+    @property
+    def events(self) -> EventBatch:
+        """As they were."""
+        time = self.first + offsets(self.steps.astype(np.int64))[: len(self)]
+        return EventBatch(time, offsets(self.sizes), *self.ids)
+
+    @property
+    def bytes(self) -> int:
+        """How large it is."""
+        return sum([array.nbytes for array in (self.steps, self.sizes, *self.ids)])
+
+
+def _narrow(ascending: NDArray[np.int64]) -> NDArray[np.unsignedinteger]:
+    """The differences of numbers, which may be larger than 2^63."""
+    steps = np.diff(ascending.view(np.uint64))
+    return steps.astype(np.min_scalar_type(int(steps.max(initial=0))))
 
 
 def times_of(batches: Sequence[EventBatch]) -> NDArray[np.int64]:
@@ -232,17 +263,6 @@ def between(batches: Sequence[EventBatch], first: int, last: int) -> _Batches:
     """By stream the events from a time to another, both included."""
     bounds = ((batch.time.searchsorted(first), batch.time.searchsorted(last, "right")) for batch in batches)
     return [batch.slice(int(low), int(high)) for batch, (low, high) in zip(batches, bounds, strict=True)]
-
-
-def portions(batches: Sequence[EventBatch], most: int) -> Iterator[_Batches]:
-    """Events by stream, cut between instants into portions of about so many of the longest stream's."""
-    longest = max(batches, key=len).time
-    low = [0] * len(batches)
-    for time in [*np.unique(longest[most::most]).tolist(), None]:
-        high = [len(batch) if time is None else int(batch.time.searchsorted(time)) for batch in batches]
-        if high != low:
-            yield [batch.slice(first, last) for batch, first, last in zip(batches, low, high, strict=True)]
-        low = high
 
 
 def _count(batch: EventBatch) -> int:

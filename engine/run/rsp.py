@@ -38,15 +38,13 @@ from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
 from oxiseq.engine.run.concern import Concern
-from oxiseq.engine.run.recent import Recent, between, portions, times_of
+from oxiseq.engine.run.recent import Recent, between, times_of
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.window_concern import concern_of
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, unsaved, value
 
-_DEAD: Final = 1 << 11
-"""Rows of patterns that may have gone before the next portion of events is processed."""
 MOST_INSTANTS: Final = 1 << 13
 """Instants processed at once, unless windows are steady: operators hold their rows in memory."""
 START, END = 0, 1
@@ -339,7 +337,7 @@ class RspRun(KbRun):
         """All instants to answer, some at a time."""
         some = any(map(len, batches))
         if self._kept is not None:
-            return self._portions(batches) if some else ()
+            return (batches,) if some else ()
         if self._streak.over or not (some or passed != BEFORE_ALL):
             return ()
         self._of_events.add(batches)
@@ -348,16 +346,6 @@ class RspRun(KbRun):
         held.schedule.go_on(due)
         most = 1 if self._in_turn else MOST_INSTANTS
         return (due.slice(low, low + most) for low in range(0, len(due), most))
-
-    def _portions(self, batches: Sequence[EventBatch]) -> Iterable[Sequence[EventBatch]]:
-        """Whole instants in as many portions as leave no more rows of patterns behind than windows hold, or `_DEAD`:
-        those that have gone stay until the next portion, and what does not fit the cache takes twice as long."""
-        if sum([batch.triples for batch in batches]) <= _DEAD:
-            return (batches,)
-        assert self._kept is not None and isinstance(self._answers, SteadyAnswers)
-        rows, held = self._answers.rows, self._kept.held
-        most = max(rows, _DEAD) * held // rows if rows else 0
-        return portions(batches, most) if most and max(map(len, batches)) > most else (batches,)
 
     def _answer(self, waiting: list[_Instants]) -> tuple[NDArray[np.int64], FullRows]:
         """The last of the instants that wait: what is emitted, and at which times. Where operators go beyond a bound,

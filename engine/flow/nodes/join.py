@@ -71,6 +71,7 @@ class JoinAll(KernelNode):
                 np.full((count, 8), -1),
                 np.zeros(count, k.LEVEL),
                 np.zeros(count * count, k.BEST),
+                np.zeros(count, np.int64),
                 np.array([_mask(each, width) for each in form.conditions], np.int64),
                 np.zeros((count, max(map(len, form.columns))), np.uint32),
             )

@@ -55,12 +55,16 @@ from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag, same_rows
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
-from oxiseq.engine.kernels.memory.slots import drop_slot, fetch_slot, find_number, put_slot, slot_of_row
+from oxiseq.engine.kernels.memory.raw import fetch, get
+from oxiseq.engine.kernels.memory.slots import clear_slots, drop_slot, fetch_slot, find_number, put_slot, slot_of_row
 
 _SPARSE: Final = 16
 """A table shrinks when it has so many times the entries that it needs."""
+_WORDS: Final = WORDS * Arrangement._fields.index("words")
 _BY_ROW: Final = WORDS * Arrangement._fields.index("by_row")
 _BY_KEY: Final = WORDS * Arrangement._fields.index("by_key")
+_CLEARED: Final = 32
+"""So many slots are cleared in less time than one entry is taken out of its chains."""
 _FAR: Final = 1 << 12
 """Entries from which on it pays to fetch memory ahead."""
 _AHEAD: Final = 8
@@ -120,6 +124,12 @@ def fetch_row(S: Ptr[Arrangement], rows: Array, i: int) -> None:
         mask = (1 << loose.shape[0]) - 1
         for number in range(v.asked(S)[mask]):
             fetch_slot(S, _BY_KEY, key_tag(rows, i, 0, v.key(S), loose, mask, v.subsets(S)[mask, number]))
+
+
+@inner
+def fetch_entry(S: Ptr[Arrangement], e: int) -> None:
+    """An entry, or -1, will be read soon."""
+    fetch(get(S, _WORDS) + 8 * e * get(S, _WORDS + 2))
 
 
 @inner
@@ -202,6 +212,7 @@ def new_entry(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weigh
     e = scalars[FREE]
     if e >= 0:
         scalars[FREE] = i64(v.links(S)[e, NEXT])
+        fetch_entry(S, scalars[FREE])
     else:
         e = scalars[TOP]
         scalars[TOP] = e + 1
@@ -210,9 +221,7 @@ def new_entry(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weigh
     for c in range(scalars[WIDTH]):
         halves[e, ROW + c] = rows[i, c]
     scalars[LIVE] += 1
-    v.seen(S)[mask] += 1
-    for number in range(v.asked(S)[mask]):
-        _link(S, e, mask, number)
+    _link_all(S, e, mask)
     return e
 
 
@@ -300,6 +309,14 @@ def _agree(S: Ptr[Arrangement], e: int, rows: Array, i: int, first: int, key: Ar
 
 
 @inner
+def _link_all(S: Ptr[Arrangement], e: int, mask: int) -> None:
+    """Make an entry the first of all its chains; there is room."""
+    v.seen(S)[mask] += 1
+    for number in range(v.asked(S)[mask]):
+        _link(S, e, mask, number)
+
+
+@inner
 def _link(S: Ptr[Arrangement], e: int, mask: int, number: int) -> None:
     """Make an entry the first of one of its chains; there is room."""
     scalars, halves, links, slots = v.scalars(S), v.halves(S), v.links(S), v.by_key(S)
@@ -349,12 +366,18 @@ def _unlink(S: Ptr[Arrangement], e: int, mask: int, number: int) -> None:
 
 @inner
 def _remove(S: Ptr[Arrangement], e: int) -> None:
-    """An entry leaves its chains; its record will be used again."""
-    scalars = v.scalars(S)
+    """An entry leaves its chains."""
     mask = mask_of(v.halves(S), e, ROW, v.loose(S))
     for number in range(v.asked(S)[mask]):
         _unlink(S, e, mask, number)
     v.seen(S)[mask] -= 1
+    _free(S, e)
+
+
+@inner
+def _free(S: Ptr[Arrangement], e: int) -> None:
+    """An entry's record will be used again."""
+    scalars = v.scalars(S)
     v.words(S)[e, DIED] = FREED
     v.links(S)[e, NEXT] = scalars[FREE]
     scalars[FREE] = e
@@ -364,15 +387,41 @@ def _remove(S: Ptr[Arrangement], e: int) -> None:
 def sweep(S: Ptr[Arrangement]) -> None:
     """No join will read ticks of a former batch: what died then leaves."""
     scalars, links, by_row = v.scalars(S), v.links(S), v.by_row(S)
-    e = scalars[DEAD]
+    e, spent, slots = scalars[DEAD], scalars[SPENT], by_row.shape[0] + v.by_key(S).shape[0]
+    scalars[DEAD], scalars[SPENT] = -1, 0
+    if 2 * spent > scalars[TOP] and _CLEARED * spent > slots:
+        _keep_living(S, e)
+        return
     while e >= 0:
         following = i64(links[e, NEXT])
+        fetch_entry(S, following)
         if scalars[COUNTED] != 0:
             drop_slot(by_row, find_number(by_row, i64(v.halves(S)[e, TAG]), e))
         _remove(S, e)
         e = following
-    scalars[DEAD] = -1
-    scalars[SPENT] = 0
+
+
+@inner
+def _keep_living(S: Ptr[Arrangement], e: int) -> None:
+    """Most entries leave, of which `e` died last: the others are linked anew."""
+    scalars, words, halves, links, seen = v.scalars(S), v.words(S), v.halves(S), v.links(S), v.seen(S)
+    by_row, counted = v.by_row(S), scalars[COUNTED] != 0
+    while e >= 0:
+        following = i64(links[e, NEXT])
+        _free(S, e)
+        e = following
+    begin_again(S)
+    clear_slots(v.by_key(S))
+    if counted:
+        clear_slots(by_row)
+    scalars[CHAINS] = 0
+    for mask in range(seen.shape[0]):
+        seen[mask] = 0
+    for e in range(scalars[TOP]):
+        if words[e, DIED] != FREED:
+            _link_all(S, e, mask_of(halves, e, ROW, v.loose(S)))
+            if counted:
+                put_slot(by_row, i64(halves[e, TAG]), e)
 
 
 @kernel

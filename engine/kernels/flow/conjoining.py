@@ -5,8 +5,8 @@ windows.md, section 5).
 
 A row that has come or gone is joined with the others depth first, always along the shortest chain at hand: each level
 binds an arrangement to one of its rows, looks up all others that have a variable bound by it at once (nothing there,
-and the level goes on with its next row), and the next level takes the one with the fewest rows. No order is planned, no
-statistics are kept, nothing is stored.
+and the level goes on with its next row; the one that had nothing for the last row is asked first), and the next level
+takes the one with the fewest rows. No order is planned, no statistics are kept, nothing is stored.
 
 What goes at a tick is joined before what comes, with what was there before and is not new; so no row comes and goes
 within a tick. They are sets, from which no row goes and comes again within a tick (windowing.py, which also
@@ -62,8 +62,9 @@ BEST = np.dtype([("head", "i4"), ("count", "i4"), ("link", "i4")], align=True)
     TRIED,  # entries tried so far
     READS,  # how many may be at a tick
     LIMIT,  # TRIED past which this tick has more
+    FAR,  # a mask of the arrangements for which it pays to fetch memory ahead
     SCALARS,
-) = range(12)
+) = range(13)
 
 _FAR: Final = 1 << 12
 """Rows from which on it pays to fetch memory ahead."""
@@ -95,6 +96,8 @@ _links = array(Conjoining, "links", np.int64, 2)
 """i64[arrangements, subsets of columns]: the number of the links of the chains that agree in these; -1: none yet."""
 _levels = array(Conjoining, "levels", LEVEL)
 _best = array(Conjoining, "best", BEST)
+_suspect = array(Conjoining, "suspect", np.int64)
+"""i64 by arrangement: the one that had nothing for the last of its rows that found nothing."""
 _masks = array(Conjoining, "masks", np.int64)  # i64: the variables that each condition reads
 _sought = array(Conjoining, "sought", np.uint32, 2)  # u32[arrangements, columns]: terms that are looked for
 
@@ -122,11 +125,14 @@ def conjoin(J: Ptr[Conjoining], F: Ptr[Sifting], D: Terms, out: Delta) -> int:
 @inner
 def _has_all(J: Ptr[Conjoining]) -> bool:
     """Whether every arrangement has rows, or had some before the batch."""
-    kept = _kept(J)
+    at, kept = scalars(J), _kept(J)
+    at[FAR] = 0
     for i in range(kept.shape[0]):
         numbers = v.scalars(kept[i])
         if numbers[LIVE] + numbers[SPENT] == 0:
             return False
+        if numbers[LIVE] > _FAR:
+            at[FAR] |= 1 << i
     return True
 
 
@@ -138,7 +144,7 @@ def _advance(J: Ptr[Conjoining], F: Ptr[Sifting], i: int) -> None:
     while n < count and at[COME if weight[n] > 0 else GO] == 0:
         n += 1
     following[i] = n
-    if n + _AHEAD < count:
+    if at[FAR] != 0 and n + _AHEAD < count:
         _fetch(J, F, i, n + _AHEAD)
     due[i] = 2 * buffers.at(D)[n] + (weight[n] > 0) if n < count else _NEVER
 
@@ -160,12 +166,10 @@ def _fetch(J: Ptr[Conjoining], F: Ptr[Sifting], i: int, n: int) -> None:
         values[variable] = rows[n, c]
         bound |= 1 << variable
         touched |= contains[variable]
-    touched &= ~(1 << i)
+    touched &= scalars(J)[FAR] & ~(1 << i)
     while touched != 0:
         j = lowest(touched)
         touched &= touched - 1
-        if v.scalars(kept[j])[LIVE] < _FAR:
-            continue
         subset, width = i64(0), first[j + 1] - first[j]
         for c in range(width):
             variable = variables[first[j] + c]
@@ -230,7 +234,7 @@ def _join(J: Ptr[Conjoining], F: Ptr[Sifting], D: Terms, out: Delta) -> int:
         if not _may_pass(J, F, D, level.bound, bound):
             level.next = following
             continue
-        chosen = _look_ahead(J, F, d, bound & ~level.bound, bound, level.open)
+        chosen = _look_ahead(J, F, d, child, bound & ~level.bound, bound, level.open)
         if chosen == _WANTING or (chosen == _COMPLETE and not _emit(J, F, out)):
             at[DEPTH] = d
             return NEED_ROOM if chosen == _WANTING else NEED_OUT
@@ -272,11 +276,11 @@ def _since(at: Array, child: int) -> int:
 
 
 @inner
-def _look_ahead(J: Ptr[Conjoining], F: Ptr[Sifting], d: int, fresh: int, bound: int, left: int) -> int:
+def _look_ahead(J: Ptr[Conjoining], F: Ptr[Sifting], d: int, child: int, fresh: int, bound: int, left: int) -> int:
     """Look up the chains of the open arrangements `left`, for level d + 1, which gets those that are open then: which
     has the fewest rows; _COMPLETE: all have a row that is bound; _FAILED: one has nothing that agrees; _WANTING: room
-    is wanted. fresh: the variables that level d has bound; bound: all."""
-    best, contains, kept = _best(J), _contains(J), _kept(J)
+    is wanted. fresh: the variables that level d has bound, to a row of `child`; bound: all."""
+    best, contains, kept, suspect = _best(J), _contains(J), _kept(J), _suspect(J)
     count = kept.shape[0]
     here, above = (d + 1) * count, d * count
     touched = i64(0)
@@ -286,14 +290,17 @@ def _look_ahead(J: Ptr[Conjoining], F: Ptr[Sifting], d: int, fresh: int, bound: 
     chosen, fewest, open_ = i64(_COMPLETE), i64(0), left
     rest = left & touched
     while rest != 0:
-        j = lowest(rest)
-        rest &= rest - 1
+        j = suspect[child]
+        if rest >> j & 1 == 0:
+            j = lowest(rest)
+        rest &= ~(1 << j)
         found = _look_up(J, F, j, here + j, bound)
         if found < 0:
+            suspect[child] = j
             return found
         if found == 0:
             open_ &= ~(1 << j)
-        elif chosen < 0 or found < fewest:
+        elif chosen < 0 or found < fewest or (found == fewest and j < chosen):
             chosen, fewest = j, found
     rest = left & ~touched
     while rest != 0:

@@ -10,7 +10,8 @@ those clocks: `list_place` and the half behind it hold the next and the previous
 with two chains is a line of the cache.
 
 Whenever room or a decision is wanted the kernel returns, and is called again with the batch: all that it needs to go on
-stands in the scalars.
+stands in the scalars. It returns as well before rows that have gone, and stay until operators have seen the changes,
+fill the processor's cache: they are no more than those that are there, or as many as the caller says.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, fu
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.arrangement import BEFORE_ALL, DEAD, NEVER, ROW, WEIGHT
-from oxiseq.engine.kernels.flow.arranging import drop, end_entry, fetch_row, lacks_room, new_entry, row_of_set, sweep
+from oxiseq.engine.kernels.flow.arranging import (
+    drop,
+    end_entry,
+    fetch_entry,
+    fetch_row,
+    lacks_room,
+    new_entry,
+    row_of_set,
+    sweep,
+)
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.matching.match import object_place
 from oxiseq.engine.kernels.matching.records import PREDICATE_OBJECT, SUBJECT_OBJECT, SUBJECT_PREDICATE
@@ -38,7 +48,7 @@ from oxiseq.engine.kernels.memory.slots import put_slot
 from oxiseq.engine.kernels.terms import columns
 from oxiseq.engine.kernels.terms.columns import Columns
 
-NEED_NOTES, NEED_DECISION = 4, 5
+NEED_NOTES, NEED_DECISION, NEED_STEP = 4, 5, 6
 """More that the kernel answers."""
 
 LAST: Final = WEIGHT
@@ -73,8 +83,10 @@ VIEW = np.dtype(
 FILTER = np.dtype([("condition", "i4"), ("position", "i4"), ("code0", "i4"), ("code1", "i4")], align=True)
 """A pattern's filter: number of the condition, the position that it is about, its program."""
 
-NOTED = np.dtype([("last", "i8"), ("s", "u4"), ("p", "u4"), ("o", "u4"), ("of", "i4")], align=True)
-"""A triple of this instant of which a pattern's row is to come."""
+NOTED = np.dtype(
+    [("last", "i8"), ("s", "u4"), ("p", "u4"), ("o", "u4"), ("of", "i4"), ("tag", "u4"), ("absent", "i4")], align=True
+)
+"""A triple of this instant of which a pattern's row is to come, that row's hash, and 1 if it is surely not there."""
 
 LISTED = np.dtype([("clock", "i8"), ("first", "i4"), ("last", "i4"), ("source", "i4")], align=True)
 """By pattern its rows in order of their clocks, -1: none; that of the first, NEVER where there is none; its source."""
@@ -90,11 +102,13 @@ LISTED = np.dtype([("clock", "i8"), ("first", "i4"), ("last", "i4"), ("source", 
     TICK,  # of the batch's first instant
     TOUCHED,  # patterns from which rows have gone in the last batch
     WRITTEN,  # patterns whose deltas hold something
+    GONE,  # rows that have gone in this batch, and are still there for joins
+    MOST,  # of those, so many may be
     WHICH,  # the pattern that wants room
     ASKED_CONDITION,
     ASKED_TERM,
     SCALARS,
-) = range(14)
+) = range(16)
 
 _BEGIN, _REFRESH, _EVICT, _INSERT = range(4)
 
@@ -211,6 +225,9 @@ def advance(
         scalars[NOTES] = scalars[NOTE] = 0
         scalars[PHASE] = _REFRESH
         scalars[INSTANT] += 1
+        if scalars[GONE] > max(scalars[MOST], scalars[COUNT]) and scalars[INSTANT] < instants:
+            scalars[PHASE] = _BEGIN
+            return NEED_STEP
     return DONE
 
 
@@ -229,7 +246,7 @@ def _sweep(T: Ptr[Views], S: Ptr[Windowing]) -> None:
     scalars[WRITTEN] = 0
     for i in range(scalars[TOUCHED]):
         sweep(views[touched[i]].kept)
-    scalars[TOUCHED] = 0
+    scalars[TOUCHED] = scalars[GONE] = 0
 
 
 # --- refresh -----------------------------------------------------------------------------------------
@@ -381,14 +398,16 @@ def _note(
         if accepted != _ACCEPTED:
             return accepted
     _set_row(S, 0, shape, s, p, o)
-    e = row_of_set(shape.kept, row, 0, row_tag(row, 0, 0, shape.width), shape.width)
+    tag = row_tag(row, 0, 0, shape.width)
+    e = row_of_set(shape.kept, row, 0, tag, shape.width)
     if e >= 0:
         if v.words(shape.kept)[e, LAST] != clock:
             _refresh_row(S, shape, view, e, clock)
         if not again:
             return _ACCEPTED
     note = _notes(S)[scalars[NOTES]]
-    note.last, note.s, note.p, note.o, note.of = clock, s, p, o, view
+    note.last, note.s, note.p, note.o, note.of, note.tag = clock, s, p, o, view, tag
+    note.absent = e < 0 and scalars[NOTES] == 0
     scalars[NOTES] += 1
     return _ACCEPTED
 
@@ -483,10 +502,12 @@ def _evict_of(T: Ptr[Views], S: Ptr[Windowing], view: int, low: int) -> bool:
                 _touched(S)[scalars[TOUCHED]] = view
                 scalars[TOUCHED] += 1
             end_entry(A, e, tick)
+            scalars[GONE] += 1
         ends.first = following
         if following >= 0:
             links[following, place + 1] = -1
             ends.clock = words[following, LAST]
+            fetch_entry(A, i64(links[following, place]))
         else:
             ends.last, ends.clock = -1, NEVER
         scalars[COUNT] -= 1
@@ -502,8 +523,8 @@ def _insert(T: Ptr[Views], S: Ptr[Windowing]) -> int:
         shape = views[view]
         A = shape.kept
         _set_row(S, 0, shape, note.s, note.p, note.o)
-        tag = row_tag(row, 0, 0, shape.width)
-        e = row_of_set(A, row, 0, tag, shape.width)
+        tag = i64(note.tag)
+        e = i64(-1) if note.absent else row_of_set(A, row, 0, tag, shape.width)
         if e >= 0:  # the instant holds it more than once; also of the same clock it goes behind what has come since
             if v.words(A)[e, LAST] <= note.last:
                 _refresh_row(S, shape, view, e, note.last)

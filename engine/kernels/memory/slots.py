@@ -97,6 +97,13 @@ def drop_slot(slots: Array, i: int) -> None:
 
 
 @inner
+def clear_slots(slots: Array) -> None:
+    """Empty a table."""
+    for i in range(slots.shape[0]):
+        slots[i].tag = slots[i].number = 0
+
+
+@inner
 def fetch_slot(table: int, place: int, tag: int) -> None:
     """A tag will be looked for soon. place: of the array of slots in the pointer table."""
     mask = get(table, place + 1) - 1

@@ -117,7 +117,9 @@ class SetsExplainer:
         why = why_not_alike(self.plan)
         if why is not None:
             return f"{WITH_EQUALS}; nothing with others: {why}"
-        return f"{WITH_EQUALS}; one run with those that differ in predicates of their events and lengths of windows only"
+        return (
+            f"{WITH_EQUALS}; one run with those that differ in predicates of their events and lengths of windows only"
+        )
 
     # --- letters and automaton ------------------------------------------------------------------------
 
