@@ -75,18 +75,12 @@ def take(service: LiveService, step: Batch | str) -> None:
         service.store.update(step)
 
 
-def copy_of(store: Store) -> Store:
-    """Another store that holds the same."""
-    copy = Store()
-    copy.extend(store)
-    return copy
-
-
 def after_a_kill(service: LiveService, folder: Path, settings: LiveSettings) -> LiveService:
     """The service over what a kill at this moment would have left: copies of the journal and of the KB."""
     folder.mkdir()
     service.journal.backup(folder / FILE_NAME)
-    store = copy_of(service.store)
+    store = Store()
+    store.extend(service.store)
     service.close()
     again = LiveService(store, folder, settings, "normal")
     again.start()
@@ -104,6 +98,19 @@ def begun(folder: Path, settings: LiveSettings = RARELY) -> LiveService:
     service = LiveService(store, folder, settings, "normal")
     service.start()
     register(service)
+    return service
+
+
+def saved_in_an_open_instant(folder: Path) -> LiveService:
+    """The limit is 700, and an event of that instant has come."""
+    folder.mkdir()
+    service = begun(folder)
+    service.store.update(f"CLEAR ALL ; INSERT DATA {{ GRAPH <{LIMITS}> {{ <{EX}h1> <{EX}limit> 700 }} }}")
+    push(service, Batch(POWER, "1", power(1, 1_000_000, 1, 900).encode()))
+    rest(service)
+    with service.worker.lock:
+        for query in service._engine.queries:
+            service.worker.save(query)
     return service
 
 
@@ -173,14 +180,7 @@ def test_a_checkpoint_is_made_only_where_something_has_come(tmp_path: Path) -> N
 
 
 def test_an_open_instant_keeps_its_answers_though_a_checkpoint_stands_there(tmp_path: Path) -> None:
-    (tmp_path / "0").mkdir()
-    service = begun(tmp_path / "0")
-    service.store.update(f"CLEAR ALL ; INSERT DATA {{ GRAPH <{LIMITS}> {{ <{EX}h1> <{EX}limit> 700 }} }}")
-    push(service, Batch(POWER, "1", power(1, 1_000_000, 1, 900).encode()))
-    rest(service)
-    with service.worker.lock:
-        for query in service._engine.queries:
-            service.worker.save(query)
+    service = saved_in_an_open_instant(tmp_path / "0")
     service.store.update("CLEAR ALL")
     service = after_a_kill(service, tmp_path / "1", RARELY)
     with closing(service):
@@ -191,14 +191,7 @@ def test_an_open_instant_keeps_its_answers_though_a_checkpoint_stands_there(tmp_
 def test_a_change_before_the_first_turn_finds_the_queries_brought_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "0").mkdir()
-    service = begun(tmp_path / "0")
-    service.store.update(f"CLEAR ALL ; INSERT DATA {{ GRAPH <{LIMITS}> {{ <{EX}h1> <{EX}limit> 700 }} }}")
-    push(service, Batch(POWER, "1", power(1, 1_000_000, 1, 900).encode()))
-    rest(service)
-    with service.worker.lock:
-        for query in service._engine.queries:
-            service.worker.save(query)
+    service = saved_in_an_open_instant(tmp_path / "0")
     go_on, turn = threading.Event(), Worker.turn
     monkeypatch.setattr(Worker, "turn", lambda worker: go_on.is_set() and turn(worker))
     go_on.set()

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 from profiles import drawn
+from test_store import READS
 from update_strategies import CHANGES, PREFIX, QUADS, E, G, H, calls, updates
 
 import oxiseq
@@ -548,15 +549,4 @@ def test_changes_of_several_threads_are_told_one_after_the_other() -> None:
 
 
 def test_every_method_that_changes_the_store_is_told() -> None:
-    reads = {
-        "backup",
-        "contains_named_graph",
-        "dump",
-        "flush",
-        "named_graphs",
-        "optimize",
-        "quads_for_pattern",
-        "query",
-        "read_only",
-    }
-    assert {name for name in dir(ox.Store) if not name.startswith("_")} - reads == set(changes.METHODS)
+    assert {name for name in dir(ox.Store) if not name.startswith("_")} - READS == set(changes.METHODS)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from checkpoint_steps import PLACE, QUERIES, E, events, move, work_through, write
+from profiles import in_the_gate
 
 import oxiseq
 from oxiseq.kb_loader.java import spark_missing
@@ -52,7 +53,7 @@ def expected(name: str) -> list[tuple[Any, ...]]:
     return sorted((m.at_us, *(" ".join(str(at) for _, at in m.events[v]) for v in "xy")) for m in found)
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", in_the_gate({"sequence", "complex"}, QUERIES))
 def test_goes_on_or_says_that_it_cannot(spark: SparkSession, made: Path, name: str) -> None:
     before = [tuple(row) for row in json.loads((made / "found.json").read_text())[name]]
     if name in REFUSED:
