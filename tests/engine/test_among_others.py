@@ -511,6 +511,20 @@ def test_a_query_that_explodes_harms_no_other(place: int) -> None:
     assert player.seen.errors == 3 and player.seen.matches > 100
 
 
+def test_what_came_too_late_for_a_query_ends_no_wait_that_it_brings_among_others() -> None:
+    """It ends those of the others, which wait in the same bucket."""
+    keyed = {**dict.fromkeys("AN", KEYED), "B": f"{KEYED} FILTER(?bv >= ?av)"}
+    texts = [query("A; N!; B", "WITHIN PT0.00003S SLIDING", select, **keyed) for select in ("SELECT *", "SELECT ?b")]
+    texts.append(query("A; N!; B", "WITHIN PT0.00004S SLIDING", **keyed))
+    register = tuple(Register(f"q{number}", text) for number, text in enumerate(texts))
+    [(time, event)] = readings("a", 0).events
+    first = Push(E + "s1", ((time, event.replace('"2"', '"1"')),))  # it waits by itself, where the second one does
+    steps = (readings("a", 3), Settle("q0"), readings("n", 3), readings("x", 5), readings("bz", 6))
+    player = Player(Situation((*register, first, *steps)))
+    assert player.play() is None
+    assert player.seen.late == 1
+
+
 def test_one_that_is_counted_with_a_longer_window_goes_and_leaves_the_others_theirs() -> None:
     """They are counted together, and among those of an automaton."""
     counts = "SELECT ?k (COUNT(DISTINCT ?av) AS ?n)"

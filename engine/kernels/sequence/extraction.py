@@ -14,7 +14,17 @@ from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.groups import enqueue, remove_group
 from oxiseq.engine.kernels.sequence.hashing import hash_row, put
-from oxiseq.engine.kernels.sequence.records import AGED_TOP, BEFORE_ALL, ENTRY_TOP, GROUP_TOP, WAITING, Memory, Tables
+from oxiseq.engine.kernels.sequence.records import (
+    AGED_TOP,
+    BEFORE_ALL,
+    ENTRY_TOP,
+    GROUP_TOP,
+    PROBES,
+    STAMP,
+    WAITING,
+    Memory,
+    Tables,
+)
 from oxiseq.engine.kernels.sequence.writing import index_group
 from oxiseq.engine.kernels.terms.columns import Columns
 
@@ -86,6 +96,10 @@ def adopt_groups(T: Ptr[Tables], S: Ptr[Memory], C: Columns, low: int, high: int
         if v.edges(T)[edge].waits == 0:
             enqueue(S, i64(g), groups[g].queued)
         index_group(T, S, C, i64(g), edge)
+        for p in range(v.edges(T)[edge].probe0, v.edges(T)[edge].probe1):
+            if v.probes(T)[p].index == STAMP:  # what others have met in the bucket is none of its own
+                bucket = v.links(S)[g * v.sizes(T)[PROBES] + v.probes(T)[p].local].bucket
+                groups[g].inserted = max(groups[g].inserted, v.buckets(S)[bucket].kill)
 
 
 @kernel
