@@ -28,14 +28,14 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import conjuncts, holds_exists
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Hidden:
     """A column that no expression can name: a blank node of a pattern, a mark."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Half(Hidden):
     """One of the four columns of an interval, the first of all: the halves of its start and of its end."""
 

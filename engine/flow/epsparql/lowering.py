@@ -245,7 +245,7 @@ class IntervalGroups(Groups):
         """An element that is joined with others and is no triple pattern."""
         match element:
             case TimedPattern(TimeOp.OPTIONALSEQ, other, main):
-                return self.left_join(self.element(main, scope), other, scope, element.op, late=_looks(other))
+                return self.left_join(self.element(main, scope), other, scope, element.op, late=self._is_late(other))
             case TimedPattern(TimeOp.EQUALSOPTIONAL, main, other):
                 return self.left_join(self.element(main, scope), other, scope, element.op)
             case TimedPattern(TimeOp.EQUALS, left, right):
@@ -257,8 +257,11 @@ class IntervalGroups(Groups):
         return super().element(element, scope)
 
     def _before(self, left: PatternElement, scope: Scope) -> Relation:
-        with self._in_time.past(_looks(left)):
+        with self._in_time.past(self._is_late(left)):
             return self.element(left, scope)
+
+    def _is_late(self, pattern: PatternElement) -> bool:
+        return self._in_time.recursive and _looks(pattern)
 
     def _known(self, element: GraphPattern) -> Relation:
         """A pattern that the knowledge base answers."""

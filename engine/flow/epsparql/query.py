@@ -10,8 +10,7 @@ from pyoxigraph import BlankNode, Variable
 from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
 from oxiseq.engine.expressions.blank_nodes import with_shared_blank_nodes
 from oxiseq.engine.flow.epsparql.lowering import Answered, Lowered, compile_query, compile_rules
-from oxiseq.engine.flow.plan import Triples
-from oxiseq.grammar.algebra import Ask, Construct, Select, TriplePattern
+from oxiseq.grammar.algebra import Ask, Construct, TriplePattern
 from oxiseq.grammar.checking.epsparql import check_use
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.ep_rules import Stratum, strata
@@ -48,11 +47,6 @@ class IntervalPlan:
         return None if into is None else into.value
 
     @property
-    def distinct(self) -> bool:
-        """Whether equal rows of one interval are one."""
-        return isinstance(self.query.form, Select) and self.query.form.distinct
-
-    @property
     def ask(self) -> bool:
         """Whether it is ASK."""
         return isinstance(self.query.form, Ask)
@@ -73,16 +67,6 @@ class IntervalPlan:
     def plans(self) -> tuple[Lowered, ...]:
         """Those of the rules and of the query."""
         return (*self.derived, self.answered.lowered)
-
-    @property
-    def reads_kb(self) -> bool:
-        """Whether something is queried from the knowledge base's graphs; its default graph every pattern may see."""
-        return any(content.asked for lowered in self.plans for _, content in lowered.timeless)
-
-    @property
-    def patterns(self) -> int:
-        """How many triple patterns read the events."""
-        return sum(isinstance(form, Triples) for lowered in self.plans for form in lowered.plan.forms)
 
 
 def compile_intervals(

@@ -95,13 +95,18 @@ class IntervalRelations(Relations):
 
     def apart(self, *, tested: bool, op: TimeOp | None = None, late: bool = False) -> AbstractContextManager[object]:
         """It chooses nothing, and is not limited by what stands outside, unless it has the same interval."""
-        limit, late = self._limit if op is TimeOp.EQUALSOPTIONAL else NEVER, self._late or (late and self._recursive)
+        limit, late = self._limit if op is TimeOp.EQUALSOPTIONAL else NEVER, self._late or late
         return self._with(_limit=limit, _chooses=False, _tells=self._tells and not tested, _late=late)
+
+    @property
+    def recursive(self) -> bool:
+        """Whether an instant has several ticks."""
+        return self._recursive
 
     def past(self, late: bool) -> AbstractContextManager[object]:
         """While a pattern is compiled that, if it is `late`, is evaluated when the instant is over, as rules may still
         derive what must be missing there; nothing that ends now is before anything that ends now."""
-        return self._with(_late=self._late or (late and self._recursive))
+        return self._with(_late=self._late or late)
 
     # --- where rows come from -------------------------------------------------------------------------
 

@@ -17,12 +17,12 @@ INTERVAL: Final = 4
 TIMES: Final[tuple[Column, ...]] = tuple(map(Half, range(INTERVAL)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Low(Hidden):
     """The lower half of a triple's number; the upper half, its instant, is the hidden column before it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Guard(Hidden):
     """Half of the number under which the partners of a row are kept that it may be without: it counts once none of them
     does (kernels/flow/using.py)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 from oxiseq.engine.expressions.functions import is_pure
@@ -125,11 +126,11 @@ def origins(form: Form, widths: Sequence[int]) -> list[Origin]:
         case Triples(child, columns):
             return [((child, i),) for i in (*range(4), *columns)]
         case Cover(child, columns=picked):
-            return [*[NUMBER] * 4, *(tuple((child, i) for i in places) for places in picked)]
+            return [*[NUMBER] * 4, *[tuple(zip(repeat(child), places)) for places in picked]]
         case Pick(child, picked):
-            return [tuple((child, i) for i in places) for places in picked]
+            return [tuple(zip(repeat(child), places)) for places in picked]
         case Union(children, marked):
-            both = [tuple((child, i) for child in children) for i in range(widths[children[0]])]
+            both = [tuple(zip(children, repeat(i))) for i in range(widths[children[0]])]
             return [*both, *[NUMBER] * marked]
         case Join() | Lookup() | Follow() | Look(what="PAIRS"):
             return every(*inputs(form))

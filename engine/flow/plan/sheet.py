@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Distinct, Group, Once, Reach
-from oxiseq.engine.flow.plan.forms import NUMBER, TERM, FlowPlan, Form, Origin, inputs, origins, renamed
+from oxiseq.engine.flow.plan.forms import NUMBER, FlowPlan, Form, inputs, origins, renamed
 from oxiseq.engine.flow.plan.happening import Closure, Look, TimeTerm, Triples
 from oxiseq.engine.flow.plan.pairs import Arrange, Follow, Join, JoinAll, Lookup
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Pick
@@ -29,16 +29,14 @@ class Sheet:
         if place is None:
             place = self._places[form] = len(self._widths)
             columns = origins(form, self._widths)
+            numbers = {(child, at) for child in inputs(form) for at in self._raw[child]} | {*NUMBER}
+            raw = [i for i, each in enumerate(columns) if each and (each[0] in numbers or each[-1] in numbers)]
             self._forms.append(form)
-            self._raw.append(tuple(i for i, each in enumerate(columns) if self._is_raw(each)))
+            self._raw.append(tuple(raw))
             self._widths.append(len(columns))
-            if isinstance(form, Group | Reach) and any(self._is_raw(each) for each in (*columns, *_summed(form))):
+            if isinstance(form, Group | Reach) and (raw or not numbers.isdisjoint(_summed(form))):
                 raise ValueError("columns that hold numbers cannot be grouped by, added up or connected")
         return place
-
-    def _is_raw(self, origin: Origin) -> bool:
-        """Whether a column holds a number."""
-        return origin == NUMBER or any(place in self._raw[child] for child, place in origin)
 
     def __len__(self) -> int:
         return len(self._forms)
@@ -132,7 +130,7 @@ class Sheet:
         return FlowPlan(tuple(smaller._forms), tuple(smaller._widths), places[root], tuple(smaller._raw), here)
 
 
-def _summed(form: Group | Reach) -> Iterator[Origin]:
+def _summed(form: Group | Reach) -> list[tuple[int, int]]:
     """What is added up."""
-    for each in form.sums if isinstance(form, Group) else ():
-        yield TERM if each.place is None else ((form.child, each.place),)
+    sums = form.sums if isinstance(form, Group) else ()
+    return [(form.child, each.place) for each in sums if each.place is not None]
