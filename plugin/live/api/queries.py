@@ -19,7 +19,17 @@ from oxiseq.grammar.languages import STANDING, USUAL, media_types
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.lints import lints_of, unmapped
 from oxiseq.languages.registry import language_for
-from oxiseq.live.api.table import Call, as_problem, findings, in_address, json_response, listed, query_problem
+from oxiseq.live.api.table import (
+    JSON,
+    Call,
+    as_problem,
+    findings,
+    in_address,
+    json_response,
+    listed,
+    query_problem,
+    unsupported,
+)
 from oxiseq.live.queries import QueryStatus, random_name
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.settings import DOORS, options_of
@@ -263,9 +273,11 @@ def _lints(call: Call, given: _Given, reads: Iterable[str]) -> list[dict[str, An
 
 def _given(call: Call, name: str | None, body: Any) -> _Given:
     """From JSON, or (None) the text itself; with options in the query string. Raises Problem."""
-    known = taken()
+    known, media_type = taken(), call.request.media_type or ""
     if body is None:
-        options = {"text": call.request.text(), "language": known[call.request.media_type or ""]}
+        if media_type not in known:
+            raise unsupported(call.request, (*known, JSON))
+        options = {"text": call.request.text(), "language": known[media_type]}
     else:
         options = {member: value for member, value in msgspec.structs.asdict(body).items() if value is not None}
     text, language = options.pop("text"), options.pop("language")

@@ -272,7 +272,7 @@ class Operation:
             found[each.argument] = each.read(texts[0]) if texts else None
         if self.body is not None:
             empty = self.needs.instead is not None and not request.body
-            if not empty and request.media_type not in self.bodies:
+            if not empty and request.media_type != JSON and self.bodies == (JSON,):  # its function knows others
                 raise unsupported(request, self.bodies)
             found["body"] = None if empty or request.media_type != JSON else body_of(request, self.body)
         return found
