@@ -283,23 +283,16 @@ def _time_of(schema: pa.Schema) -> str | None:
 
 def _checked_naming(schema: pa.Schema, naming: Naming, name: str) -> Naming:
     """With the column of the time that there is. Raises EventError."""
-    if naming.time is None:
-        naming = replace(naming, time=_time_of(schema))
-    there = f"it has {', '.join(schema.names) or 'none'}"
-    if naming.time is None:
-        others = f"none called {', '.join(TIME_NAMES[1:])}, and not one of times alone"
-        reason = f"no column {TIME_NAMES[0]!r} for the time, {others}"
-        hint = "say which is meant with --time-column (time_column= in Python)"
-        raise EventError(name, None, f"{reason}; {there}: {hint}")
-    for what, column in (("type", naming.type), ("time", naming.time)):
-        if what == "type" and not naming.typed and column not in schema.names:
+    wanted = replace(naming, time=naming.time or _time_of(schema) or TIME_NAMES[0])
+    for what, column in (("type", wanted.type), ("time", wanted.time)):
+        if what == "type" and not wanted.typed and column not in schema.names:
             continue
         if schema.get_field_index(column) < 0:
             twice = schema.names.count(column) > 1
             reason = f"two columns are called {column!r}" if twice else f"no column {column!r} for the {what}"
             hint = f"say which is meant with --{what}-column ({what}_column= in Python)"
-            raise EventError(name, None, f"{reason}; {there}: {hint}")
-    return naming
+            raise EventError(name, None, f"{reason}; it has {', '.join(schema.names) or 'none'}: {hint}")
+    return wanted
 
 
 def _cut(batches: Iterable[pa.RecordBatch], naming: Naming, name: str) -> Iterator[TupleRows]:
@@ -403,8 +396,7 @@ def _of_texts(column: pa.Array, title: str, name: str) -> NDArray[np.int64]:
     try:  # some have a zone and some have none, or digits below a microsecond
         return np.array([to_microseconds(text) for text in texts.to_pylist()], np.int64)
     except EventError as error:
-        reason = f"{error.reason}; a time is written as 2025-03-02T10:00:00Z or 2025-03-02"
-        raise EventError(name, None, f"the column {title!r}: {reason}") from None
+        raise EventError(name, None, f"the column {title!r}: {error.reason}") from None
 
 
 def _from_integers(

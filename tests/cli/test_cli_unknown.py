@@ -26,4 +26,4 @@ def test_a_column_that_there_is_not_says_how_it_is_named(folder: Path) -> None:
     told = oxiseq("run", query, "-s", table, "--type-column", "kind")
     assert "no column 'time' for the time; it has kind, when: say which is meant with --time-column" in told.stderr
     table.write_text("type,time\nSELL,yesterday\n")
-    assert "in a text 2024-05-01T10:00:00Z" in oxiseq("run", query, "-s", table).stderr
+    assert "2024-05-01T10:00:00Z, 2024-05-01 or integer" in oxiseq("run", query, "-s", table).stderr

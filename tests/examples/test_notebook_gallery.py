@@ -25,4 +25,4 @@ def test_every_cell_runs_and_shows_what_it_says() -> None:
     assert "<svg" in automaton and "<svg" in matches and "<svg" in live and "<svg" in other
     assert "<th>?" in match and "background:" in why
     assert "gained" in compared
-    assert "hint: put A into SEQ" in mistake and "^^^^^^^^" in mistake and "Traceback" not in mistake
+    assert "hint: did you mean A?" in mistake and "^^" in mistake and "Traceback" not in mistake

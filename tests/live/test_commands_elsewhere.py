@@ -138,7 +138,7 @@ def test_queries_are_registered_with_all_their_options_and_replaced(server: Serv
 def test_what_the_server_refuses_is_told_with_its_reason(server: ServeProcess, tmp_path: Path) -> None:
     url = server.address
     wrong = oxiseq("queries", "register", write(tmp_path, "wrong.spaseq", QUERY.replace("SEQ(A)", "SEQ(B)")), url=url)
-    assert wrong.exit_code == 1 and "?who is bound only by A, which is not in SEQ: line 2, column 8" in wrong.stderr
+    assert wrong.exit_code == 1 and "there is no GPM B: line 2, column 75" in wrong.stderr
     missing = oxiseq("watch", "nobody", url=url)
     assert missing.exit_code == 1 and "404" in missing.stderr and "nobody" in missing.stderr
     assert "asks for a token: give it as OXISEQ_TOKEN" in oxiseq("queries", "list", url=url, token=None).stderr

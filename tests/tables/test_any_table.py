@@ -63,9 +63,7 @@ def test_the_first_usual_name_is_the_time() -> None:
 
 
 def test_two_columns_of_times_are_refused_with_what_to_write() -> None:
-    with pytest.raises(
-        EventError, match=r"no column 'time' for the time, none called timestamp, ts, at.*--time-column"
-    ):
+    with pytest.raises(EventError, match=r"no column 'time' for the time; it has begun.*: say .*--time-column"):
         oxiseq.run(HOTTER, table("begun", ended=TIMES))
     assert len(oxiseq.run(HOTTER, table("begun", ended=TIMES), time_column="ended")) == 2
 
@@ -92,7 +90,7 @@ def test_dates_are_their_first_instants() -> None:
 
 
 def test_a_text_that_is_no_time_is_refused_with_the_forms_that_are() -> None:
-    with pytest.raises(EventError, match=r"the column 'time': .*a time is written as 2025-03-02T10:00:00Z"):
+    with pytest.raises(EventError, match=r"the column 'time': .*2024-05-01T10:00:00Z, 2024-05-01 or integer"):
         oxiseq.run(HOTTER, table(times=["yesterday", "today", "tomorrow"]))
 
 
