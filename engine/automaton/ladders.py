@@ -81,10 +81,7 @@ class Ladder:
         self._sizes = np.array([rung.size for rung in rungs], np.int64)
         asked = [rung.threshold for rung in rungs if rung.threshold is not None]
         if asked:
-            how = [threshold.strictness for threshold in asked]
-            firsts = [n for n in range(len(how)) if n == 0 or how[n] != how[n - 1]]
-            conditions = tuple(asked[n].condition for n in firsts)
-            self._ranks = ValueRanks(asked[0].variable, conditions, (*firsts[1:], len(how)), self.terms)
+            self._ranks = ValueRanks.of_thresholds(asked, self.terms)
 
     @property
     def longest(self) -> int:

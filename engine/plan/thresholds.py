@@ -157,6 +157,14 @@ class ValueRanks:
         """By number of a condition, as far as they have been asked."""
         self._generation = terms.generation
 
+    @classmethod
+    def of_thresholds(cls, thresholds: Sequence[Threshold], terms: TermDictionary) -> ValueRanks:
+        """Those of thresholds on one variable, the loosest one first: a value's rank is how many it passes."""
+        how = [threshold.strictness for threshold in thresholds]
+        firsts = [n for n in range(len(how)) if n == 0 or how[n] != how[n - 1]]
+        conditions = tuple(thresholds[n].condition for n in firsts)
+        return cls(thresholds[0].variable, conditions, (*firsts[1:], len(how)), terms)
+
     def of(self, ids: NDArray[np.integer]) -> NDArray[np.int32]:
         """The ranks of values with these ids."""
         if self._generation != self._terms.generation:

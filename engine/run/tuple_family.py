@@ -209,10 +209,7 @@ class TupleFamily:
         rungs = sorted(((rung, number) for rung, number in queries if rung is not None), key=_strictness)
         if variable is None or not rungs:
             return _Ladder(bit, 0, np.array([number for _, number in queries], np.int64), None)
-        how = [rung.strictness for rung, _ in rungs]
-        firsts = [n for n in range(len(how)) if n == 0 or how[n] != how[n - 1]]
-        conditions = [rungs[n][0].condition for n in firsts]
-        ranks = ValueRanks(variable, conditions, (*firsts[1:], len(how)), self._terms)
+        ranks = ValueRanks.of_thresholds([rung for rung, _ in rungs], self._terms)
         return _Ladder(bit, columns[variable], np.array([number for _, number in rungs], np.int64), ranks)
 
     @cached_property
