@@ -13,7 +13,7 @@ import gzip
 import mmap
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -273,12 +273,17 @@ def _from_pandas(frame: Any) -> pa.Table:
         raise EventError("the table", None, f"a column of mixed types: {error}") from error
 
 
-def _time_of(schema: pa.Schema) -> str | None:
-    """The column with the time, if it can be found."""
-    if known := [name for name in TIME_NAMES if name in schema.names]:
+def find_time(names: Collection[str], holds_times: Callable[[str], bool]) -> str | None:
+    """The column with the time among those of a table, if it can be found (see TIME_NAMES)."""
+    if known := [name for name in TIME_NAMES if name in names]:
         return known[0]
-    times = [field.name for field in schema if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type)]
+    times = [name for name in names if holds_times(name)]
     return times[0] if len(times) == 1 else None
+
+
+def _time_of(schema: pa.Schema) -> str | None:
+    kinds = {field.name: field.type for field in schema}
+    return find_time(schema.names, lambda name: pa.types.is_timestamp(kinds[name]) or pa.types.is_date(kinds[name]))
 
 
 def _checked_naming(schema: pa.Schema, naming: Naming, name: str) -> Naming:

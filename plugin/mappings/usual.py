@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.row_graphs import RDF_TYPE
-from oxiseq.engine.events.tuples import TIME_NAMES, Naming
+from oxiseq.engine.events.tuples import TIME_NAMES, Naming, find_time
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.events import text_type
 from oxiseq.mappings.rows import object_table, row_tables
@@ -44,7 +44,12 @@ def usual_mapping(
     """The mapping of rows with these columns. `vocab`: the query's empty prefix; `asked`: the predicates that it reads,
     None: all. Raises EventError where no column holds the time."""
     types = {name: text_type([v for v in values if v is not None]) for name, values in columns.items()}
-    time = naming.time or _time(columns, types)
+
+    def holds_times(name: str) -> bool:
+        values = columns[name]
+        return types[name] in _TIMES or (bool(values) and all(isinstance(value, date) for value in values))
+
+    time = naming.time or find_time(columns, holds_times)
     if time is None or time not in columns:
         wanted = TIME_NAMES[0] if time is None else time
         raise EventError("the rows", None, f"no column {wanted!r} for the time; they have {', '.join(columns)}")
@@ -61,14 +66,3 @@ def usual_mapping(
             predicates[iri] = {"column": name, **datatype}
     shown = predicates or {vocab + name: name for name in columns if name != time and name.isidentifier()}
     return StreamMapping({"predicates": shown, "time": time, "unit": naming.unit or "us"})
-
-
-def _time(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str | None]) -> str | None:
-    if known := [name for name in TIME_NAMES if name in columns]:
-        return known[0]
-    times = [
-        name
-        for name, values in columns.items()
-        if types[name] in _TIMES or (values and all(isinstance(value, date) for value in values))
-    ]
-    return times[0] if len(times) == 1 else None

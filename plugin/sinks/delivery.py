@@ -20,6 +20,7 @@ from typing import Any, Final, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
+from oxiseq.engine.terms.value import INTEGER_TYPES
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import StoredMatches
 from oxiseq.journal.lines import match_lines, term_of
@@ -34,24 +35,6 @@ _PLACE: Final = re.compile(r"\{\{|\}\}|\{(\?[^\s{}?]+|[a-z]+)\}|[{}]")
 _LARGEST: Final = 65_536
 _DEEPEST: Final = 32
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-_INTEGERS: Final = frozenset(
-    f"{_XSD}{name}"
-    for name in (
-        "integer",
-        "int",
-        "long",
-        "short",
-        "byte",
-        "nonNegativeInteger",
-        "positiveInteger",
-        "nonPositiveInteger",
-        "negativeInteger",
-        "unsignedLong",
-        "unsignedInt",
-        "unsignedShort",
-        "unsignedByte",
-    )
-)
 _NUMBERS: Final = frozenset((f"{_XSD}decimal", f"{_XSD}double", f"{_XSD}float"))
 _SAFE: Final = 1 << 53
 """Integers beyond it are texts: JSON's readers have doubles."""
@@ -105,7 +88,7 @@ def plain(term: str | None) -> Json:
 
 def _of_literal(literal: Literal) -> Json:
     text, kind = literal.value, literal.datatype.value
-    if kind in _INTEGERS and len(text) < 20 and text.lstrip("+-").isdecimal() and text.isascii():
+    if kind in INTEGER_TYPES and len(text) < 20 and text.lstrip("+-").isdecimal() and text.isascii():
         number = int(text)
         return number if abs(number) <= _SAFE else text
     if kind in _NUMBERS and len(text) < 40:
