@@ -14,7 +14,8 @@ matches enumerated for each event that completes some, memory sampled.
 Not known, and chosen here: how loads are distributed and how often plugs send (a plug is above 76 in 15 % of the
 minutes; 31 events a second), how trips are distributed over pairs of zones (drawn independently). Windows: 10 s, of the
 taxis 10,000 s (Appendix F), of Q1 to Q7 30 s (Appendix G); clocks count from 1970. A run's trades are a millisecond
-apart, where the original has them at one time, so that an order by time is the order of arrival and SPAseq's answers are
-CEQL's. So that the long queries find anything at all, the 24 steps stand one after the other every so many events (`streams.EVERY`); with the
-distributions above nothing else completes more than some nine steps.
+apart, where the original has them at one time, so that an order by time is the order of arrival and SPAseq's answers
+are CEQL's. So that the long queries find anything at all, the 24 steps stand one after the other every so many events
+(`streams.EVERY`); with the distributions above nothing else completes more than some nine
+steps.
 """

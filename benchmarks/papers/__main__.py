@@ -1,4 +1,4 @@
-"""The command: `python -m benchmarks.papers [--only spaseq-17] [--rounds 3] [--quick] [--output DIR]`."""
+"""The command: `python -m benchmarks.papers [--only FIGURE] [--rounds 3] [--quick] [--conformance] [--output DIR]`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.machine import machine
+from benchmarks.papers import conformance
 from benchmarks.papers.figures import Panel, PaperFigure, Scale
 from benchmarks.papers.page import page
 
@@ -31,6 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure the chosen figures; exit status 1 where matches differ from a second count."""
     known = {figure.name: figure for figure in every()}
     options = _options(list(known)).parse_args(arguments)
+    if options.conformance:
+        return _conformance(options.output)
     chosen = [known[name] for name in options.only or known]
     scale = Scale(0.05 if options.quick else options.share, options.rounds or (1 if options.quick else 3))
     found: dict[str, list[tuple[PaperFigure, list[Panel]]]] = {}
@@ -49,17 +52,26 @@ def main(arguments: list[str] | None = None) -> int:
     return failed
 
 
+def _conformance(folder: Path) -> int:
+    text, differ = conformance.page()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "conformance.md").write_text(text, encoding="utf-8")
+    print(folder / "conformance.md")
+    for name in differ:
+        print(f"other rows than expected: {name}", file=sys.stderr)
+    return 1 if differ else 0
+
+
 def _options(names: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.papers", description="The papers' figures.")
     parser.add_argument("--only", action="append", metavar="FIGURE", choices=names, help=f"one of {', '.join(names)}")
     parser.add_argument("--rounds", type=int, metavar="N", help="interleaved repetitions (default 3)")
     parser.add_argument("--share", type=float, default=1.0, metavar="S", help="of the usual number of events")
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the events, the ends of an axis")
     parser.add_argument(
-        "--quick", action="store_true", help="a twentieth of the events, the ends of each axis, a round"
+        "--conformance", action="store_true", help="only the page of worked examples, from tests/corpus"
     )
-    parser.add_argument(
-        "--output", type=Path, default=Path("build/papers"), metavar="DIR", help="for pages and pictures"
-    )
+    parser.add_argument("--output", type=Path, default=Path("build/papers"), metavar="DIR")
     return parser
 
 

@@ -85,10 +85,11 @@ def operators(scale: Scale) -> Iterator[Panel]:
 
 
 _SAME: Final = (
-    "The queries, attributes, numbers of events, windows and the protocol are the paper's (benchmarks/core/__init__.py): "
-    "input loaded before, one thread, partial matches forgotten when a match is found, at most 1,000 complex events for "
-    "an event that completes some. The streams are drawn, since no package has the originals. CPU time instead of the "
-    "paper's clock; events are taken from columns in batches, and the machine is newer, so levels are no comparison. "
+    "The queries, attributes, numbers of events, windows and the protocol are the paper's "
+    "(benchmarks/core/__init__.py): input loaded before, one thread, partial matches forgotten when a match is "
+    "found, at most 1,000 complex events for an event that completes some. The streams are drawn, since no package "
+    "has the originals. CPU time instead of the paper's clock; events are taken from columns in batches, and the "
+    "machine is newer, so levels are no comparison. "
 )
 FIGURES: Final = (
     PaperFigure(
@@ -97,7 +98,8 @@ FIGURES: Final = (
         "steps",
         "events/s",
         lengths,
-        "Sequences of 3 to 24 events over stock trades, a house's plugs and taxi trips, windows of 10 s (taxis 10,000 s).",
+        "Sequences of 3 to 24 events over stock trades, a house's plugs and taxi trips, windows of 10 s (taxis "
+        "10,000 s).",
         f"{_SAME}The homes here complete fewer sequences than the paper's H9 and H12, which enumerate about a million.",
         log="xy",
     ),

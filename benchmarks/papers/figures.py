@@ -49,11 +49,13 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Curves over one axis. facts: further columns of the table, by name, a cell for each x of our curves."""
+    """Curves over one axis. facts: further rows of the table, by name, a cell for each x of our curves. A table without
+    curves has its columns' names in `head`."""
 
     title: str
     curves: tuple[Curve, ...]
     facts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    head: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class PaperFigure:
     def panels(self, scale: Scale) -> list[Panel]:
         """Measures, and adds the published curves."""
         return [
-            Panel(panel.title, (*panel.curves, *published(self.name, panel.title)), panel.facts)
+            Panel(panel.title, (*panel.curves, *published(self.name, panel.title)), panel.facts, panel.head)
             for panel in self.measure(scale)
         ]
 
@@ -95,12 +97,13 @@ def published(figure: str, panel: str) -> tuple[Curve, ...]:
             tuple(each.get("y", (each.get("low"), each.get("high")))),
             each["provenance"],
         )
-        for each in _published()
+        for each in all_published()
         if each["figure"] == figure and each.get("panel", panel) == panel
     )
 
 
 @cache
-def _published() -> list[dict[str, Any]]:
+def all_published() -> list[dict[str, Any]]:
+    """The series of published.toml."""
     series: list[dict[str, Any]] = tomllib.loads(PUBLISHED.read_text("utf-8"))["series"]
     return series

@@ -49,6 +49,9 @@ def page(paper: str, found: Sequence[tuple[PaperFigure, list[Panel]]], setting: 
 
 
 def _table(figure: PaperFigure, panel: Panel) -> list[str]:
+    if panel.head:
+        rows = [f"| {name} | {' | '.join(cells)} |" for name, cells in panel.facts.items()]
+        return [f"| {' | '.join(('', *panel.head))} |", "|---" * (len(panel.head) + 1) + "|", *rows]
     ours = [curve for curve in panel.curves if curve.provenance == "ours"]
     theirs = [curve for curve in panel.curves if curve.provenance not in ("ours", "band")]
     every = [*ours, *theirs]

@@ -174,10 +174,10 @@ FIGURES: Final = (
         "query",
         "triples/s",
         table,
-        "Tumbling windows of 10, 50 and 100 s, one triple an event. *Incremental* corresponds to S-Inc; S-Rev is the paper's "
-        "own evaluation of each window from scratch, for which pyoxigraph stands here.",
-        f"{_DATA.format('10,000')}University0 exists once, at the start of the stream, so Q4 to Q6 answer only there; Q3 "
-        "has no answers, since LUBM gives undergraduates no degree. C-SPARQL, Jena and RDFox were not run.",
+        "Tumbling windows of 10, 50 and 100 s, one triple an event. *Incremental* corresponds to S-Inc; S-Rev is the "
+        "paper's own evaluation of each window from scratch, for which pyoxigraph stands here.",
+        f"{_DATA.format('10,000')}University0 exists once, at the start of the stream, so Q4 to Q6 answer only there; "
+        "Q3 has no answers, since LUBM gives undergraduates no degree. C-SPARQL, Jena and RDFox were not run.",
         "bars",
         "y",
     ),
@@ -199,8 +199,8 @@ FIGURES: Final = (
         "triples/s",
         first_sliding,
         "Six measures of an observation; the window slides by one event of 1 or 20 triples.",
-        f"{_DATA.format('1,000')}pyoxigraph holds the triples that agree with some pattern and is asked at each event that "
-        "adds one; it stands in the place of CQELS, which held all triples.",
+        f"{_DATA.format('1,000')}pyoxigraph holds the triples that agree with some pattern and is asked at each event "
+        "that adds one; it stands in the place of CQELS, which held all triples.",
         log="y",
     ),
     PaperFigure(
@@ -220,7 +220,7 @@ FIGURES: Final = (
         "resident MB",
         memory,
         "SEAS Q1 over sliding windows, each in a process of its own.",
-        f"{_DATA.format('1,000')}The paper's values are those of Java's heap, which grows in steps. Ours include Python, "
-        "its libraries and the stream that is pushed, which the second line shows.",
+        f"{_DATA.format('1,000')}The paper's values are those of Java's heap, which grows in steps. Ours include "
+        "Python, its libraries and the stream that is pushed, which the second line shows.",
     ),
 )
