@@ -6,7 +6,7 @@ In the flow: events → tuples → symbols, values → **run** → weights of en
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -28,7 +28,8 @@ from oxiseq.engine.kernels.matches.records import DONE
 from oxiseq.engine.kernels.memory.growing import longer, plain
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.composed import MOST_STATES, Arcs, ComposedWindows, Ended, Rules
-from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED, Measures
+from oxiseq.engine.matches.events import MeasuredEvents
+from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED
 from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, spread, unsaved
 from oxiseq.grammar.ceql_algebra import AttributeWindow, aggregates
@@ -111,11 +112,10 @@ class ComposedRun(Stateful):
         self,
         plan: CeaPlan,
         capacities: Capacities | None,
-        measures: Measures,
-        variables: Sequence[int],
+        measured: MeasuredEvents,
         least: int,
     ) -> None:
-        """`variables`: that hold the events of each of `measures`; `least`: fewer complex events are not written."""
+        """`least`: fewer complex events are not written."""
         found = automaton_of(plan)
         assert found is not None
         capacities = capacities or Capacities()
@@ -127,9 +127,8 @@ class ComposedRun(Stateful):
         )
         rules.settings[c.LEAST] = least
         masks = [0] * FIRST_MASK + [*subsets.masks]
-        held = np.array([[mask >> v & 1 for v in variables] for mask in masks], np.bool_)
-        held = held.reshape(len(masks), len(variables))
-        self._windows = ComposedWindows(rules, measures, held, found.states, capacities.parts, capacities.out)
+        held = measured.held([[v for i, v in enumerate(plan.runner.variables) if mask >> i & 1] for mask in masks])
+        self._windows = ComposedWindows(rules, measured.measures, held, found.states, capacities.parts, capacities.out)
         self._known = np.zeros(0, np.int32)
         """In how many states the rules say what an event of each symbol does."""
         self._work = np.array([0, 0, 1, found.restless], np.int64)

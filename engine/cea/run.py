@@ -7,7 +7,6 @@ what it does not know: numbers of new symbols, steps of the automaton.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -168,48 +167,37 @@ class CeaRun(MatchRunner[k.Memory]):
         count, newest = batch or (rows, time.item(-1) if rows else 0)
         if self._by_time and count:
             self._newest = newest
-        scalars = self._memory.scalars
-        failed, table = -1, self._tables.of
-        self._begin_counting(self._memory)
-        while not self.over:
-            A, S = table(self._cache.arrays), table(self._memory)
-            need = call(advance, A, S, E)
-            if need == matches.DONE:
-                break
-            at = int(scalars[k.AT])
-            if need == matches.NEED_NODES:
-                self._free(again=failed == at, full=True)
-                failed = at
-            elif need == matches.OUT_FULL:
-                self._drain(full=True)
-            elif need == matches.TOO_MANY:
-                self._list(int(self._sizes[k.LIMIT]), int(time[at]))
-            elif need == k.NEED_PURGE:
-                self._free(again=False)
-                number = int(partition[at])
-                keep_all(self._memory.parts[number : number + 1])
-            elif need == matches.NEED_CHOICE:
-                self._choose(partial(self._chosen, int(time[at])), int(time[at]))
-            elif need in (k.NEED_SYMBOL, k.NEED_STATE):
-                try:
-                    self._learn(need)
-                except LimitError as error:
-                    self._pass_over(E.arrays.symbol, at, int(time[at]), error)
-            else:
-                self._memory = grow(self._memory, need)
-        self._drain()
+        table = self._tables.of
+        self._work(lambda: call(advance, table(self._cache.arrays), table(self._memory), E))
         if self._ends is not None:
             self._tell_counts(self._ends)
         if self._streaks is not None:
             self._streaks.answered(self._parts, partition, ends=True)
         found = self._found()
-        scalars[k.BASE] += count
+        self._memory.scalars[k.BASE] += count
         self._times, self._events = self._no_events.partition, self._no_events  # those of the batch may go
         self._collect_at_times(rows)
         if self.oldest != self._forgotten:
             self._forgotten = self.oldest
             self._holders.forget(self.oldest)
         return found
+
+    def _provide(self, need: int, at: int) -> None:
+        if need == k.NEED_PURGE:
+            self._free(again=False)
+            number = int(self._events.partition[at])
+            keep_all(self._memory.parts[number : number + 1])
+        elif need in (k.NEED_SYMBOL, k.NEED_STATE):
+            try:
+                self._learn(need)
+            except LimitError as error:
+                self._pass_over(self._events.symbol, at, self._time_of(at), error)
+        else:
+            self._memory = grow(self._memory, need)
+
+    @property
+    def _limit(self) -> int:
+        return int(self._sizes[k.LIMIT])
 
     @property
     def _begin(self) -> int:
@@ -412,24 +400,22 @@ class CeaRun(MatchRunner[k.Memory]):
         self._memory = restore_memory(state["memory"], self._cache, self._capacities, self._counted)
         super().restore(state, terms)
 
-    def _chosen(self, time: int) -> k.Memory:
-        """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,
-        SAMPLE choose. Raises LimitError."""
+    def _chosen(self, instant: int) -> k.Memory:
+        """Those that the strategy keeps and ORDER BY, LIMIT, SAMPLE choose."""
         memory = self._memory
         if self._chooser is not None:
             memory = self._chooser.choose(memory, _POSITIONS, 0, self.bounds)
         at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
         if self._ends is not None:
             self._tell_counts(self._ends)
-            self._ends.see(FrozenMatches(memory), self._holders, at, time)
+            self._ends.see(FrozenMatches(memory), self._holders, at, instant)
         if self._pick is not None:
-            memory = self._pick(memory, self._holders, at, time)
+            memory = self._pick(memory, self._holders, at, instant)
             if not memory.scalars[matches.FINALS]:  # OFFSET leaves none of those that were found
                 memory.scalars[matches.EMITTED] = 1
         return memory
 
     def _free(self, again: bool, *, full: bool = False) -> None:
-        """Free dead nodes in the midst of a batch or at its end; `full`: there was no room for more."""
         scalars = self._memory.scalars
         at, tau = int(scalars[k.AT]), self._begin
         if self._by_time and at < len(self._times):
