@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.cea.events import FEW
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.run import CeaRun
 from oxiseq.engine.cea.table_marks import TableMarker
-from oxiseq.engine.cea.windows import FEW
 from oxiseq.engine.events.tuples import TupleRows
 
 

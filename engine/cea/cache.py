@@ -14,11 +14,13 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.cea.events import kind_of
 from oxiseq.engine.cea.plan import CeaPlan, as_words
 from oxiseq.engine.cea.subsets import NOWHERE, Move, State, Subsets
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.symbols import enter_steps, enter_symbols
+from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 
 MOST_MOVES = 1 << 24
@@ -36,8 +38,15 @@ class StepCache:
         self._words = plan.runner.words
         self._most = most
         self._sizes = sizes
+        self.queries = np.zeros(1, k.QUERY)
+        self.queries["back"] = kind_of(plan.query)[1]
         self.rebuilds = 0
         self._empty([NOWHERE])
+
+    def more_queries(self, count: int) -> None:
+        """There are so many."""
+        self.queries = longer(self.queries, count)
+        self.arrays = self.arrays._replace(queries=self.queries)
 
     @property
     def states(self) -> int:
@@ -147,8 +156,8 @@ class StepCache:
         self._sizes[k.SYMBOLS] = 0
         rows = _power(max(2 * len(states), min(_BEGINNING, isqrt(self._most))))
         self._sizes[k.STRIDE] = columns = max(1, min(_BEGINNING, self._most // rows))
-        arrays = k.Cache.allocate(states=rows, symbols=columns, words=self._words, steps=_BEGINNING)
-        self.arrays = arrays._replace(sizes=self._sizes)
+        arrays = k.Cache.allocate(queries=0, states=rows, symbols=columns, words=self._words, steps=_BEGINNING)
+        self.arrays = arrays._replace(queries=self.queries, sizes=self._sizes)
         for number, state in enumerate(states):
             self._describe(number, state if number else None)
 

@@ -20,12 +20,12 @@ from oxiseq.engine import kinds
 from oxiseq.engine.cea.column_facts import MOST_KNOWN, AttributeFacts
 from oxiseq.engine.cea.column_ids import ColumnIds, Recent
 from oxiseq.engine.cea.column_notes import ColumnNotes
+from oxiseq.engine.cea.events import FEW
 from oxiseq.engine.cea.facts import FactPlan
 from oxiseq.engine.cea.machine import LeafMachine
 from oxiseq.engine.cea.marks import Marks, symbols
 from oxiseq.engine.cea.plan import words_of
 from oxiseq.engine.cea.rows import RowProgram, stored_numbers
-from oxiseq.engine.cea.windows import FEW
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.cells import Cells, Coded, Numbers, is_text, read_cells
 from oxiseq.engine.events.tuples import TupleRows

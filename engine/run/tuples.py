@@ -265,9 +265,9 @@ class TupleRun(AloneRun):
         """Events of all queries, each of which has those that it reads."""
         assert isinstance(self._cea, CeaRun)
         self._log.add(marks.time, streams, marks.values)
-        event, number, symbol, cut = family.rows(marks)
+        event, number, symbol = family.rows(marks)
         batch = len(marks), marks.time.item(-1)
-        found = self._cea.feed(MarkedEvents(symbol, marks.time[event], number, None, event, cut, batch))
+        found = self._cea.feed(MarkedEvents(symbol, marks.time[event], number, None, event, batch))
         for query, errors in self._cea.take_omitted_of().items():
             self._omissions[query] = self._omissions.get(query, NO_OMISSIONS).more(errors)
             self._errors[query] = raised(errors)
@@ -499,11 +499,12 @@ class TupleRun(AloneRun):
         assert isinstance(self._cea, CeaRun)
         number = self.number
         shift = family.shifts.get(number, 0)
-        automaton = self._cea.state_of(number, Member.of(self._plan).back, shift)
+        alone = CeaRun(self._plan, self._capacities)
+        alone.continue_one(self._cea, number, shift)
         return {
-            "automaton": automaton,
+            "automaton": alone.save(terms),
             "merging": self._merging.mapped(partial(family.marks_of, number)).save(terms),
-            "log": self._log.save(terms, automaton["oldest"], shift),
+            "log": self._log.save(terms, alone.oldest, shift),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:

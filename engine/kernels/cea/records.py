@@ -114,10 +114,15 @@ def slots_for(records: int) -> int:
     return 1 << max(1, (2 * records - 1).bit_length())
 
 
+QUERY = np.dtype([("back", "i8"), ("omitted", "i8")], align=True)
+"""A query: how long its window of time is (µs); of several how many events were left out since the last answer."""
+
+
 class Cache(Arrays):
-    """The steps of the automaton that are known."""
+    """What is known of the queries, and the steps of their automaton that are."""
 
 
+queries = array(Cache, "queries", QUERY, rows="queries")  # of several each is a partition
 sizes = array(Cache, "sizes", np.int64)
 moves = array(Cache, "moves", MOVE, rows="states", each="symbols")
 """MOVE[states * STRIDE]; state 0 is before a run begins."""
@@ -155,7 +160,7 @@ event = array(Events, "event", np.int64, rows="events")
 clock = array(Events, "clock", np.int64, rows="events")
 """What starts here has this clock (windows of time and attribute)."""
 cut = array(Events, "cut", np.int64, rows="events")
-"""What ends here must start at this clock or later (the same)."""
+"""What ends here must start at this clock or later (windows of an attribute)."""
 
 
 class Few(Events):
@@ -164,7 +169,7 @@ class Few(Events):
 
 attribute = array(Few, "attribute", np.float64, rows="attributes")
 """Values of the window's attribute, NaN: none; empty in other windows."""
-numbers = array(Few, "numbers", np.int64)  # the kind of window; of one of time its size in microseconds
+kind = array(Few, "kind", np.int64)  # of window
 size = array(Few, "size", np.float64)  # of a window of an attribute, and half the step to the next double
 double = array(Few, "double", np.float64)  # scratch,
 word = array(Few, "word", np.int64)  # the same memory
