@@ -233,20 +233,17 @@ class ComposedRun(Stateful):
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches."""
-        states = [self._cache.state(number) for number in range(1, self._cache.states)]
         return {
             **super().save(terms),
             "symbols": self._cache.arrays.symbols[: self._cache.symbols],
-            "states": [[hex(s.at_once), hex(s.later), s.strict] for s in states],
+            "states": self._cache.save(range(1, self._cache.states)),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state; for a run that has not seen any event. Raises KeyError, ValueError for one of
         another layout."""
         super().restore(state, terms)
-        self._cache.begin(
-            [Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]]
-        )
+        self._cache.restore(state["states"])
         self._cache.put_symbols(state["symbols"])
         for symbol in range(self._cache.symbols):
             self._describe(symbol)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.events import kind_of
 from oxiseq.engine.cea.plan import CeaPlan
-from oxiseq.engine.cea.subsets import State as Letters
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.collect import collect, pack
 from oxiseq.engine.kernels.cea.counting import COUNTED
@@ -132,8 +131,7 @@ def save_memory(S: k.Memory, cache: StepCache) -> State:
     live = state["live"].copy()
     live["state"][:] = 0
     live["state"][there] = 1 + np.searchsorted(used, S.live["state"][there])
-    states = [cache.state(number) for number in used.tolist()]
-    return {**state, "live": live, "states": [[hex(s.at_once), hex(s.later), s.strict] for s in states]}
+    return {**state, "live": live, "states": cache.save(used.tolist())}
 
 
 def _places(parts: Array) -> Array:
@@ -147,7 +145,7 @@ def _places(parts: Array) -> Array:
 def restore_memory(state: State, cache: StepCache, sizes: Capacities, counted: bool) -> k.Memory:
     """Memory that continues from a saved state; the cache has its states then."""
     S = allocate(sizes, counted)
-    cache.begin([Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]])
+    cache.restore(state["states"])
     S = S.restore(state)
     S.scalars[[*EMPTY_BETWEEN_BATCHES, k.AT]] = 0
     return S

@@ -23,11 +23,10 @@ from pyoxigraph import Variable
 from oxiseq.engine.cea.composed import automaton_of
 from oxiseq.engine.cea.events import kind_of
 from oxiseq.engine.cea.facts import compile_facts
-from oxiseq.engine.cea.faults import asked_of
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.plan import Atom, CeaPlan
 from oxiseq.engine.cea.positions import bits
-from oxiseq.engine.cea.term_marks import TermMarker
+from oxiseq.engine.cea.term_marks import TermMarker, asked_of
 from oxiseq.engine.plan.thresholds import Threshold, ValueRanks, threshold_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression

@@ -14,19 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.cea.at_once import AtOnce
 from oxiseq.engine.cea.composed import ComposedRun, not_composed
 from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.facts import compile_facts
-from oxiseq.engine.cea.faults import RDF_TYPE, faults_in, unfit
 from oxiseq.engine.cea.listed import FoundEvents
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.picking import EventPicker
 from oxiseq.engine.cea.plan import Atom, CeaPlan
 from oxiseq.engine.cea.run import CeaRun, Pick
-from oxiseq.engine.cea.table_marks import TableMarker
-from oxiseq.engine.cea.term_marks import TermMarker
+from oxiseq.engine.cea.table_marks import AtOnce, TableMarker
+from oxiseq.engine.cea.term_marks import RDF_TYPE, TermMarker, faults_in, unfit
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
@@ -380,7 +378,7 @@ class TupleRun(AloneRun):
         self._tables = tables = self._table_marker()
         summed = summed_attributes(self._plan.query)
         if isinstance(self._cea, CeaRun) and not summed and len(self._plan.streams) == 1:
-            self._at_once = AtOnce(tables, self._cea)
+            self._at_once = AtOnce(tables, self._cea.few)
         return tables
 
     def _pass_on(self, stream: str, batch: TupleRows) -> bool:
