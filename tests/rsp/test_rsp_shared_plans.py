@@ -18,8 +18,7 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.plan import Filter, Group, Join, Lookup, Patterns
 from oxiseq.engine.flow.sharing.joining import Joint, joined
 from oxiseq.engine.rsp.common_events import CommonEvents
-from oxiseq.engine.rsp.joint import JointAnswers, Part
-from oxiseq.engine.rsp.joint_general import JointGeneral
+from oxiseq.engine.rsp.joint import JointAnswers, JointGeneral, Part
 from oxiseq.engine.rsp.plan import RspPlan, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.sharing.dispatching import Outcome
@@ -249,7 +248,7 @@ def test_an_error_has_those_of_event_patterns_go_on_alone() -> None:
     side = Side([])
     side.queries = [side.add(match_text(each), language="rsepql") for each in (":y", ":y", ":z")]
     side.push([1, 2, 3])
-    with patch.object(JointGeneral, "_told", side_effect=LimitError(1, 0, "rows")):
+    with patch.object(JointGeneral, "_answered", side_effect=LimitError(1, 0, "rows")):
         outcomes = side.push([4, 5])
     assert [outcome.error for outcome in outcomes] == [None] * len(outcomes)
     assert [*side.shares()] == [0, 0, 0]
@@ -317,7 +316,7 @@ def test_with_instants_of_their_own_they_emit_what_one_alone_emits(where: str) -
 
 
 @pytest.mark.parametrize(
-    ("answers", "method", "tail"), [(JointAnswers, "advance", ""), (JointGeneral, "_told", "REPORT EVERY 2")]
+    ("answers", "method", "tail"), [(JointAnswers, "advance", ""), (JointGeneral, "_answered", "REPORT EVERY 2")]
 )
 def test_a_change_of_the_knowledge_base_that_meets_an_error_is_emitted_all_the_same(
     answers: Any, method: str, tail: str
