@@ -120,10 +120,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "flow.sifting": {"sift": "i8, i8, i8, i8"},
     "flow.stepping": {"step_by_tick": "i8"},
-    "flow.table": {
-        "between": "i8, i8, i8, i8",
-        "search": "i8, i8, i8, i8",
-    },
+    "flow.table": {"between": "i8, i8, i8, i8"},
     "flow.telling": {
         "tell": "i8[::1], i8[::1], u4[:, ::1], i8, i8, i8[::1], u4[:, ::1]",
         "told_rows": "i8[::1], i8",
