@@ -7,6 +7,7 @@ and makes the decisions that need exact arithmetic or string functions.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -91,7 +92,6 @@ class SequenceRun(MatchRunner[k.Memory]):
         self._capacities = capacities or Capacities()
         super().__init__()
         self._allocated: k.Memory | None = None  # a query among many may never have a row
-        self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
         self._choice, self._weigher = choice, weigher
         self._counts: list[Counts] = []
@@ -109,6 +109,10 @@ class SequenceRun(MatchRunner[k.Memory]):
     @_memory.setter
     def _memory(self, memory: k.Memory) -> None:
         self._allocated = memory
+
+    @cached_property
+    def _no_rows(self) -> RowBuffer:
+        return RowBuffer.empty(self._compiled)
 
     def reserve(self) -> None:
         """Have memory, whatever comes."""
@@ -348,8 +352,11 @@ class SequenceRun(MatchRunner[k.Memory]):
     @property
     def waiting(self) -> tuple[int, ...]:
         """Groups at each edge, in the order of the state graph's edges; some may be dead by now."""
-        used = self._memory.groups["edge"][: int(self._scalars[k.GROUP_TOP])]
-        counts = np.bincount(used[used >= 0], minlength=len(self._compiled.graph.edges))
+        edges = len(self._compiled.graph.edges)
+        if self._allocated is None:
+            return (0,) * edges
+        used = self._allocated.groups["edge"][: int(self._scalars[k.GROUP_TOP])]
+        counts = np.bincount(used[used >= 0], minlength=edges)
         return tuple(counts.tolist())
 
     @property
