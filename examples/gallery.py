@@ -26,7 +26,7 @@ GALLERY = HERE.parent / "plugin" / "page" / "static" / "gallery.json"
 AT = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
 _BLANK = re.compile(r"_:[0-9a-f]+\b")
 QUESTIONS = {
-    "smart-grid": ("energy", "Which house paid a high fare, and who offered cheaper solar power once the weather turned?"),
+    "smart-grid": ("energy", "Who offered cheaper solar power to a house with a high fare once the weather turned?"),
     "fraud": ("cards", "Which card paid ten times more within 30 minutes?"),
     "head-and-shoulders": ("stocks", "Which price made a head between two shoulders, seven days in a row?"),
     "v-shape": ("stocks", "Which price rose one day and fell the next?"),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from oxiseq.grammar.errors import ArgumentValueError
 from oxiseq.matches.match import short
-from oxiseq.matches.matches import moments
+from oxiseq.matches.match import moments
 from oxiseq.matches.rows import EVENTS, Cell, Times, cell_text, row_of
 from oxiseq.matches.shape import Block
 from oxiseq.pictures.timeline import timeline
