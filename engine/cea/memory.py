@@ -11,8 +11,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.collect import collect, pack
-from oxiseq.engine.kernels.cea.counting import COUNTED
-from oxiseq.engine.kernels.matches.records import NEED_STACK, NODE_TOP, SPINE
+from oxiseq.engine.kernels.matches.records import NEED_STACK, SPINE
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.matches.memory import match_sizes, with_room_for_nodes
 from oxiseq.grammar.records import dataclass
@@ -42,11 +41,10 @@ class Capacities:
         return cls(nodes=SPINE + 2, live=1, fresh=1, parts=1, out=2, stack=3, moves=1)
 
 
-def allocate(sizes: Capacities, counted: bool = False) -> k.Memory:
-    """Empty memory for one run; `counted`: nodes remember how many prefixes they stand for."""
-    limbs = COUNTED * counted
+def allocate(sizes: Capacities) -> k.Memory:
+    """Empty memory for one run."""
     return k.Memory.allocate(
-        **match_sizes(sizes.nodes, sizes.fresh, sizes.stack, sizes.out, limbs),
+        **match_sizes(sizes.nodes, sizes.fresh, sizes.stack, sizes.out),
         queries=1,
         scalars=k.SCALARS,
         parts=sizes.parts,
@@ -96,5 +94,4 @@ def free_nodes(A: Pointers[k.Cache], S: k.Memory, tau: int, again: bool, *, full
     """
     marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.parts), np.int64)
     oldest = int(call(collect, A, Pointers(S), marks, floors, tau))
-    S.weights[S.scalars[NODE_TOP] :] = 0  # nothing is known of nodes to come
     return with_room_for_nodes(S, again, least=max(len(S.parts), _BUSY_NODES if full else 0)), oldest

@@ -19,7 +19,7 @@ from oxiseq.engine.terms.saved import State
 
 def save_memory(S: k.Memory, cache: StepCache) -> State:
     """Between batches, after a collection."""
-    state: State = {**S.save(), "weights": S.weights[:0]}  # they are counted again
+    state = S.save()
     there = in_use(S)
     used = np.unique(S.live["state"][there])
     live = state["live"].copy()
@@ -38,10 +38,10 @@ def in_use(S: k.Memory) -> Array:
     return places
 
 
-def restore_memory(state: State, cache: StepCache, sizes: Capacities, counted: bool) -> k.Memory:
+def restore_memory(state: State, cache: StepCache, sizes: Capacities) -> k.Memory:
     """Memory that continues from a saved state; the cache has its states then."""
-    S = allocate(sizes, counted)
+    S = allocate(sizes)
     cache.begin([Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]])
-    S = S.restore(state)
+    S = S.restore({**state, "weights": S.weights[:0]})  # earlier versions had some
     S.scalars[[*EMPTY_BETWEEN_BATCHES, k.AT]] = 0
     return S
