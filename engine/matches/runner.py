@@ -1,8 +1,14 @@
-"""What the runners of sequences have in common, by live keys (sequence/run.py) and by sets of states (cea/run.py): they
-call a kernel, take what it has written and choose among what ends at an instant."""
+"""One runner of sequences: it works through a batch instant by instant, gives the kernel what it lacks, takes what it
+has written, and chooses among what ends at an instant.
+
+    batch → **runner** ⇄ stepper: what an instant does to partial matches → matches
+
+A stepper is a kernel and what only it needs: by live keys (sequence/run.py), or by determinised sets (cea/run.py).
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final, Generic
 
@@ -29,8 +35,9 @@ UNCOUNTED_MOST: Final = 1 << 14
 count those of a large set."""
 
 
-class MatchRunner(Stateful, Generic[M]):
-    """A runner. Its kernel continues at the scalar `_AT`, an instant or event, in the phase of the scalar `_PHASE`."""
+class MatchRunner(Stateful, ABC, Generic[M]):
+    """A runner; its subclass is the stepper. Its kernel continues at the scalar `_AT`, an instant or event, in the
+    phase of the scalar `_PHASE`."""
 
     _AT: ClassVar[int]
     _PHASE: ClassVar[int]
@@ -38,9 +45,60 @@ class MatchRunner(Stateful, Generic[M]):
 
     def __init__(self) -> None:
         self._tables = PointerTables()
+        self._times = np.zeros(0, np.int64)
+        """Of the instants in work (µs)."""
         self._parts: list[Found] = []
         self.bounds: InstantBounds = BOUNDS
         self._omitted: list[InstantError] = []
+
+    def _work(self, step: Callable[[], int]) -> None:
+        """Work through a batch: `step` calls the kernel, and says why it returned."""
+        self._begin_counting(self._memory)
+        failed = -1
+        while not self.over:
+            need = step()
+            if need == k.DONE:
+                break
+            at = self._memory.scalars.item(self._AT)
+            if need == k.NEED_NODES:
+                self._free(again=failed == at, full=True)
+                failed = at
+            elif need == k.NEED_CHOICE:
+                self._choose(self._time_of(at))
+            elif need == k.OUT_FULL:
+                self._drain(full=True)
+            elif need == k.TOO_MANY:
+                self._list(self._time_of(at))
+            else:
+                self._provide(need, at)
+        self._drain()
+
+    @abstractmethod
+    def _provide(self, need: int, at: int) -> None:
+        """What only this kernel may lack, at an instant of the batch."""
+
+    @abstractmethod
+    def _free(self, again: bool, *, full: bool = False) -> None:
+        """Free dead nodes, in the midst of a batch or at its end. `again`: that has not helped just before; `full`:
+        there was no room for more."""
+
+    @abstractmethod
+    def _chosen(self, instant: int) -> M:
+        """What is kept of the matches of an instant (µs). Raises LimitError."""
+
+    @property
+    @abstractmethod
+    def _limit(self) -> int:
+        """How many matches of an instant the query lists at most."""
+
+    @property
+    def _waited(self) -> bool:
+        """Whether what ends has waited for time to decide it."""
+        return False
+
+    def _time_of(self, at: int) -> int:
+        """The time (µs) of what ends at an instant of the batch."""
+        return self._times.item(at)
 
     def take_omitted(self) -> list[InstantError]:
         """The instants that have been left out since the last call. What comes behind them has been processed, unless
@@ -69,12 +127,12 @@ class MatchRunner(Stateful, Generic[M]):
         most = self.bounds.matches
         memory.scalars[k.UNCOUNTED] = most if most < UNCOUNTED_MOST else UNCOUNTED_MOST
 
-    def _choose(self, chosen: Callable[[], M], instant: int) -> None:
+    def _choose(self, instant: int) -> None:
         """Have the kernel continue with what is chosen of an instant's matches, or behind the instant (µs) where that
-        is too much. `chosen` raises LimitError then."""
+        is too much."""
         begin_choice(self._memory)
         try:
-            self._memory = chosen()
+            self._memory = self._chosen(instant)
         except LimitError as error:
             self._note(CHOICES, error, instant)
             self._pass_by()
@@ -87,19 +145,19 @@ class MatchRunner(Stateful, Generic[M]):
         scalars[[k.CHOSEN, k.FINALS, k.STACK, k.EMITTED, self._PHASE]] = 0
         scalars[self._AT] += 1
 
-    def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
+    def _list(self, instant: int) -> None:
         """More matches of an instant (µs) are to be listed than may be without counting them: if too many end there,
-        none is, as if nothing had ended. `limit`: how many the query lists at most; `waited`: they waited for time."""
+        none is, as if nothing had ended."""
         scalars, most = self._memory.scalars, self.bounds.matches
         given = self._count(self._memory.finals[: scalars.item(k.FINALS)])
-        given = max(scalars.item(k.EMITTED) + 1, min(limit, given))
+        given = max(scalars.item(k.EMITTED) + 1, min(k.NO_LIMIT if self._waited else self._limit, given))
         if given <= most:
             scalars[k.ALLOWED] = most
             return
         self._drain()
         self._parts = without_last(self._parts, scalars.item(k.EMITTED))
         self._note(MATCHES, given, instant)
-        if waited:  # the kernel has not come to the instant yet
+        if self._waited:  # the kernel has not come to the instant yet
             scalars[[k.FINALS, k.PROGRESS, k.EMITTED, k.STACK]] = 0
         else:
             self._pass_by()

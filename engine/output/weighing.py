@@ -19,12 +19,11 @@ from oxiseq.engine.kernels.matches import weights as numbers
 from oxiseq.engine.kernels.matches.records import NODE_TOP
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.kernels.sequence.records import Memory
+from oxiseq.engine.matches.events import MeasuredEvents, OfEvents
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matches.measures import (
     MOST_LIMBS,
     Columns,
-    Measure,
-    Measures,
     Weight,
     new_form,
     reformed,
@@ -33,7 +32,7 @@ from oxiseq.engine.matches.measures import (
 from oxiseq.engine.output.entries import Weighed
 from oxiseq.engine.output.folding import Folded
 from oxiseq.engine.output.rows import RowStore
-from oxiseq.engine.plan.folding import Folding, OfEvents
+from oxiseq.engine.plan.folding import Folding
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import Stateful, unsaved
@@ -52,19 +51,11 @@ class MatchWeigher(Stateful):
     def __init__(self, plan: QueryPlan, folding: Folding, rows: RowStore, terms: TermDictionary) -> None:
         assert plan.summary is not None
         self._summary, self._folding, self._rows, self._terms = plan.summary, folding, rows, terms
-        of = [*dict.fromkeys(m for m in folding.measures if m is not None)]
-        attributes = [*dict.fromkeys(m.variable for m in of if m.variable is not None)]
-        self._columns = [plan.runner.stored.index(variable) for variable in attributes]
-        names: dict[OfEvents, set[str]] = {m: {"COUNT"} for m in of}
-        for measure, each in zip(plan.summary.measures, folding.measures, strict=True):
-            if each is not None and each.variable is not None:
-                names[each].add(measure.aggregate.name)
-        self._measures = Measures(
-            [Measure.of(None if m.variable is None else attributes.index(m.variable), names[m]) for m in of], terms
-        )
-        self._number = {m: i for i, m in enumerate(of)}
-        self._held = np.array([[m.gpm in letter.letter for m in of] for letter in plan.letters], np.bool_)
-        self._held = self._held.reshape(len(plan.letters), len(of))
+        named = [(m.aggregate.name, of) for m, of in zip(plan.summary.measures, folding.measures, strict=True)]
+        self._measured = MeasuredEvents(named, terms, counted=True)
+        self._measures = self._measured.measures
+        self._columns = [plan.runner.stored.index(variable) for variable in self._measured.attributes]
+        self._held = self._measured.held([letter.letter for letter in plan.letters])
         self._form = new_form(1, self._measures)
         self._weights = np.zeros((0, words_of(self._form)), np.uint64)
         self._known = self._covered = 0
@@ -151,17 +142,14 @@ class MatchWeigher(Stateful):
         if weight.count >= TOO_MANY and any(self._folding.measures):
             raise LimitError(4097, 4096, "binary digits of the number of matches that are summed")
         key = tuple(self._terms.intern(to_literal(time)) for _ in self._folding.keys)
-        totals = tuple(
-            self._total(measure.aggregate, of, weight)
-            for measure, of in zip(self._summary.measures, self._folding.measures, strict=True)
-        )
+        each = zip(self._summary.aggregates, self._folding.measures, self._measured.numbers, strict=True)
+        totals = tuple(self._total(aggregate, of, m, weight) for aggregate, of, m in each)
         self._folded.append(Folded(time, Weighed(key, totals, weight.count)))
 
-    def _total(self, aggregate: Aggregate, of: OfEvents | None, weight: Weight) -> Total:
-        if of is None:
-            return self._measures.total(aggregate, None, weight)
-        m = self._number[of]
+    def _total(self, aggregate: Aggregate, of: OfEvents | None, m: int | None, weight: Weight) -> Total:
         made = self._measures.total(aggregate, m, weight)
+        if of is None or m is None:
+            return made
         if of.single and aggregate.name != "COUNT" and self._measures.events(m, weight) < weight.count:
             made.add(0, 1)  # a match without such an event has an error
         return made

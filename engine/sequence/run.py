@@ -7,6 +7,7 @@ and makes the decisions that need exact arithmetic or string functions.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -91,13 +92,13 @@ class SequenceRun(MatchRunner[k.Memory]):
         self._capacities = capacities or Capacities()
         super().__init__()
         self._allocated: k.Memory | None = None  # a query among many may never have a row
-        self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
         self._choice, self._weigher = choice, weigher
         self._counts: list[Counts] = []
         self.oldest_row = 0
-        self._first_row = 0
-        """Of the batch in work, or of the last one."""
+        self._first_row = self._collections = self._passed = 0
+        """Of the batch in work, or of the last one; how often nodes have been full in it; how far time comes (µs)."""
+        self._rows, self._store = self._no_rows, None
 
     @property
     def _memory(self) -> k.Memory:
@@ -108,6 +109,10 @@ class SequenceRun(MatchRunner[k.Memory]):
     @_memory.setter
     def _memory(self, memory: k.Memory) -> None:
         self._allocated = memory
+
+    @cached_property
+    def _no_rows(self) -> RowBuffer:
+        return RowBuffer.empty(self._compiled)
 
     def reserve(self) -> None:
         """Have memory, whatever comes."""
@@ -161,68 +166,56 @@ class SequenceRun(MatchRunner[k.Memory]):
             memory.origins[0] = origin
         if rows is None:
             rows = self._no_rows
-        self._first_row = int(rows.arrays.base[0])
-        table = self._tables.of
-        T, R, C = table(tables), rows.pointers, table(self._terms.columns)
-        if self._compiled.measure_count:
-            call(measure, T, table(memory), R, C)
-        failed, collections = -1, 0
+        arrays, passed = rows.arrays, until if passed is None else passed
+        self._rows, self._store, self._times, self._passed = rows, store, arrays.time[: rows.instants], passed
+        self._first_row, self._collections = int(arrays.base[0]), 0
         self.bounds = self._terms.bounds
-        self._begin_counting(memory)
-        while not self.over:
-            memory = self._memory
-            need = call(advance, T, table(memory), R, C, until, until if passed is None else passed)
-            if need == matches.DONE:
-                break
-            at = int(memory.scalars[k.INSTANT])
-            if need == matches.NEED_NODES:
-                collections += 1
-                self._weigh(rows)
-                self._free(again=failed == at, busy=collections > _OFTEN or self._weigher is not None)
-                failed = at
-            elif need == matches.NEED_CHOICE:
-                if 2 * int(memory.scalars[matches.NODE_TOP]) > len(memory.nodes):
-                    self._free(again=False)  # a strategy makes nodes behind them, and would only grow
-                self._choose(lambda: self._chosen(store), self._time_of(rows, at, passed, until))
-            elif need == k.NEED_DECISIONS:
-                self._decide()
-                C = table(self._terms.columns)  # new terms may have moved them
-            elif need == matches.OUT_FULL:
-                self._drain(full=True)
-            elif need == matches.TOO_MANY:
-                waited = memory.scalars[k.PHASE] == k.EMIT_CLOSED
-                limit = matches.NO_LIMIT if waited else self._compiled.clauses.limit
-                timed = waited and not tables.sizes[k.NUMBERED]
-                instant = int(self._scalars[k.MOMENT]) if timed else self._time_of(rows, at, passed, until)
-                self._list(limit, instant, waited=waited)
-            elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
-                self._counts.append(take_counts(memory))
-                self._memory = more_limbs(memory) if need == matches.NEED_LIMBS else more_tallies(memory)
-            else:
-                self._memory = grow(table(tables), table(memory), memory, need, self._compiled)
-        self._weigh(rows)
-        self._drain()
+        table = self._tables.of
+        T, R = table(tables), rows.pointers
+        if self._compiled.measure_count:
+            call(measure, T, table(memory), R, table(self._terms.columns))
+        # new terms may move their columns
+        self._work(lambda: call(advance, T, table(self._memory), R, table(self._terms.columns), until, passed))
+        self._weigh()
         return self._taken()
 
-    @staticmethod
-    def _time_of(rows: RowBuffer, at: int, passed: int | None, until: int) -> int:
-        """The time (µs) of an instant, or how far time has come behind the last one."""
-        if at < rows.instants:
-            return int(rows.arrays.time[at])
-        return until if passed is None else passed
+    def _provide(self, need: int, at: int) -> None:
+        memory = self._memory
+        if need == k.NEED_DECISIONS:
+            self._decide()
+        elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
+            self._counts.append(take_counts(memory))
+            self._memory = more_limbs(memory) if need == matches.NEED_LIMBS else more_tallies(memory)
+        else:
+            table = self._tables.of
+            self._memory = grow(table(self._compiled.tables), table(memory), memory, need, self._compiled)
 
-    def _weigh(self, rows: RowBuffer) -> None:
+    @property
+    def _limit(self) -> int:
+        return self._compiled.clauses.limit
+
+    @property
+    def _waited(self) -> bool:
+        return bool(self._scalars[k.PHASE] == k.EMIT_CLOSED)
+
+    def _time_of(self, at: int) -> int:
+        """Or when they were decided, or how far time has come behind the last one."""
+        if self._waited and not self._compiled.tables.sizes[k.NUMBERED]:
+            return int(self._scalars[k.MOMENT])
+        return super()._time_of(at) if at < len(self._times) else self._passed
+
+    def _weigh(self) -> None:
         """Hand on the finals of instants since the last time."""
         if self._weigher is None:
             return
         self._drain()
         found = self._taken()
         if len(found):
-            at = found.marks[:, 0]
+            at, rows = found.marks[:, 0], self._rows.arrays
             try:
-                self._weigher.weigh(self._memory, found, rows.arrays.clock[at], rows.arrays.time[at])
+                self._weigher.weigh(self._memory, found, rows.clock[at], rows.time[at])
             except LimitError as error:
-                self._note(CHOICES, error, int(rows.arrays.time[at[-1]]))
+                self._note(CHOICES, error, int(rows.time[at[-1]]))
 
     def take_counts(self) -> Counts:
         """What has been counted since the last call, of a run that counts matches instead of listing them."""
@@ -236,19 +229,27 @@ class SequenceRun(MatchRunner[k.Memory]):
         if self._allocated is not None:
             self._free(again=False)
 
-    def _chosen(self, store: Any) -> k.Memory:
-        """What is kept of an instant's matches. Raises LimitError."""
-        assert self._choice is not None
-        return self._choice.pick(self._memory, store)
+    def _choose(self, instant: int) -> None:
+        memory = self._memory
+        if 2 * int(memory.scalars[matches.NODE_TOP]) > len(memory.nodes):
+            self._free(again=False)  # a strategy makes nodes behind them, and would only grow
+        super()._choose(instant)
 
-    def _free(self, again: bool, *, busy: bool = False) -> None:
-        """Free dead nodes; `again`: that has not helped just before; `busy`: it happens often in this batch, or is
-        dear, since weighing begins anew."""
+    def _chosen(self, instant: int) -> k.Memory:
+        assert self._choice is not None
+        return self._choice.pick(self._memory, self._store)
+
+    def _free(self, again: bool, *, full: bool = False) -> None:
+        if full:
+            self._collections += 1
+            self._weigh()
         memory = self._memory
         tables = self._compiled.tables
         apart = tables.sizes[k.COUNTED] or (tables.windows["consumes"] != matches.NOTHING).any()
         owners = len(tables.windows) * (len(memory.floors) if apart else 1)
         pointers = self._tables.of(tables), self._tables.of(memory)
+        # weighing begins anew after a collection, which is dear
+        busy = full and (self._collections > _OFTEN or self._weigher is not None)
         self._memory, self.oldest_row = make_nodes(*pointers, memory, again, owners=owners, busy=busy)
         if self._weigher is not None:
             self._weigher.moved(min(self.oldest_row, self._first_row))  # nodes to come may be of any of the batch
@@ -351,8 +352,11 @@ class SequenceRun(MatchRunner[k.Memory]):
     @property
     def waiting(self) -> tuple[int, ...]:
         """Groups at each edge, in the order of the state graph's edges; some may be dead by now."""
-        used = self._memory.groups["edge"][: int(self._scalars[k.GROUP_TOP])]
-        counts = np.bincount(used[used >= 0], minlength=len(self._compiled.graph.edges))
+        edges = len(self._compiled.graph.edges)
+        if self._allocated is None:
+            return (0,) * edges
+        used = self._allocated.groups["edge"][: int(self._scalars[k.GROUP_TOP])]
+        counts = np.bincount(used[used >= 0], minlength=edges)
         return tuple(counts.tolist())
 
     @property

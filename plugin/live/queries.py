@@ -463,7 +463,8 @@ class Queries:
     def _begin(self, query: LiveQuery, record: QueryRecord, decided: int | None = None) -> None:
         """From its checkpoint on; matches that are stored already are skipped. `decided` as in LiveQuery; without
         it, all matches that have been emitted are stored."""
-        checkpoint = self._journal.checkpoints.latest(query.name) or Checkpoint(query.name, b"")
+        known = self._journal.checkpoints.latest(query.name)
+        checkpoint = known or Checkpoint(query.name, b"")
         if checkpoint.state:
             try:
                 with self._engine_lock:
@@ -473,6 +474,7 @@ class Queries:
             except Exception as error:  # a damaged one may lead to any
                 query, checkpoint = self._rebuilder.rebuilt(record, checkpoint, reason_of(error))
                 record = self._journal.queries.get(record.name)
+        if known is not None:  # the state of a query that has seen nothing is none
             query.saved = checkpoint.position
         query.count, query.stored = checkpoint.matches.get(query.name, 0), record.next - 1
         query.position = query.decided = checkpoint.position
