@@ -6,6 +6,7 @@ In the flow: rows of common letters → **finals of an instant, query by query**
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,17 +35,27 @@ from oxiseq.engine.matches.found import without_last
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
 from oxiseq.engine.output.rows import RowStore
-from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.sequence.memory import Capacities, without_spare_nodes
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 
+class Stop(NamedTuple):
+    """Where a run has stopped: before an instant of its rows at which `queries` would do too much; `low`: the first row
+    there."""
+
+    instant: int
+    low: int
+    queries: list[int]
+
+
 class CommonRun(SequenceRun):
     """The run of an automaton. `left_out`: by query the instants (µs) at which it has more matches than may be listed;
     `failed`: by number of a query the error of a decision that Python could not make; `by_query`: the queries of each
-    number, of which several stand on a ladder; `rows`: those that nodes name."""
+    number, of which several stand on a ladder; `rows`: those that nodes name; `stopped`: if it has not worked through
+    all."""
 
     def __init__(
         self, compiled: SequenceTables, terms: TermDictionary, by_query: Mapping[int, Sequence[JoinedQuery]]
@@ -52,6 +63,7 @@ class CommonRun(SequenceRun):
         super().__init__(compiled, terms, Capacities())
         self.left_out: dict[JoinedQuery, dict[int, tuple[InstantBound, int | LimitError]]] = {}
         self.failed: dict[int, Exception] = {}
+        self.stopped: Stop | None = None
         self.by_query, self.rows = by_query, RowStore(1)
         self.filters_of: list[int] = []
         """By filter the query that it is of."""
@@ -76,6 +88,17 @@ class CommonRun(SequenceRun):
     def _begin_counting(self, memory: k.Memory) -> None:
         most = UNCOUNTED_MOST + 64 * len(self._compiled.tables.windows)
         memory.scalars[UNCOUNTED] = min(self.bounds.matches, most)
+
+    def _leave_out(self, rows: RowBuffer, at: int) -> bool:
+        """Queries that do too much at an instant, or nearly, are to leave before it: which of a ladder's do, each of
+        them knows alone."""
+        work, scalars = self._memory.work, self._memory.scalars
+        now = work[:, k.WORK_OF] == scalars[k.ATTEMPT]
+        queries = np.flatnonzero(now & (work[:, k.READ_BY] > self.bounds.reads >> 3))
+        self.stopped = Stop(at, int(rows.arrays.base[0] + rows.arrays.first[at]), queries.tolist())
+        scalars[[FINALS, k.PENDING, k.FIRED, k.PHASE]] = 0
+        self._memory = without_spare_nodes(self._memory)
+        return False
 
     def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
         """Each query for itself: one with too many matches at the instant has none there."""

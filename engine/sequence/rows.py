@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.sequence.tables import SequenceTables
@@ -29,6 +32,11 @@ class RowBuffer:
         """Room for so many rows, and instants; what was there is lost."""
         if count > self._capacity:
             self._allocate(max(count, 2 * self._capacity))
+
+    def count_of(self, time: int, partitions: NDArray[np.int64]) -> int:
+        """How many of its instants are at a time (µs), and of these partitions."""
+        there = self.arrays.time[: self.instants] == time
+        return int(np.count_nonzero(there & np.isin(self.arrays.partition[: self.instants], partitions)))
 
     def _allocate(self, capacity: int) -> None:
         self._capacity = capacity

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.bounds import CHOICES
+from oxiseq.engine.bounds import CHOICES, TRIES
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.matches import records as matches
@@ -34,8 +34,10 @@ from oxiseq.engine.sequence.memory import (
     grow,
     keep_answers,
     make_nodes,
+    more_questions,
     partitions_in_use,
     standing_entries,
+    without_spare_nodes,
 )
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.saved import restore_memory, save_memory
@@ -147,16 +149,18 @@ class SequenceRun(MatchRunner[k.Memory]):
         store: Any = None,
         passed: int | None = None,
         origin: int | None = 0,
+        first: int = 0,
     ) -> Found:
         """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
         still come; `passed` is the same in µs, if that is another unit; `origin`: the first clock of the first tumbling
-        window, None: as its memory says; `store`: the rows that nodes refer to, for its choice. Matches of an instant
-        where they are past a limit are as if they were none: see `take_omitted`."""
+        window, None: as its memory says; `store`: the rows that nodes refer to, for its choice; `first`: the first
+        instant in `rows` that is to be worked through. Where matches of an instant are past a limit, it is as if there
+        were none, and where what comes there tries too much, as if it had not come: see `take_omitted`."""
         tables, memory = self._compiled.tables, self._memory
         # the number of an event's graph means another event in each batch
         forget_answers(memory, changed=self.ask is not None or self._generation != self._terms.generation)
         self._generation = self._terms.generation
-        memory.scalars[k.INSTANT] = 0
+        memory.scalars[k.INSTANT] = first
         if origin is not None:
             memory.origins[0] = origin
         if rows is None:
@@ -169,6 +173,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         failed, collections = -1, 0
         self.bounds = self._terms.bounds
         self._begin_counting(memory)
+        memory.meter[k.MOST_READS] = self.bounds.reads
         while not self.over:
             memory = self._memory
             need = call(advance, T, table(memory), R, C, until, until if passed is None else passed)
@@ -187,6 +192,9 @@ class SequenceRun(MatchRunner[k.Memory]):
             elif need == k.NEED_DECISIONS:
                 self._decide()
                 C = table(self._terms.columns)  # new terms may have moved them
+            elif need == k.BEYOND:
+                if not self._leave_out(rows, at):
+                    break
             elif need == matches.OUT_FULL:
                 self._drain(full=True)
             elif need == matches.TOO_MANY:
@@ -210,6 +218,14 @@ class SequenceRun(MatchRunner[k.Memory]):
         if at < rows.instants:
             return int(rows.arrays.time[at])
         return until if passed is None else passed
+
+    def _leave_out(self, rows: RowBuffer, at: int) -> bool:
+        """What comes at an instant of `rows` is tried too often: nothing of it is read. Whether to continue."""
+        self._note(TRIES, self.bounds.reads + 1, int(rows.arrays.time[at]))
+        self._pass_by()
+        self._memory.scalars[[k.PENDING, k.FIRED]] = 0
+        self._memory = without_spare_nodes(self._memory)
+        return True
 
     def _weigh(self, rows: RowBuffer) -> None:
         """Hand on the finals of instants since the last time."""
@@ -367,6 +383,8 @@ class SequenceRun(MatchRunner[k.Memory]):
         questions = memory.asked[: int(memory.scalars[k.ASKED])]
         answers = [self._answer(self._compiled.filters[int(q[0])], q[1:]) for q in questions]
         self._memory = keep_answers(memory, self._compiled, np.array(answers, np.int64))
+        if len(questions) == len(memory.asked):
+            self._memory = more_questions(self._memory)
 
     def _answer(self, asked: CompiledFilter | CompiledFold, vector: NDArray[np.int64]) -> int:
         if isinstance(asked, CompiledFold):
