@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.cea.at_once import AtOnce
 from oxiseq.engine.cea.composed import ComposedRun, not_composed, not_weighed
 from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.facts import compile_facts
-from oxiseq.engine.cea.faults import RDF_TYPE, faults_in, unfit
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.listed import EventReader, FoundEvents
 from oxiseq.engine.cea.marks import Marks
@@ -26,8 +24,8 @@ from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.ordering import EventOrder
 from oxiseq.engine.cea.plan import Atom, CeaPlan
 from oxiseq.engine.cea.run import CeaRun, Pick
-from oxiseq.engine.cea.table_marks import TableMarker
-from oxiseq.engine.cea.term_marks import TermMarker
+from oxiseq.engine.cea.table_marks import AtOnce, TableMarker
+from oxiseq.engine.cea.term_marks import RDF_TYPE, TermMarker, faults_in, unfit
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
@@ -291,9 +289,9 @@ class TupleRun(AloneRun):
         """Events of all queries, each of which has those that it reads."""
         assert isinstance(self._cea, CeaRun)
         self._log.add(marks.time, streams, marks.values)
-        event, number, symbol, cut = family.rows(marks)
+        event, number, symbol = family.rows(marks)
         batch = len(marks), marks.time.item(-1)
-        found = self._cea.feed(MarkedEvents(symbol, marks.time[event], number, None, event, cut, batch))
+        found = self._cea.feed(MarkedEvents(symbol, marks.time[event], number, None, event, batch))
         for query, errors in self._cea.take_omitted_of().items():
             self._omissions[query] = self._omissions.get(query, NO_OMISSIONS).more(errors)
             self._errors[query] = raised(errors)
@@ -406,7 +404,7 @@ class TupleRun(AloneRun):
         self._tables = tables = self._table_marker()
         summed = summed_attributes(self._plan.query)
         if isinstance(self._cea, CeaRun) and not summed and len(self._plan.streams) == 1:
-            self._at_once = AtOnce(tables, self._cea)
+            self._at_once = AtOnce(tables, self._cea.few)
         return tables
 
     def _pass_on(self, stream: str, batch: TupleRows) -> bool:
@@ -526,11 +524,12 @@ class TupleRun(AloneRun):
         assert isinstance(self._cea, CeaRun)
         number = self.number
         shift = family.shifts.get(number, 0)
-        automaton = self._cea.state_of(number, Member.of(self._plan).back, shift)
+        alone = CeaRun(self._plan, self._capacities)
+        alone.continue_one(self._cea, number, shift)
         return {
-            "automaton": automaton,
+            "automaton": alone.save(terms),
             "merging": self._merging.mapped(partial(family.marks_of, number)).save(terms),
-            "log": self._log.save(terms, automaton["oldest"], shift),
+            "log": self._log.save(terms, alone.oldest, shift),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:

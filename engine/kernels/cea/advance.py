@@ -11,6 +11,7 @@ again: READ starts over, EMIT continues where it stopped.
 from __future__ import annotations
 
 from oxiseq.engine.kernels.cea import records as v
+from oxiseq.engine.kernels.cea.clocks import query_of
 from oxiseq.engine.kernels.cea.moving import passed, read
 from oxiseq.engine.kernels.cea.records import (
     AT,
@@ -79,7 +80,10 @@ def advance(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events]) -> int:
             if scalars[CHOSEN]:
                 scalars[CHOSEN] = 0
                 scalars[NODE_TOP] = scalars[NODE_BASE]
-            _consume(A, S, v.partition(E)[scalars[AT]])
+            p = v.partition(E)[scalars[AT]]
+            _consume(A, S, p)
+            if scalars[EMITTED] > 0:
+                v.queries(A)[query_of(A, p)].omitted = 0
             end_emission(S)
             scalars[PHASE] = READ
         scalars[AT] += 1
