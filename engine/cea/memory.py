@@ -25,8 +25,10 @@ from oxiseq.engine.matches.memory import EMPTY_BETWEEN_BATCHES, match_sizes, wit
 from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.records import dataclass
 
-_BUSY_NODES: Final = 1 << 11
+BUSY_NODES: Final = 1 << 11
 """Room for nodes to which each time that it is full leads: 64 KiB."""
+WEIGHED_NODES: Final = 1 << 14
+"""The same where nodes are weighed, for which each collection is a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +107,16 @@ def _pack(S: k.Memory) -> k.Memory:
     return S._replace(live=live)
 
 
-def free_nodes(A: Pointers[k.Cache], S: k.Memory, now: int, again: bool, *, full: bool) -> tuple[k.Memory, int]:
+def free_nodes(A: Pointers[k.Cache], S: k.Memory, now: int, again: bool, *, busy: int) -> tuple[k.Memory, int]:
     """Collect dead nodes; double the room if more than half is still in use, or if that did not help before, or if it
-    was `full` and is little: a query that makes nodes all the time would collect them all the time.
+    is less than `busy`: a query that makes nodes all the time would collect them all the time.
 
     Returns the memory and the smallest position that a node still refers to (1 << 62: none does). There is room
     for as many nodes as partitions, since the kernel visits all of those.
     """
     marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.parts), np.int64)
     oldest = int(call(collect, A, Pointers(S), marks, floors, now))
-    return with_room_for_nodes(S, again, least=max(len(S.parts), _BUSY_NODES if full else 0)), oldest
+    return with_room_for_nodes(S, again, least=max(len(S.parts), busy)), oldest
 
 
 # --- from memory to memory --------------------------------------------------------------------------
