@@ -189,8 +189,8 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "sequence.hashing": {
         "hash_again": "i8, i8",
-        "rehash_buckets": "i4[::1], BUCKET[::1], i8",
-        "rehash_groups": "i4[::1], GROUP[::1], i8",
+        "rehash_buckets": "SLOT[::1], BUCKET[::1], i8",
+        "rehash_groups": "SLOT[::1], GROUP[::1], i8",
     },
     "sequence.indexes": {"index_groups": "i8, i8, i8", "remove_dead": "i8, i8"},
     "sequence.joining": {"remember": "i8, i8, i8[:, ::1], i8, i8"},
