@@ -19,7 +19,6 @@ from oxiseq.engine.cea.events import kind_of
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.collect import collect, pack
-from oxiseq.engine.kernels.cea.counting import COUNTED
 from oxiseq.engine.kernels.matches.records import NEED_STACK, NODE_TOP, PLACE_BITS, SPINE
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.matches.memory import EMPTY_BETWEEN_BATCHES, match_sizes, with_room_for_nodes
@@ -62,11 +61,10 @@ def sizes_of(plan: CeaPlan, capacities: Capacities, picks: bool) -> NDArray[np.i
     return sizes
 
 
-def allocate(sizes: Capacities, counted: bool = False) -> k.Memory:
-    """Empty memory for one run; `counted`: nodes remember how many prefixes they stand for."""
-    limbs = COUNTED * counted
+def allocate(sizes: Capacities) -> k.Memory:
+    """Empty memory for one run."""
     return k.Memory.allocate(
-        **match_sizes(sizes.nodes, sizes.fresh, sizes.stack, sizes.out, limbs),
+        **match_sizes(sizes.nodes, sizes.fresh, sizes.stack, sizes.out),
         queries=1,
         scalars=k.SCALARS,
         parts=sizes.parts,
@@ -116,7 +114,6 @@ def free_nodes(A: Pointers[k.Cache], S: k.Memory, now: int, again: bool, *, full
     """
     marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.parts), np.int64)
     oldest = int(call(collect, A, Pointers(S), marks, floors, now))
-    S.weights[S.scalars[NODE_TOP] :] = 0  # nothing is known of nodes to come
     return with_room_for_nodes(S, again, least=max(len(S.parts), _BUSY_NODES if full else 0)), oldest
 
 
@@ -125,7 +122,7 @@ def free_nodes(A: Pointers[k.Cache], S: k.Memory, now: int, again: bool, *, full
 
 def save_memory(S: k.Memory, cache: StepCache) -> State:
     """Between batches, after a collection."""
-    state: State = {**S.save(), "weights": S.weights[:0]}  # they are counted again
+    state = S.save()
     there = _places(S.parts[S.parts["epoch"] == S.scalars[k.EPOCH]])
     used = np.unique(S.live["state"][there])
     live = state["live"].copy()
@@ -142,11 +139,11 @@ def _places(parts: Array) -> Array:
     return places
 
 
-def restore_memory(state: State, cache: StepCache, sizes: Capacities, counted: bool) -> k.Memory:
+def restore_memory(state: State, cache: StepCache, sizes: Capacities) -> k.Memory:
     """Memory that continues from a saved state; the cache has its states then."""
-    S = allocate(sizes, counted)
+    S = allocate(sizes)
     cache.restore(state["states"])
-    S = S.restore(state)
+    S = S.restore({**state, "weights": S.weights[:0]})  # earlier versions had some
     S.scalars[[*EMPTY_BETWEEN_BATCHES, k.AT]] = 0
     return S
 

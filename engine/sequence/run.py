@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.bounds import CHOICES
-from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
@@ -24,7 +22,7 @@ from oxiseq.engine.kernels.sequence.advance import advance, measure
 from oxiseq.engine.kernels.sequence.entries import chain_entries
 from oxiseq.engine.kernels.sequence.indexes import remove_dead
 from oxiseq.engine.matches.found import Found
-from oxiseq.engine.matches.runner import MatchRunner
+from oxiseq.engine.matches.runner import MatchRunner, Weigher
 from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
 from oxiseq.engine.sequence.memory import (
     Capacities,
@@ -93,18 +91,6 @@ class Choice(Protocol):
         """Memory whose finals stand for those, in the order of emission; nodes refer to these `rows`."""
 
 
-class Weigher(Protocol):
-    """Takes the finals of instants as they are."""
-
-    def weigh(self, S: k.Memory, found: Found, clock: NDArray[np.int64], time: NDArray[np.int64]) -> None:
-        """The nodes in `found.rows` are finals of instants of these clocks and times (µs). Raises LimitError."""
-        ...
-
-    def moved(self, oldest_row: int) -> None:
-        """Nodes have other numbers from now on; none refers to an earlier row, nor will one."""
-        ...
-
-
 class SequenceRun(MatchRunner[k.Memory]):
     """The running state of one sequence. `oldest_row`: no node refers to an earlier row; `ask` answers the EXISTS of
     its filters, if they have some; `choice` keeps some of an instant's matches, if the tables say so; `weigher` has all
@@ -121,16 +107,16 @@ class SequenceRun(MatchRunner[k.Memory]):
         capacities: Capacities | None = None,
         ask: Ask | None = None,
         choice: Choice | None = None,
-        weigher: Weigher | None = None,
+        weigher: Weigher[k.Memory] | None = None,
     ) -> None:
         self._compiled = compiled
         self._terms = terms
         self.ask = ask
         self._capacities = capacities or Capacities()
-        super().__init__()
+        super().__init__(weigher)
         self._allocated: k.Memory | None = None  # a query among many may never have a row
         self._generation = terms.generation
-        self._choice, self._weigher = choice, weigher
+        self._choice = choice
         self._counts: list[Counts] = []
         self.oldest_row = 0
         self._first_row = self._collections = self._passed = 0
@@ -242,18 +228,8 @@ class SequenceRun(MatchRunner[k.Memory]):
             return int(self._scalars[k.MOMENT])
         return super()._time_of(at) if at < len(self._times) else self._passed
 
-    def _weigh(self) -> None:
-        """Hand on the finals of instants since the last time."""
-        if self._weigher is None:
-            return
-        self._drain()
-        found = self._taken()
-        if len(found):
-            at, rows = found.marks[:, 0], self._rows.arrays
-            try:
-                self._weigher.weigh(self._memory, found, rows.clock[at], rows.time[at])
-            except LimitError as error:
-                self._note(CHOICES, error, int(rows.time[at[-1]]))
+    def _clocks_of(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._rows.arrays.clock[at]
 
     def take_counts(self) -> Counts:
         """What has been counted since the last call, of a run that counts matches instead of listing them."""
@@ -290,7 +266,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         busy = full and (self._collections > _OFTEN or self._weigher is not None)
         self._memory, self.oldest_row = make_nodes(*pointers, memory, again, owners=owners, busy=busy)
         if self._weigher is not None:
-            self._weigher.moved(min(self.oldest_row, self._first_row))  # nodes to come may be of any of the batch
+            self._weigher.moved()
 
     def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
         """There are `count` partitions; those `fresh` are new, or have another meaning from now on."""

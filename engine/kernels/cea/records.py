@@ -96,14 +96,12 @@ CANNOT_END = (1 << 63) - 1
     SYMBOLS,
     CHOOSES,
     DISORDER,
-    COUNTS,
-    LEAST,
-    TELLS_COUNTS,
+    NOTES,
     SIZES,
-) = range(13)
+) = range(11)
 """Places in Cache.sizes. SIZE: events of a window; LIMIT: matches per event; STRIDE: symbols that there is room
-for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses; DISORDER: see ageing.py; COUNTS: 1 if what ends is
-counted (counting.py); fewer than LEAST are ignored; TELLS_COUNTS: 1 if only numbers are wanted."""
+for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses; DISORDER: see ageing.py; NOTES: 1 if what
+ends is weighed (kernels/matches/weighing.py)."""
 
 
 KEEP_ALL: Final = {"tau": BEFORE_ALL, "low": CANNOT_END}
