@@ -32,7 +32,7 @@ _BUSY_NODES: Final = 1 << 11
 @dataclass(frozen=True, slots=True)
 class Capacities:
     """Numbers of records to begin with, few, since most of a thousand queries have no partial match; how many `moves`
-    the automaton's table is to hold; `disorder`: ageing.py."""
+    the automaton's table is to hold; `disorder`: kernels/cea/moving.py."""
 
     nodes: int = 8
     live: int = 64
@@ -92,7 +92,7 @@ def begin_parts(S: k.Memory, fresh: Array, count: int) -> k.Memory:
 
 
 def keep_all(parts: Array) -> None:
-    """Partitions are not to forget anything for now (kernels/cea/ageing.py)."""
+    """Partitions are not to forget anything for now (kernels/cea/moving.py)."""
     parts["tau"], parts["low"], parts["aged"] = *k.KEEP_ALL.values(), 0
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine import kinds
-from oxiseq.engine.cea.facts import FactPlan, LeafMachine, compile_facts
-from oxiseq.engine.cea.marks import Marks, symbols
+from oxiseq.engine.cea.events import Marks
+from oxiseq.engine.cea.facts import FactPlan, LeafMachine, compile_facts, symbols
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Unfit

@@ -19,7 +19,6 @@ from oxiseq.engine.kernels.sequence.records import BUCKET, GROUP
 
 SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     "cea.advance": {"advance": "i8, i8, i8"},
-    "cea.cells": {"find_cells": "i8, i8, i8, SLOT[::1], u4[:, ::1], i8[::1], u4[:, ::1], i8[:, ::1], i8"},
     "cea.clocks": {
         "attribute_clocks": "i8, f8[::1], i8[::1], i8[::1]",
         "enter_few": "i8, i8, i8[::1], i8[::1], i8, i8, i8",
@@ -41,7 +40,10 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "append": "i8, u8[:, ::1], i8[::1], i8, i8",
         "resolve": "i8, i8, i8, i8[::1], i8",
     },
-    "cea.rows": {"mark_rows": "i8, i8, i8, i8, i8, b1"},
+    "cea.rows": {
+        "find_cells": "i8, i8, i8, SLOT[::1], u4[:, ::1], i8[::1], u4[:, ::1], i8[:, ::1], i8",
+        "mark_rows": "i8, i8, i8, i8, i8, b1",
+    },
     "cea.symbols": {
         "enter_steps": "i8, i8, i8",
         "enter_symbols": "i8",
