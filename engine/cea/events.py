@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.cea import clocks as kernels
 from oxiseq.engine.kernels.cea import records as k
-from oxiseq.engine.kernels.memory.growing import plain
-from oxiseq.engine.kernels.memory.pointers import Pointers, call
+from oxiseq.engine.kernels.memory.pointers import Pointers, call, plain
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery

@@ -23,7 +23,7 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Unfit
 from oxiseq.engine.kernels.cea import facts as kernels
-from oxiseq.engine.kernels.memory.growing import plain
+from oxiseq.engine.kernels.memory.pointers import plain
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import AttributeWindow, summed_attributes
 
