@@ -16,7 +16,7 @@ from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.nodes.node import ALL_TIME, Chosen, KeepsRows
 from oxiseq.engine.flow.plan import FlowPlan
-from oxiseq.engine.kernels.flow.telling import with_rows
+from oxiseq.engine.kernels.flow.buffers import with_rows
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import SavedTerms, State, Stateful, part, value
 
@@ -28,7 +28,7 @@ class Flow(Stateful):
 
     def __init__(self, plan: FlowPlan, terms: TermDictionary) -> None:
         self.clock = ALL_TIME.copy()
-        """Of rows that happen at some time (kernels/flow/clocks.py), for the caller of such a plan."""
+        """Of rows that happen at some time (kernels/flow/buffers.py), for the caller of such a plan."""
         self.nodes = build(plan, terms, clock=self.clock)
         self._root = self.nodes[plan.root]
         self._working = [node for node in self.nodes if not isinstance(node, Fed)]

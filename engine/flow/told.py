@@ -16,7 +16,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.bag import Bag
 from oxiseq.engine.flow.delta import I64, MOST_ROWS, Delta, Ids
 from oxiseq.engine.flow.times import HasRows
-from oxiseq.engine.kernels.flow.telling import tell, told_rows
+from oxiseq.engine.kernels.flow.buffers import tell, told_rows
 from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.grammar.rsp_algebra import Report

@@ -41,7 +41,7 @@ from oxiseq.engine.flow.nodes.linear import RowByRow, Union, pick
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.times import NO_END, halves_of
 from oxiseq.engine.kernels.flow import copying
-from oxiseq.engine.kernels.flow.merging import NUMBER_BITS
+from oxiseq.engine.kernels.flow.counting import NUMBER_BITS
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms

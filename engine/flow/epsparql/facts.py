@@ -20,8 +20,7 @@ from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.plan import Lifetime
 from oxiseq.engine.flow.times import LATEST, halves_of, times_at
 from oxiseq.engine.kernels.flow import facts as k
-from oxiseq.engine.kernels.flow.buffers import DONE
-from oxiseq.engine.kernels.flow.clocks import OVER
+from oxiseq.engine.kernels.flow.buffers import DONE, OVER
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, address_of, call
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass

@@ -25,7 +25,7 @@ class Low(Hidden):
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard(Hidden):
     """Half of the number under which the partners of a row are kept that it may be without: it counts once none of them
-    does (kernels/flow/using.py)."""
+    does (kernels/flow/choosing.py)."""
 
     low: bool = False
 

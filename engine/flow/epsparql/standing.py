@@ -27,7 +27,7 @@ from oxiseq.engine.flow.nodes.lookup import Lookup
 from oxiseq.engine.flow.nodes.node import Chosen
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.flow.times import NO_END, NO_START, halves_of, times_at
-from oxiseq.engine.kernels.flow.clocks import OVER
+from oxiseq.engine.kernels.flow.buffers import OVER
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import SavedTerms, State
 

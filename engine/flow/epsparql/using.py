@@ -18,7 +18,7 @@ from oxiseq.engine.flow.epsparql.lowering import UsePlan
 from oxiseq.engine.flow.epsparql.rows import Guard
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.kernels.flow import choosing as k
-from oxiseq.engine.kernels.flow import using as u
+from oxiseq.engine.kernels.flow import choosing as u
 from oxiseq.engine.kernels.flow.arrangement import ROW
 from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.memory.pointers import Addressed, Pointers, Replaceable, call

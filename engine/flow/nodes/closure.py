@@ -14,7 +14,7 @@ from oxiseq.engine.flow.nodes.happening import cover
 from oxiseq.engine.flow.nodes.join import Join
 from oxiseq.engine.flow.nodes.node import Chosen, Node
 from oxiseq.engine.flow.times import NO_END, times_at
-from oxiseq.engine.kernels.flow.clocks import OVER
+from oxiseq.engine.kernels.flow.buffers import OVER
 from oxiseq.engine.terms.saved import part, value
 
 _END: Final = 2

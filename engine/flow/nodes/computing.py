@@ -18,10 +18,9 @@ from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, Chosen, KernelNode, Node
 from oxiseq.engine.flow.rewriting import UNBOUND
 from oxiseq.engine.flow.times import ids_in, known_rows, times_at
-from oxiseq.engine.kernels.flow import extending as k
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
-from oxiseq.engine.kernels.flow.clocks import OVER
-from oxiseq.engine.kernels.flow.sifting import Sifting, sift
+from oxiseq.engine.kernels.flow import computing as k
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, OVER
+from oxiseq.engine.kernels.flow.computing import Sifting, sift
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.terms.dictionary import TermDictionary

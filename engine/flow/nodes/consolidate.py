@@ -7,7 +7,7 @@ from typing import Final
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import Buffer
 from oxiseq.engine.flow.nodes.node import Call, KernelNode
-from oxiseq.engine.kernels.flow import merging as k
+from oxiseq.engine.kernels.flow import counting as k
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.terms.saved import unsaved
 

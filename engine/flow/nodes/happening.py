@@ -17,9 +17,9 @@ from oxiseq.engine.flow.nodes.linear import RowByRow, listed
 from oxiseq.engine.flow.nodes.node import Call, KernelNode, Node
 from oxiseq.engine.flow.times import LATEST, NO_END, NO_START, times_at
 from oxiseq.engine.kernels.flow import happening as h
-from oxiseq.engine.kernels.flow import looking as k
+from oxiseq.engine.kernels.flow import joining as k
 from oxiseq.engine.kernels.flow.arrangement import MOST_LOOSE
-from oxiseq.engine.kernels.flow.walking import ENTRY_AT
+from oxiseq.engine.kernels.flow.joining import ENTRY_AT
 from oxiseq.engine.kernels.memory.pointers import Pointers, address_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.terms import XSD_INTEGER

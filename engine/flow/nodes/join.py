@@ -16,8 +16,7 @@ from oxiseq.engine.flow.nodes.computing import conditions_on
 from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.kernels.flow import conjoining as k
 from oxiseq.engine.kernels.flow.buffers import TOO_MANY_READS
-from oxiseq.engine.kernels.flow.joining import PLACES, SIDE, Joining, join
-from oxiseq.engine.kernels.flow.walking import ENTRY_AT
+from oxiseq.engine.kernels.flow.joining import ENTRY_AT, PLACES, SIDE, Joining, join
 from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression

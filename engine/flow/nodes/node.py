@@ -21,7 +21,7 @@ Chosen: TypeAlias = Callable[[Ids], NDArray[np.bool_]]
 
 
 ALL_TIME: Final = np.array([NO_END, NO_END])
-"""A clock (kernels/flow/clocks.py) by which nothing is over."""
+"""A clock (kernels/flow/buffers.py) by which nothing is over."""
 
 
 class Call(NamedTuple):
