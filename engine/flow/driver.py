@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.flow.delta import KEPT_ROOM
-from oxiseq.engine.flow.nodes.fed import Fed
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.operators.node import Node
+from oxiseq.engine.flow.operators.sources import Fed
 from oxiseq.engine.kernels.compiling.calling import MOST_ARGUMENTS, entry_of
 from oxiseq.engine.kernels.flow.driving import (
     ALL,

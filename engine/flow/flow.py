@@ -12,9 +12,9 @@ import numpy as np
 
 from oxiseq.engine.flow.delta import MOST_ROWS, Buffer, Delta
 from oxiseq.engine.flow.driver import Driver
-from oxiseq.engine.flow.nodes.build import build
-from oxiseq.engine.flow.nodes.fed import Fed
-from oxiseq.engine.flow.nodes.node import ALL_TIME, Chosen, KeepsRows
+from oxiseq.engine.flow.operators.build import build
+from oxiseq.engine.flow.operators.node import ALL_TIME, Chosen, KeepsRows
+from oxiseq.engine.flow.operators.sources import Fed
 from oxiseq.engine.flow.plan import FlowPlan
 from oxiseq.engine.kernels.flow.buffers import with_rows
 from oxiseq.engine.terms.dictionary import TermDictionary

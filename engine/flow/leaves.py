@@ -22,8 +22,8 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Buffer, Ids
 from oxiseq.engine.flow.instants import merged, moved
 from oxiseq.engine.flow.knowledge import KbGraph
-from oxiseq.engine.flow.nodes.fed import Windowed
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.operators.node import Node
+from oxiseq.engine.flow.operators.sources import Windowed
 from oxiseq.engine.flow.plan import FlowPlan, GraphPlace, Only, Patterns, Place, WindowPlace
 from oxiseq.engine.flow.times import known_rows
 from oxiseq.engine.flow.views import PatternView, compile_views

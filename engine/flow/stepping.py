@@ -15,8 +15,8 @@ from oxiseq.engine.flow.cutting import Cut
 from oxiseq.engine.flow.delta import I64, Buffer, Delta
 from oxiseq.engine.flow.driver import Driver
 from oxiseq.engine.flow.events import Used
-from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.occurring import Occurring
+from oxiseq.engine.flow.operators.build import build
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.kernels.flow import stepping as k
 from oxiseq.engine.kernels.memory.growing import longer

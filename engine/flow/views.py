@@ -14,7 +14,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.program import compile_program
 from oxiseq.engine.flow.delta import Buffer
-from oxiseq.engine.flow.nodes.fed import Windowed
+from oxiseq.engine.flow.operators.sources import Windowed
 from oxiseq.engine.flow.plan import Only, Patterns, Place
 from oxiseq.engine.kernels.flow import windowing as k
 from oxiseq.engine.matching.bgp import slot_of

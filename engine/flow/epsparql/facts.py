@@ -16,7 +16,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.epsparql.rows import INTERVAL, Rows
 from oxiseq.engine.flow.epsparql.stamps import EVENT, STARTED_AT
-from oxiseq.engine.flow.nodes.distinct import Distinct
+from oxiseq.engine.flow.operators.distinct import DistinctNode
 from oxiseq.engine.flow.plan import Lifetime
 from oxiseq.engine.flow.times import LATEST, halves_of, times_at
 from oxiseq.engine.kernels.flow import facts as k
@@ -77,7 +77,7 @@ class Known:
         self._come = Buffer(FACT)
         self._come.raw = tuple(range(INTERVAL))
         self._clock = np.full(2, LATEST)
-        self._known = Distinct(self._come, lifetime=Lifetime(0), clock=self._clock)
+        self._known = DistinctNode(self._come, lifetime=Lifetime(0), clock=self._clock)
 
     def begin(self) -> None:
         """Another instant."""

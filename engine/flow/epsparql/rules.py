@@ -16,7 +16,7 @@ from oxiseq.engine.flow.epsparql.lowering import Lowered
 from oxiseq.engine.flow.epsparql.order import in_order
 from oxiseq.engine.flow.epsparql.rows import INTERVAL
 from oxiseq.engine.flow.epsparql.standing import Standing
-from oxiseq.engine.flow.nodes.linear import Union
+from oxiseq.engine.flow.operators.rows import UnionNode
 from oxiseq.engine.kernels.flow import facts as k
 from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
@@ -35,7 +35,7 @@ class Rules:
         ]
         self._given = Buffer(FACT)
         made = [template.out for template in self._templates]
-        self._made, self._all = Union(made), Union([self._given, *made])
+        self._made, self._all = UnionNode(made), UnionNode([self._given, *made])
 
     def derive(self, facts: Delta, since: int, *, again: bool = False) -> Delta:
         """What they make of facts of some instants, or, `again`, of a further round of one; until the next call."""
@@ -56,7 +56,7 @@ class Rules:
         return any(filled)
 
 
-def _run(node: Union) -> Delta:
+def _run(node: UnionNode) -> Delta:
     node.out.clear()
     node.step()
     return node.out.delta

@@ -8,11 +8,38 @@ from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 from oxiseq.engine.expressions.functions import is_pure
-from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Reach
-from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
-from oxiseq.engine.flow.plan.pairs import Arrange, Follow, Join, JoinAll, Lookup, Timed
-from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Negate, Pick, Union
-from oxiseq.engine.flow.plan.sources import Asked, Constant, Given, Graphs, Patterns, Quads
+from oxiseq.engine.flow.operators import (
+    Arrange,
+    Asked,
+    Best,
+    Closure,
+    Consolidate,
+    Constant,
+    Cover,
+    Distinct,
+    Extend,
+    Filter,
+    Follow,
+    Given,
+    Graphs,
+    Group,
+    Join,
+    JoinAll,
+    Lasting,
+    Look,
+    Lookup,
+    Negate,
+    Once,
+    Patterns,
+    Pick,
+    Quads,
+    Reach,
+    Sometime,
+    Timed,
+    TimeTerm,
+    Triples,
+    Union,
+)
 from oxiseq.grammar.algebra import Call
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import subexpressions

@@ -5,12 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oxiseq.engine.expressions.functions import is_pure
-from oxiseq.engine.flow.plan.counted import Distinct, Group, Once, Reach
+from oxiseq.engine.flow.operators import (
+    Arrange,
+    Closure,
+    Constant,
+    Distinct,
+    Extend,
+    Filter,
+    Follow,
+    Given,
+    Graphs,
+    Group,
+    Join,
+    JoinAll,
+    Lasting,
+    Look,
+    Once,
+    Patterns,
+    Pick,
+    Quads,
+    Reach,
+    TimeTerm,
+    Triples,
+    column,
+)
 from oxiseq.engine.flow.plan.forms import NUMBER, FlowPlan, Form, inputs, origins, renamed
-from oxiseq.engine.flow.plan.happening import Closure, Look, TimeTerm, Triples
-from oxiseq.engine.flow.plan.pairs import Arrange, Follow, Join, JoinAll
-from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Pick
-from oxiseq.engine.flow.plan.sources import Constant, Given, Graphs, Patterns, Quads, column
 from oxiseq.grammar.algebra import Expression
 
 
