@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -154,7 +155,6 @@ class Finder(Stateful):
         self.answers = KbAnswers(plan, terms, kb)
         self.capacities = capacities
         self._terms, self.kb = terms, kb
-        self._letters = LetterRows(plan, terms, self.answers.exists)
         requests = [request for request in plan.runner.requests if request is not None]
         self.kind: Final = RunKind.of(plan)
         self.joins = why_own_run(plan) is None
@@ -173,13 +173,20 @@ class Finder(Stateful):
         self._counts = plan.runner.sequence.counted
         self.begin()
         terms.register(self)
+
+    @cached_property
+    def _letters(self) -> LetterRows:
+        """The rows of its letters; a query that joins others has none of its own."""
+        plan, window = self.plan, self._window
+        letters = LetterRows(plan, self._terms, self.answers.exists)
         if window is not None and self.partitions is None:
-            settings = self._letters.settings
-            settings[lr.BY_NUMBER] = window.events
+            letters.settings[lr.BY_NUMBER] = window.events
             # else a window's last instant and a bound that passes would come in an order that batches decide
-            settings[lr.EVERY] = window.events and any(edge.passes for edge in plan.runner.sequence.graph.edges)
+            passes = any(edge.passes for edge in plan.runner.sequence.graph.edges)
+            letters.settings[lr.EVERY] = window.events and passes
         elif self._deadlines is not None and self.by_number:  # an instant without rows may be a window's last one
-            self._letters.settings[lr.EVERY] = True
+            letters.settings[lr.EVERY] = True
+        return letters
 
     def begin(self) -> None:
         """Nothing has been seen."""

@@ -604,6 +604,11 @@ class ServedStanding(Registered):
             return Triple(cast(Any, subject), cast(Any, predicate), object_)
         return {name: term_of(told[name]) if name in told else None for name in self.variables}
 
+    def why(self, limit: int = SHOWN) -> Why:
+        """Why it has rows or not, over what the server's knowledge base holds now; see `oxiseq.StandingQuery.why`.
+        Raises OxiseqError."""
+        return why_of(self._wire.call("why", query=self.name, limit=limit).json())
+
     def on_change(self, callback: Callable[[StoreChange], object], after: int | None = None) -> CallbackHandle:
         """Call back with each change above `after` (None: from now on), in their order, on a thread of its own, until
         what this returns is closed."""

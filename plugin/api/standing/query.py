@@ -28,8 +28,7 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.journal import CursorError
 from oxiseq.languages.explanation import Explanation, network, operator_lines
 from oxiseq.languages.reasons.report import SHOWN, Why
-from oxiseq.languages.reasons.where.store import StoreSubject
-from oxiseq.languages.reasons.why import why_of
+from oxiseq.languages.reasons.where.store import why_over_store
 from oxiseq.options.kinds import Duration, duration, whole_number
 from oxiseq.pictures.drawing import Arrow, Drawing, Node
 from oxiseq.pictures.timeline import html_table
@@ -421,8 +420,8 @@ class StandingQuery:
         """
         if self._standings.present is None:
             raise OxiseqError("why of a standing query is for a store in this process")
-        subject = StoreSubject(self._upheld.query, StoreKb(self._standings.present()), time.time_ns() // 1000)
-        return why_of(subject, whole_number(limit, "limit"))
+        kb = StoreKb(self._standings.present())
+        return why_over_store(self._upheld.query, kb, whole_number(limit, "limit"))
 
     # --- what it answers ------------------------------------------------------------------------------
 
