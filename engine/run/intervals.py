@@ -21,9 +21,8 @@ from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, at_tick, merged
 from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
-from oxiseq.engine.flow.epsparql.order import in_order
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
-from oxiseq.engine.flow.epsparql.rows import INTERVAL, Rows
+from oxiseq.engine.flow.epsparql.rows import INTERVAL, Rows, in_order
 from oxiseq.engine.flow.epsparql.rules import Rules
 from oxiseq.engine.flow.epsparql.stamps import Stamps
 from oxiseq.engine.flow.epsparql.standing import Query, Standing
@@ -35,9 +34,8 @@ from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.omissions import raised
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.concern import Concern, keys_in, predicate_of
-from oxiseq.engine.run.family import Family, OneQuery
+from oxiseq.engine.run.family import Candidate, Family, Kept, OneQuery, in_groups
 from oxiseq.engine.run.resets import Resets
-from oxiseq.engine.run.uniting import Candidate, Kept, in_groups
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, record, unsaved, value

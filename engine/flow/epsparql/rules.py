@@ -13,8 +13,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.epsparql.facts import FACT, facts_of, rows_of
 from oxiseq.engine.flow.epsparql.lowering import Lowered
-from oxiseq.engine.flow.epsparql.order import in_order
-from oxiseq.engine.flow.epsparql.rows import INTERVAL
+from oxiseq.engine.flow.epsparql.rows import INTERVAL, in_order
 from oxiseq.engine.flow.epsparql.standing import Standing
 from oxiseq.engine.flow.operators.rows import UnionNode
 from oxiseq.engine.kernels.flow import facts as k

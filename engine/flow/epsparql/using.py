@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.epsparql.guards import Kept
 from oxiseq.engine.flow.epsparql.lowering import UsePlan
+from oxiseq.engine.flow.epsparql.relations import Kept
 from oxiseq.engine.flow.epsparql.rows import Guard
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.kernels.flow import choosing as k
