@@ -13,12 +13,12 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.epsparql.rows import INTERVAL, Rows
+from oxiseq.engine.flow.delta import I64, Buffer, Delta
+from oxiseq.engine.flow.epsparql.rows import INTERVAL
 from oxiseq.engine.flow.epsparql.stamps import EVENT, STARTED_AT
 from oxiseq.engine.flow.operators.distinct import DistinctNode
 from oxiseq.engine.flow.plan import Lifetime
-from oxiseq.engine.flow.times import LATEST, halves_of, times_at
+from oxiseq.engine.flow.times import LATEST
 from oxiseq.engine.kernels.flow import facts as k
 from oxiseq.engine.kernels.flow.buffers import DONE, OVER
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, address_of, call
@@ -110,13 +110,3 @@ def owned(delta: Delta) -> Delta:
 def at_tick(delta: Delta, tick: int) -> Delta:
     """The same at another tick."""
     return Delta(np.full(len(delta), tick), delta.weight, delta.rows)
-
-
-def facts_of(rows: Rows) -> Ids:
-    """Rows with intervals as a plan has them: u32[n, 4 + columns]."""
-    return np.concatenate([halves_of(rows.start), halves_of(rows.end), rows.values], axis=1)
-
-
-def rows_of(rows: Ids) -> Rows:
-    """And back, in memory of their own."""
-    return Rows(rows[:, INTERVAL:].copy(), times_at(rows, 0), times_at(rows, 2))
