@@ -111,6 +111,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "sometime": "i8, i8",
     },
     "flow.joining": {
+        "between": "i8, i8, i8, i8",
         "join": "i8, i8, i8, i8, i8, i8",
         "look": "i8, i8, i8, i8",
     },
@@ -129,7 +130,6 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "number_terms": "i8, i8, i8[::1], f8[::1], u8[::1], u8[::1], u4[::1], i8",
     },
     "flow.stepping": {"step_by_tick": "i8"},
-    "flow.table": {"between": "i8, i8, i8, i8"},
     "flow.timelines": {
         "fill_group_slots": "i8",
         "fill_row_slots": "i8",

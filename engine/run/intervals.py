@@ -19,12 +19,11 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, at_tick, merged
+from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, Stamps, at_tick, merged
 from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
-from oxiseq.engine.flow.epsparql.rows import INTERVAL
+from oxiseq.engine.flow.epsparql.relations import INTERVAL
 from oxiseq.engine.flow.epsparql.rules import Rules
-from oxiseq.engine.flow.epsparql.stamps import Stamps
 from oxiseq.engine.flow.epsparql.standing import Query, Standing
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.ordering import in_order_of_time

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,21 +56,12 @@ class PartError(Exception):
     """What queries see of the knowledge base is not the same any more."""
 
 
-class Owner(Protocol):
-    """Lets queries continue alone."""
-
-    terms: TermDictionary
-
-    def release(self, group: Group, run: RspRun) -> None:
-        """One that shares a state continues alone. Raises LimitError."""
-
-
 class Group(Stateful):
     """Queries in the same state, two at least."""
 
     made_of = unsaved("order"), unsaved("recent"), unsaved("_answers")
 
-    def __init__(self, kind: Kind, order: Arrivals, recent: Recent | Held, owner: Owner) -> None:
+    def __init__(self, kind: Kind, order: Arrivals, recent: Recent | Held, owner: Together) -> None:
         self.kind, self._owner = kind, owner
         self.runs: list[RspRun] = []
         self.order, self.recent = order, recent

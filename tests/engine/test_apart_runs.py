@@ -27,7 +27,7 @@ from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.flow.epsparql.stamps import STARTED_AT
+from oxiseq.engine.flow.epsparql.facts import STARTED_AT
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output import end_totals
 from oxiseq.engine.run.alone import AloneRun

@@ -19,8 +19,17 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.epsparql.anew import Leaf, Memory, leaves, memories
-from oxiseq.engine.flow.epsparql.relations import NOW, IntervalRelations, Kept, SeqChoice
-from oxiseq.engine.flow.epsparql.rows import INTERVAL, TIMES, Guard, Low, Timeless
+from oxiseq.engine.flow.epsparql.relations import (
+    INTERVAL,
+    NOW,
+    TIMES,
+    Guard,
+    IntervalRelations,
+    Kept,
+    Low,
+    SeqChoice,
+    Timeless,
+)
 from oxiseq.engine.flow.relations import Column, Relation, Relations
 from oxiseq.engine.flow.sparql.around import Around
 from oxiseq.engine.flow.sparql.grounds import Scope

@@ -15,17 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import Literal as Number
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.epsparql.anew import lifetime_of, limit_of, needs
-from oxiseq.engine.flow.epsparql.rows import INTERVAL, TIMES, Guard, Low, Timeless
 from oxiseq.engine.flow.epsparql.times import NUMBER as AS_NUMBER
 from oxiseq.engine.flow.epsparql.times import bound_of, has_time, length_of, prepared
-from oxiseq.engine.flow.relations import Agreeing, Column, Hidden, Passing, Relation, Relations
+from oxiseq.engine.flow.relations import Agreeing, Column, Half, Hidden, Passing, Relation, Relations
 from oxiseq.engine.flow.rewriting import placed, replaced
 from oxiseq.engine.flow.sparql.leaves import keys_of
 from oxiseq.engine.flow.times import NEVER
@@ -33,6 +34,36 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Expression, MatchFunction, TimeOp, TriplePattern
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import conjuncts, subexpressions
+
+I64: TypeAlias = NDArray[np.int64]
+INTERVAL: Final = 4
+"""Columns of an interval, the first of each row."""
+TIMES: Final[tuple[Column, ...]] = tuple(map(Half, range(INTERVAL)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Low(Hidden):
+    """The lower half of a triple's number; the upper half, its instant, is the hidden column before it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard(Hidden):
+    """Half of the number under which the partners of a row are kept that it may be without: it counts once none of them
+    does (kernels/flow/choosing.py)."""
+
+    low: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Timeless:
+    """Rows without a time: those of VALUES, one empty row, the constants of queries (`table`), or (`asked`: its SELECT)
+    of a GRAPH pattern."""
+
+    width: int
+    rows: tuple[tuple[Term | None, ...], ...] = ()
+    asked: str = ""
+    table: bool = False
+
 
 _BEHIND: Final = INTERVAL + 2
 """Columns before those that say what partners are made of."""

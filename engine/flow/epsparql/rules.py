@@ -13,7 +13,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.epsparql.facts import FACT
 from oxiseq.engine.flow.epsparql.lowering import Lowered
-from oxiseq.engine.flow.epsparql.rows import INTERVAL
+from oxiseq.engine.flow.epsparql.relations import INTERVAL
 from oxiseq.engine.flow.epsparql.standing import Standing
 from oxiseq.engine.flow.operators.rows import UnionNode
 from oxiseq.engine.flow.ordering import in_order_of_time

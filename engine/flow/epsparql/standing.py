@@ -17,8 +17,7 @@ from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.epsparql.anew import Leaf
 from oxiseq.engine.flow.epsparql.knowledge import Knowledge, patterns_of, triples_asked
 from oxiseq.engine.flow.epsparql.lowering import Answered, Lowered
-from oxiseq.engine.flow.epsparql.relations import NOW, PAST, SEEN
-from oxiseq.engine.flow.epsparql.rows import INTERVAL, Timeless
+from oxiseq.engine.flow.epsparql.relations import INTERVAL, NOW, PAST, SEEN, Timeless
 from oxiseq.engine.flow.epsparql.using import Uses
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.operators.arrange import ArrangeNode

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.epsparql.lowering import UsePlan
-from oxiseq.engine.flow.epsparql.relations import Kept
-from oxiseq.engine.flow.epsparql.rows import Guard
+from oxiseq.engine.flow.epsparql.relations import Guard, Kept
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.kernels.flow import choosing as k
 from oxiseq.engine.kernels.flow import choosing as u

@@ -21,7 +21,6 @@ from oxiseq.engine.flow.operators.sources import column
 from oxiseq.engine.flow.times import LATEST, NO_END, times_at
 from oxiseq.engine.kernels.flow import conjoining as k
 from oxiseq.engine.kernels.flow import joining as j
-from oxiseq.engine.kernels.flow import table as t
 from oxiseq.engine.kernels.flow.arrangement import MOST_LOOSE
 from oxiseq.engine.kernels.flow.buffers import TOO_MANY_READS
 from oxiseq.engine.kernels.flow.joining import ENTRY_AT, PLACES, SIDE, Joining, join
@@ -216,7 +215,7 @@ class LookNode(KernelNode):
             self._scalars[j.TIMELESS] = bool((ends == NO_END).any())
 
 
-_SIGNS: Final = {"<": t.BELOW, "=": t.EQUAL, ">": t.ABOVE}
+_SIGNS: Final = {"<": j.BELOW, "=": j.EQUAL, ">": j.ABOVE}
 
 
 class LookupNode(Copying):
@@ -229,15 +228,15 @@ class LookupNode(Copying):
         self._known = False
         self._memory = Replaceable(self._ordered(np.zeros((0, width), np.uint32)))
 
-    def _ordered(self, rows: Ids) -> t.Between:
+    def _ordered(self, rows: Ids) -> j.Between:
         columns, ids = self._terms.columns, rows[:, self._bound.column]
         number, kind, quality = columns.number[ids], columns.kind[ids], columns.quality[ids]
         whole = (quality & kinds.ROUNDED != 0) & np.isin(kind, (kinds.INTEGER, kinds.DECIMAL, kinds.DOUBLE))
-        places = np.zeros(t.BETWEEN_PLACES, np.int64)
-        places[t.PLACE], places[t.SIGN], places[t.MADE] = self._bound.place, _SIGNS[self._bound.sign], -1
-        places[t.ALL] = not (whole & ~np.isnan(number)).all()
+        places = np.zeros(j.BETWEEN_PLACES, np.int64)
+        places[j.PLACE], places[j.SIGN], places[j.MADE] = self._bound.place, _SIGNS[self._bound.sign], -1
+        places[j.ALL] = not (whole & ~np.isnan(number)).all()
         order = np.argsort(number, kind="stable")
-        return t.Between(places, np.ascontiguousarray(number[order]), np.ascontiguousarray(rows[order]))
+        return j.Between(places, np.ascontiguousarray(number[order]), np.ascontiguousarray(rows[order]))
 
     def read(self) -> None:
         """Read the table, which is another now."""
@@ -248,4 +247,4 @@ class LookupNode(Copying):
     def call(self) -> Call:
         if not self._known:
             self.read()
-        return Call(t.between, (self._memory, self._terms, self.inputs[0], self.out))
+        return Call(j.between, (self._memory, self._terms, self.inputs[0], self.out))

@@ -22,8 +22,7 @@ orders of terms do not look at raw columns.
     Reach                                 paths of any length
 
     operators/       of each its description, and the running one
-    forms.py         a whole plan
-    sheet.py         one in the making
+    forms.py         a whole plan, and one in the making
 """
 
 from oxiseq.engine.expressions.functions import is_pure
@@ -79,6 +78,7 @@ from oxiseq.engine.flow.plan.forms import (
     NUMBER,
     FlowPlan,
     Form,
+    Sheet,
     draws,
     draws_in_turn,
     inputs,
@@ -88,7 +88,6 @@ from oxiseq.engine.flow.plan.forms import (
     origins,
     renamed,
 )
-from oxiseq.engine.flow.plan.sheet import Sheet
 
 __all__ = [
     "MOST_PATTERNS",
