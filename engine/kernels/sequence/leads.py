@@ -14,7 +14,7 @@ from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.hashing import hash_key, same_key
-from oxiseq.engine.kernels.sequence.records import LEADS, Memory, Rows, Tables
+from oxiseq.engine.kernels.sequence.records import LEADS, READS, Memory, Rows, Tables
 
 NEVER_SEEN = -(1 << 62)
 
@@ -34,8 +34,8 @@ def _lead_place(S: Ptr[Memory], number: int, width: int, h: np.uint64) -> int:
 
 
 @inner
-def last_lead(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, probe: Any) -> int:
-    """The last clock at which a negated row that joins row `r` was seen before this instant."""
+def last_lead(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, probe: Any, begin: int) -> int:
+    """The last clock, `begin` or later, at which a negated row that joins row `r` was seen before this instant."""
     latest = i64(NEVER_SEEN)
     for l in range(probe.lead0, probe.lead1):
         lead = v.leads(T)[l]
@@ -48,8 +48,9 @@ def last_lead(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, probe: Any) 
                 latest = max(latest, v.lead_keys(S)[at, 1])
             continue
         for at in range(v.scalars(S)[LEADS]):
-            if v.lead_keys(S)[at, 0] != l:
+            if v.lead_keys(S)[at, 0] != l or v.lead_keys(S)[at, 1] < begin:
                 continue
+            v.meter(S)[READS] += 1
             joined = True
             for i in range(width):
                 mine, theirs = v.values(R)[r, v.equal(T)[lead.equal0 + i, 1]], v.lead_keys(S)[at, 2 + i]

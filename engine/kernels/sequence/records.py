@@ -5,6 +5,8 @@ Fields that are read together lie together: access is random, so one record is o
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from oxiseq.engine.arrays.declared import WHOLE, Arrays, array
@@ -271,7 +273,8 @@ BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
     NEED_AGED,
     NEED_TALLIES,
     NEED_LAPSES,
-) = range(MATCH_NEEDS, MATCH_NEEDS + 12)
+    BEYOND,  # a query does more at the instant than it may
+) = range(MATCH_NEEDS, MATCH_NEEDS + 13)
 
 
 class Tables(Arrays):
@@ -335,6 +338,15 @@ NO_AGE = -1
 NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)
 """No clock is so small."""
+WORK_OF, READ_BY = range(2)
+READS, MOST_READS, WHOLE_READ = range(3)
+"""What a row has just read for one query, of what waits and lives; how much a query may read at one instant; and what
+all have read in this attempt. It is the same however the events have come."""
+FOR_QUESTION: Final = 256
+FOR_MADE: Final = 32
+"""Reads that a question to Python, and a prefix that is made, count for: they take as long, or memory."""
+WORDS_BITS: Final = 5
+"""So many words of a FILTER's program, as a power of 2, count for one read more."""
 COLUMN, KEY, COALESCED, STRIDE = 1, 2, 3, 3
 """Where the first column, slot and coalesced value are in the value vector, and how far the next one is: so programs do
 not depend on how many columns and slots there are."""
@@ -400,6 +412,9 @@ tally_keys = array(Memory, "tally_keys", np.int64, 2, rows="tallies", columns="t
 """... their bucket, edge and key."""
 tally_table = array(Memory, "tally_table", np.int32, rows="tallies", slots=table_size, fill=-1)
 """Open addressing over tallies."""
+work = array(Memory, "work", np.int64, 2, rows="queries", columns=2)
+"""By query the last attempt at which it read something, and how much that was: WORK_OF, READ_BY."""
+meter = array(Memory, "meter", np.int64, rows=3)  # READS, MOST_READS, WHOLE_READ
 
 
 class Rows(Arrays):
