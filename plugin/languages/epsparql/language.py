@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from oxiseq.engine.flow.epsparql.query import IntervalPlan, compile_intervals
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kernels.flow import looking, merging
+from oxiseq.engine.kernels.flow import counting, joining
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ep_algebra import EpQuery
@@ -38,7 +38,7 @@ class EpSparql(Language[EpQuery]):
     whole = "its rules and filters look at all triples"
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
-        announce((looking.look, merging.consolidate), tell)
+        announce((joining.look, counting.consolidate), tell)
 
     def compile(
         self, query: EpQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options

@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import ArgumentTypeError, QueryError
 from oxiseq.engine.events.report import OnError
-from oxiseq.engine.flow.epsparql.stamps import spanned
+from oxiseq.engine.flow.epsparql.facts import spanned
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.ep_algebra import EpQuery

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from oxiseq.engine.flow.epsparql.facts import start_triple
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
-from oxiseq.engine.flow.epsparql.stamps import start_triple
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Construct
 from oxiseq.matches.shape import Shape

@@ -9,12 +9,22 @@ import numpy as np
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Call, OfRows
+from oxiseq.engine.flow.operators.node import Call, OfRows
 from oxiseq.engine.kernels.flow import path_records as k
 from oxiseq.engine.kernels.flow.path_storing import fill_pair_slots, fill_row_slots
 from oxiseq.engine.kernels.flow.paths import reach
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.terms.saved import unsaved
+from oxiseq.grammar.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Edges (the last two columns of the child) → each pair of nodes that one step or more connect, once. Columns
+    before those are context: paths stay within one."""
+
+    child: int
+
 
 MOST_PAIRS: Final = 20_000_000
 """Of nodes that paths connect, past which LimitError is raised: some 1.2 GB."""
@@ -23,7 +33,7 @@ _SHRINK_FROM: Final = 4096
 _MOSTLY: Final = 8
 
 
-class Reach(OfRows):
+class ReachNode(OfRows):
     """Edges → each pair of nodes that one step or more connect. It keeps edges and pairs."""
 
     made_of = (unsaved("_memory"),)

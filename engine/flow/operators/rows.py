@@ -1,4 +1,4 @@
-"""Operators that take row by row and keep nothing."""
+"""Operators that take row by row and keep nothing: other columns, the opposite weight, the rows of several."""
 
 from __future__ import annotations
 
@@ -7,30 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.delta import I64, Buffer, Delta
-from oxiseq.engine.flow.nodes.node import Call, KernelNode, Node
+from oxiseq.engine.flow.delta import I64, Buffer
+from oxiseq.engine.flow.operators.node import Call, KernelNode, Node
 from oxiseq.engine.kernels.flow import copying as k
 from oxiseq.engine.kernels.memory.pointers import Addressed, Pointers, Replaceable
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.records import dataclass
 
 
-class Constant(Node):
-    def __init__(self, form: p.Constant, terms: TermDictionary) -> None:
-        super().__init__(form.width)
-        ids = [[0 if t is None else terms.constant(t) for t in row] for row in form.rows]
-        self._rows = np.array(ids, np.uint32).reshape(len(form.rows), form.width)
-        self._first: int | None = None
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Other columns: each is the first of some places that is bound; of none: unbound. Projections, what fills a joined
+    row's columns from both sides, the columns that a branch of UNION has not."""
 
-    def begin(self, tick: int) -> bool:
-        self._first = tick
-        return True
+    child: int
+    columns: tuple[tuple[int, ...], ...]
 
-    def step(self) -> None:
-        if self._first is not None:
-            count = len(self._rows)
-            self.out.put(Delta(np.full(count, self._first), np.ones(count, np.int64), self._rows))
-            self._first = None
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """What comes, goes, and the other way about."""
+
+    child: int
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """The rows of all children, which are of one width; `marked`: with the number of the child behind them."""
+
+    children: tuple[int, ...]
+    marked: bool = False
 
 
 class Copying(KernelNode):
@@ -54,7 +59,7 @@ class RowByRow(Copying):
         return Call(self._kernel, (*self._memory, self.inputs[0], self.out))
 
 
-def pick(form: p.Pick, child: Buffer) -> Node:
+def pick(form: Pick, child: Buffer) -> Node:
     """Other columns."""
     return RowByRow(k.pick, len(form.columns), child, Pointers(k.Picked(*listed(form.columns))))
 
@@ -65,7 +70,7 @@ def listed(columns: Sequence[tuple[int, ...]]) -> tuple[I64, I64]:
     return ends, np.array([place for places in columns for place in places], np.int64)
 
 
-class Union(Copying):
+class UnionNode(Copying):
     def __init__(self, children: Sequence[Buffer], marked: bool = False) -> None:
         super().__init__(children[0].width + marked, tuple(children))
         addresses = np.array([child.address for child in children], np.int64)

@@ -13,22 +13,42 @@ import numpy as np
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate
-from oxiseq.engine.flow import plan as p
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, Chosen, KernelNode, Node
+from oxiseq.engine.flow.operators.node import ALL_TIME, Call, Chosen, KernelNode, Lifetime, Node
+from oxiseq.engine.flow.operators.sources import column
 from oxiseq.engine.flow.rewriting import UNBOUND
 from oxiseq.engine.flow.times import ids_in, known_rows, times_at
-from oxiseq.engine.kernels.flow import extending as k
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
-from oxiseq.engine.kernels.flow.clocks import OVER
-from oxiseq.engine.kernels.flow.sifting import Sifting, sift
+from oxiseq.engine.kernels.flow import computing as k
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, OVER
+from oxiseq.engine.kernels.flow.computing import Sifting, sift
 from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, spread
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Expression
+from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The rows for which all conditions hold. Without EXISTS."""
+
+    child: int
+    conditions: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """The rows with the value of an expression behind them, unbound where it is an error. Without EXISTS. lifetime: of
+    values drawn once for equal rows."""
+
+    child: int
+    expression: Expression
+    lifetime: Lifetime | None = None
+
 
 _MOST_KNOWN: Final = 1 << 16
 """Values that are remembered; then all are forgotten."""
@@ -42,7 +62,7 @@ def conditions_on(
     conditions: Sequence[Expression], width: int, terms: TermDictionary
 ) -> tuple[ConditionFilter, Sifting]:
     """Conditions on rows of so many columns, and as kernels take them."""
-    names = [*(p.column(i) for i in range(width)), UNBOUND]
+    names = [*(column(i) for i in range(width)), UNBOUND]
     found = ConditionFilter([condition(each) for each in conditions], names, terms)
     depth = max((int(code[1]) for code in found.programs), default=1)
     sifting = Sifting(
@@ -57,8 +77,8 @@ def conditions_on(
     return found, sifting
 
 
-class Filter(KernelNode):
-    def __init__(self, form: p.Filter, child: Buffer, terms: TermDictionary) -> None:
+class FilterNode(KernelNode):
+    def __init__(self, form: Filter, child: Buffer, terms: TermDictionary) -> None:
         super().__init__(child.width, (child,))
         self._conditions, sifting = conditions_on(form.conditions, child.width, terms)
         self._terms = terms
@@ -78,17 +98,17 @@ class Filter(KernelNode):
         following[0] = len(delta)
 
 
-class Extend(Node):
+class ExtendNode(Node):
     """With a function that answers otherwise each time the values are kept, one for all equal rows: it is needed again
     when a row goes."""
 
     made_of = (spread("_drawn"),)
 
-    def __init__(self, form: p.Extend, child: Buffer, terms: TermDictionary, clock: I64 = ALL_TIME) -> None:
+    def __init__(self, form: Extend, child: Buffer, terms: TermDictionary, clock: I64 = ALL_TIME) -> None:
         super().__init__(child.width + 1, (child,))
         self._values = Computed(form.expression, terms)
         self._lifetime, self._clock = form.lifetime, clock
-        self._drawn = None if p.is_pure(form.expression) else _Drawn(self._values, child)
+        self._drawn = None if is_pure(form.expression) else _Drawn(self._values, child)
         self._terms, self._generation = terms, terms.generation
         self._memory = Replaceable(self._empty())
 
@@ -162,7 +182,7 @@ class Computed:
         self._variables: list[Variable] = variables
         self.places = [_place(v) for v in variables]
         """The columns that it reads."""
-        self._pure = p.is_pure(expression)
+        self._pure = is_pure(expression)
         self._known: dict[bytes, int] = {}
         self._generation = terms.generation
 

@@ -7,15 +7,30 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, KeepsRows, lifetime_scalars
+from oxiseq.engine.flow.operators.node import ALL_TIME, Call, KeepsRows, Lifetime, lifetime_scalars
 from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row, forget
 from oxiseq.engine.kernels.flow.windowing import LIST_HALVES
 from oxiseq.engine.kernels.memory.pointers import Addressed, Replaceable, call
 from oxiseq.engine.terms.saved import unsaved
+from oxiseq.grammar.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Arrange:
+    """Rows kept, to be found by their columns at `key` (unbound being a value like others) and at `loose`, which agree
+    where both sides have a value. coming: rows only come; memory: where these cannot be made of facts again, the name
+    of the source by which they are passed on, if there is one."""
+
+    child: int
+    key: tuple[int, ...]
+    loose: tuple[int, ...] = ()
+    lifetime: Lifetime | None = None
+    coming: bool = False
+    memory: str = ""
+
 
 _LINE: Final = 8
 """Words of a line of the cache."""
@@ -23,14 +38,14 @@ _MANY: Final = 1 << 10
 """Listed rows, of which there is one such table for each pattern, from which on room for half as many more is made."""
 
 
-class Arrange(KeepsRows, Addressed[k.Arrangement]):
+class ArrangeNode(KeepsRows, Addressed[k.Arrangement]):
     """`out` stays empty: joins read the kept rows, and those of `inputs[0]`. room: rows to begin with; listed: another
     kernel takes them in (kernels/flow/windowing.py), and lists them."""
 
     made_of = (unsaved("_memory.arrays"),)
 
     def __init__(
-        self, form: p.Arrange, child: Buffer, room: int = 64, clock: I64 = ALL_TIME, *, listed: bool = False
+        self, form: Arrange, child: Buffer, room: int = 64, clock: I64 = ALL_TIME, *, listed: bool = False
     ) -> None:
         super().__init__(child.width, (child,))
         self._form = form

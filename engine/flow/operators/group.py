@@ -7,14 +7,13 @@ doubles, and the texts of GROUP_CONCAT: for those it calls back, group by group.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
-from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Ids
-from oxiseq.engine.flow.nodes.group_values import Exact, Kept, Listed, Numbers, result
-from oxiseq.engine.flow.nodes.node import Call, Node
+from oxiseq.engine.flow.operators.group_values import Exact, Kept, Listed, Numbers, result
+from oxiseq.engine.flow.operators.node import Call, Node
 from oxiseq.engine.kernels.flow import groups as g
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.flow.grouping import NEED_TERMS, STRANGE, group
@@ -24,6 +23,28 @@ from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """An aggregate of a group that is a sum: COUNT of rows (`place` None) or of bound values, SUM, AVG; or all its
+    values (GROUP_CONCAT, which are written in term order)."""
+
+    name: Literal["COUNT", "SUM", "AVG", "GROUP_CONCAT"]
+    place: int | None
+    separator: str = " "
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A row for each group: its key, unbound being a value like others, then its sums, unbound where SPARQL has an
+    error. Without keys there is one group, also of no rows, from the first tick on."""
+
+    child: int
+    key: tuple[int, ...]
+    sums: tuple[Sum, ...]
+
 
 _WHAT: Final = {"SUM": g.TOTAL, "AVG": g.MEAN, "GROUP_CONCAT": g.ASKED}
 _TERMS_MORE: Final = 256
@@ -35,10 +56,10 @@ _SHRINK_AT: Final = 8
 _ROOMS: Final = {g.FOR_GROUPS: "groups", g.FOR_WIDES: "wides", g.FOR_TOUCHED: "touched"}
 
 
-class Group(Node):
+class GroupNode(Node):
     """By key the sums of its rows. `room`: for how many groups there is memory to begin with."""
 
-    def __init__(self, form: p.Group, child: Buffer, terms: TermDictionary, room: int = 16) -> None:
+    def __init__(self, form: Group, child: Buffer, terms: TermDictionary, room: int = 16) -> None:
         super().__init__(len(form.key) + len(form.sums), (child,))
         self._terms = terms
         self._key = list(form.key)
@@ -57,7 +78,7 @@ class Group(Node):
         """Rows of the batch that are in the kept values."""
         self._allocate(form, numbers, room)
 
-    def _allocate(self, form: p.Group, numbers: set[int | None], room: int) -> None:
+    def _allocate(self, form: Group, numbers: set[int | None], room: int) -> None:
         values = np.array([(place, place in numbers) for place in self._added], g.VALUE)
         memory = g.GroupMemory.allocate(
             groups=room,
@@ -73,7 +94,7 @@ class Group(Node):
         self._memory = memory._replace(key=np.array(form.key, np.int64), values=values, sums=sums)
         self._table = Replaceable(self._memory)
 
-    def _summed(self, each: p.Sum) -> tuple[int, int]:
+    def _summed(self, each: Sum) -> tuple[int, int]:
         """What the kernel knows of a sum, and which value it is of."""
         if each.name == "COUNT":
             return (g.ROWS, 0) if each.place is None else (g.VALUES, self._added.index(each.place))

@@ -1,4 +1,4 @@
-"""Paths of one step or more in time (plan.Closure)."""
+"""Paths of one step or more in time."""
 
 from __future__ import annotations
 
@@ -6,43 +6,53 @@ from typing import Final
 
 import numpy as np
 
-from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.arrange import Arrange
-from oxiseq.engine.flow.nodes.distinct import Distinct
-from oxiseq.engine.flow.nodes.happening import cover
-from oxiseq.engine.flow.nodes.join import Join
-from oxiseq.engine.flow.nodes.node import Chosen, Node
+from oxiseq.engine.flow.operators.arrange import Arrange, ArrangeNode
+from oxiseq.engine.flow.operators.distinct import DistinctNode
+from oxiseq.engine.flow.operators.in_time import Cover, cover
+from oxiseq.engine.flow.operators.join import JoinNode
+from oxiseq.engine.flow.operators.node import Chosen, Lifetime, Node
 from oxiseq.engine.flow.times import NO_END, times_at
-from oxiseq.engine.kernels.flow.clocks import OVER
+from oxiseq.engine.kernels.flow.buffers import OVER
 from oxiseq.engine.terms.saved import part, value
+from oxiseq.grammar.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """Paths of one step or more, each with the least interval that holds its steps, if that lasts `limit` at most;
+    steps and paths are two columns behind their interval, each once."""
+
+    child: int
+    limit: int | None = None
+
 
 _END: Final = 2
 _FROM, _TO = 4, 5
 _WIDTH: Final = 6
 
 
-class Closure(Node):
+class ClosureNode(Node):
     """Round by round: new paths continue along steps, and paths that there are along new steps. All of a batch are
     computed together; each belongs to the instant at which it ends."""
 
     made_of = value("_tick"), part("_all", "parts")
 
-    def __init__(self, form: p.Closure, child: Buffer, clock: I64) -> None:
+    def __init__(self, form: Closure, child: Buffer, clock: I64) -> None:
         super().__init__(_WIDTH, (child,))
         self._plan_clock = clock
         self._clock = clock = clock.copy()
         """Its own: rows of the instants in work stay through all rounds."""
-        lifetime = None if form.limit is None else p.Lifetime(0, form.limit)
+        lifetime = None if form.limit is None else Lifetime(0, form.limit)
         self._new_paths, self._new_steps, self._found = (Buffer(_WIDTH) for _ in range(3))
         for buffer in (self._new_paths, self._new_steps, self._found):
             buffer.raw = (0, 1, 2, 3)
-        self._paths = Arrange(p.Arrange(0, (_TO,), lifetime=lifetime, coming=True), self._new_paths, clock=clock)
-        self._steps = Arrange(p.Arrange(0, (_FROM,), lifetime=lifetime, coming=True), self._new_steps, clock=clock)
-        self._join = Join(self._paths, self._steps)
-        hull = p.Cover(0, 0, _WIDTH, ((_FROM,), (_WIDTH + _TO,)), form.limit)
+        self._paths = ArrangeNode(Arrange(0, (_TO,), lifetime=lifetime, coming=True), self._new_paths, clock=clock)
+        self._steps = ArrangeNode(Arrange(0, (_FROM,), lifetime=lifetime, coming=True), self._new_steps, clock=clock)
+        self._join = JoinNode(self._paths, self._steps)
+        hull = Cover(0, 0, _WIDTH, ((_FROM,), (_WIDTH + _TO,)), form.limit)
         self._longer = cover(hull, self._join.out, clock)
-        self._once = Distinct(self._found, lifetime=p.Lifetime(0), clock=clock)
+        self._once = DistinctNode(self._found, lifetime=Lifetime(0), clock=clock)
         self._all = (self._paths, self._steps, self._once)
         self._tick = 0
 

@@ -1,4 +1,4 @@
-"""The base of all running operators."""
+"""The base of all running operators, and how long their rows are of use."""
 
 from __future__ import annotations
 
@@ -10,18 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import I64, Buffer, Ids
-from oxiseq.engine.flow.plan import Lifetime
 from oxiseq.engine.flow.times import NO_END, HasRows
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.kernels.memory.pointers import Addressed, address_of, call
 from oxiseq.engine.terms.saved import SavedTerms, State, Stateful
+from oxiseq.grammar.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """How long rows are of use, whose interval is at `start`: while it begins at most `limit` microseconds
+    before the instant in work. Then they are forgotten, and nothing is emitted about them. Rows without a time
+    (times.NO_START) stay."""
+
+    start: int
+    limit: int = 0
+
 
 Chosen: TypeAlias = Callable[[Ids], NDArray[np.bool_]]
 """Rows → which of them are kept."""
-
-
 ALL_TIME: Final = np.array([NO_END, NO_END])
-"""A clock (kernels/flow/clocks.py) by which nothing is over."""
+"""A clock (kernels/flow/buffers.py) by which nothing is over."""
 
 
 class Call(NamedTuple):

@@ -1,12 +1,18 @@
-"""Where the rows of a plan come from, and how long they are of use."""
+"""Where the rows of a plan come from: the caller supplies them, or they are there from the first tick on."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+import numpy as np
 from pyoxigraph import NamedNode, Variable
 
+from oxiseq.engine.flow.delta import Delta
+from oxiseq.engine.flow.operators.arrange import Arrange, ArrangeNode
+from oxiseq.engine.flow.operators.node import Node
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import unsaved
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Expression, TermOrVariable, TriplePattern
 from oxiseq.grammar.records import dataclass
@@ -33,8 +39,6 @@ class GraphPlace:
 
 
 Place: TypeAlias = WindowPlace | GraphPlace
-
-
 MOST_PATTERNS: Final = 62
 MOST_VARIABLES: Final = 62
 """Of a conjunction: bits of a mask."""
@@ -108,13 +112,40 @@ class Constant:
 
 
 Source: TypeAlias = Patterns | Asked | Quads | Graphs | Given | Constant
+_ROOM: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Lifetime:
-    """How long rows are of use, whose interval is at `start`: while it begins at most `limit` microseconds
-    before the instant in work. Then they are forgotten, and nothing is emitted about them. Rows without a time
-    (times.NO_START) stay."""
+class Fed(Node):
+    """`Flow.feed` puts a delta into `out`."""
 
-    start: int
-    limit: int = 0
+    def step(self) -> None:
+        """There is nothing to be done."""
+
+
+class Windowed(Fed):
+    """The rows of a triple pattern, which the caller keeps as well (engine/flow/leaves.py), by whatever joins ask
+    for."""
+
+    made_of = (unsaved("rows"),)
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.rows = ArrangeNode(Arrange(0, (), tuple(range(width))), self.out, _ROOM, listed=True)
+
+
+class ConstantNode(Node):
+    def __init__(self, form: Constant, terms: TermDictionary) -> None:
+        super().__init__(form.width)
+        ids = [[0 if t is None else terms.constant(t) for t in row] for row in form.rows]
+        self._rows = np.array(ids, np.uint32).reshape(len(form.rows), form.width)
+        self._first: int | None = None
+
+    def begin(self, tick: int) -> bool:
+        self._first = tick
+        return True
+
+    def step(self) -> None:
+        if self._first is not None:
+            count = len(self._rows)
+            self.out.put(Delta(np.full(count, self._first), np.ones(count, np.int64), self._rows))
+            self._first = None

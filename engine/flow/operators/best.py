@@ -7,9 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Call, OfRows
+from oxiseq.engine.flow.operators.node import Call, OfRows
 from oxiseq.engine.flow.times import ids_in
 from oxiseq.engine.kernels.flow import rank_records as k
 from oxiseq.engine.kernels.flow.buffers import NEED_ORDER
@@ -18,6 +17,35 @@ from oxiseq.engine.kernels.memory.pointers import Replaceable, call
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import TermOrder
 from oxiseq.engine.terms.saved import unsaved
+from oxiseq.grammar.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A column to order by, as ORDER BY does."""
+
+    place: int
+    descending: bool = False
+
+
+def by_time(place: int, latest: bool) -> tuple[Rank, Rank]:
+    """The order of a time, which is two raw columns."""
+    return Rank(place, latest), Rank(place + 1, latest)
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """By key the rows of the ranks [start, stop), or (`ties`) all that are equal to the first in `order`. Ranks go by
+    `order`, then by the other columns, in term order, so that they are a function of what there is. A row of weight 3
+    has three ranks. stop None: to the end."""
+
+    child: int
+    key: tuple[int, ...]
+    order: tuple[Rank, ...]
+    start: int = 0
+    stop: int | None = None
+    ties: bool = False
+
 
 _MOST_RANKS: Final = 1 << 62
 _SHRINK_FROM: Final = 4096
@@ -25,13 +53,13 @@ _SHRINK_FROM: Final = 4096
 _MOSTLY: Final = 8
 
 
-class Best(OfRows):
+class BestNode(OfRows):
     """By key the rows of some ranks, or all that are equal to the first. It keeps all rows of its input."""
 
     made_of = (unsaved("_memory.arrays"),)
     _saved_as = "rows", "weight", "told"
 
-    def __init__(self, form: p.Best, child: Buffer, terms: TermDictionary, order: TermOrder, room: int = 16) -> None:
+    def __init__(self, form: Best, child: Buffer, terms: TermDictionary, order: TermOrder, room: int = 16) -> None:
         """room: for how many rows to begin with."""
         super().__init__(child.width, (child,))
         self._form = form
@@ -126,7 +154,7 @@ class Best(OfRows):
         yield ids_in(self._memory.arrays.rows[: int(self._memory.arrays.scalars[k.TOP])], self.inputs[0].raw)
 
 
-def _bounds(form: p.Best) -> I64:
+def _bounds(form: Best) -> I64:
     """The ranks before which borders lie."""
     if form.ties:
         return np.ones(1, np.int64)
@@ -137,7 +165,7 @@ def _bounds(form: p.Best) -> I64:
     return np.array([min(b, _MOST_RANKS) for b in bounds], np.int64)
 
 
-def _sequence(form: p.Best, width: int, raw: Sequence[int]) -> I64:
+def _sequence(form: Best, width: int, raw: Sequence[int]) -> I64:
     """What rows are ordered by (`RankMemory.sequence`): `order`, then the other columns, then, where values of `order`
     were equal, by their terms; columns that hold numbers, by these. All rows of a group have the same key."""
     up = [k.BY_NUMBER if c in raw else k.BY_VALUE for c in range(width)]
