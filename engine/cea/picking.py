@@ -28,8 +28,8 @@ from oxiseq.engine.matches.sampling import sample
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import order_key, sort_by
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.ceql.texts import render_ceql
 from oxiseq.grammar.ceql_algebra import START
-from oxiseq.grammar.render_ceql import render_ceql
 
 MOST_ORDERED: Final = 1_000_000
 """Complex events of one end that are put in order."""

@@ -15,9 +15,9 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.amounts import summands
 from oxiseq.grammar.algebra import Aggregate, Call, Expression
+from oxiseq.grammar.ceql.texts import render_predicate
 from oxiseq.grammar.ceql_algebra import START, CeqlQuery, EndOrder, compared_aggregates, summed_attributes
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render_ceql import render_predicate
 
 
 class Measured(NamedTuple):

@@ -1,8 +1,10 @@
 """Parse tree → algebra, for the clauses that languages share: selection, PARTITION BY, CONSUME, REPORT, LIMIT,
-SAMPLE, spans of time."""
+SAMPLE, spans of time, also as xsd:duration.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from collections.abc import Sequence as Items
 from fractions import Fraction
@@ -21,12 +23,39 @@ from oxiseq.grammar.algebra import (
     Strategy,
     When,
 )
-from oxiseq.grammar.parsing.durations import MonthsError, duration_size
 from oxiseq.grammar.parsing.sparql import Node, SparqlBuilder, tokens, where
 from oxiseq.grammar.rsp_algebra import Consume
-from oxiseq.grammar.terms import span_of
+from oxiseq.grammar.terms import XSD_DAY_TIME_DURATION, XSD_DURATION, span_of
 from oxiseq.grammar.trees import Lexeme, Tree
 from oxiseq.grammar.words import MICROSECONDS
+
+# --- durations ---------------------------------------------------------------------------------------
+
+
+DURATIONS = (XSD_DURATION, XSD_DAY_TIME_DURATION)
+_DURATION = re.compile(
+    r"P(?=[\dT])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?",
+    re.ASCII,
+)
+
+
+class MonthsError(ValueError):
+    """A duration in months, which differ in length."""
+
+
+def duration_size(text: str) -> Fraction:
+    """Microseconds. Raises MonthsError, ValueError for what is no duration."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text} is not a duration that a window can have")
+    years, months, days, hours, minutes, seconds = (Fraction(g or 0) for g in match.groups())
+    if years or months:
+        raise MonthsError("months differ in length: give the window in days")
+    return (days * 86_400 + hours * 3_600 + minutes * 60 + seconds) * 1_000_000
+
+
+# --- clauses -----------------------------------------------------------------------------------------
+
 
 LONGEST = 3_650_000 * MICROSECONDS["DAY"]
 """The longest span of time, and the most that a window counts: with times of four-digit years sums stay within 64

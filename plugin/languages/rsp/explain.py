@@ -14,9 +14,9 @@ from oxiseq.engine.rsp.steady import is_steady
 from oxiseq.engine.sharing.equal import why_unequal
 from oxiseq.grammar.algebra import OnChange, OnClose
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render_clauses import amount
-from oxiseq.grammar.render_rsp import render_window
+from oxiseq.grammar.render import amount
 from oxiseq.grammar.render_sparql import event_pattern
+from oxiseq.grammar.windows.texts import render_window
 from oxiseq.languages.explanation import WITH_EQUALS, Explanation, operator_lines
 from oxiseq.languages.rsp.picture import picture
 from oxiseq.pictures.drawing import Drawing

@@ -34,9 +34,9 @@ from oxiseq.grammar.algebra import (
     SubSelect,
     WindowPattern,
 )
-from oxiseq.grammar.render_rsp import render_window
 from oxiseq.grammar.rsp_algebra import Consume, EventDefinition, IdentityWindow, Report, RspQuery
 from oxiseq.grammar.scope import visible_variables
+from oxiseq.grammar.windows.texts import render_window
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.provenance import Provenance
 from oxiseq.languages.reasons.read import History

@@ -17,8 +17,8 @@ from oxiseq.engine.kernels.matches.records import EVERYTHING
 from oxiseq.engine.matches.plan import AnySequencePlan, forgotten_by
 from oxiseq.engine.plan.joined import JoinedPlan, Lowered
 from oxiseq.engine.plan.keyed_tuples import tuple_correlation
-from oxiseq.grammar.render_ceql import render_formula
-from oxiseq.grammar.render_clauses import render_clause
+from oxiseq.grammar.ceql.texts import render_formula
+from oxiseq.grammar.render import render_clause
 from oxiseq.languages.explanation import WITH_EQUALS
 from oxiseq.languages.sequences.explanation import SequenceExplanation
 from oxiseq.languages.sequences.live_keys import LiveKeysExplainer

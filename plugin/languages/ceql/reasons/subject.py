@@ -18,8 +18,8 @@ from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.sequence import run_of
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Limit
+from oxiseq.grammar.ceql.texts import render_predicate
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery, Totals
-from oxiseq.grammar.render_ceql import render_predicate
 from oxiseq.grammar.scope import expression_variables
 from oxiseq.languages.ceql.reasons.events import Events, tuples_of
 from oxiseq.languages.ceql.reasons.variants import (

@@ -9,9 +9,9 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.cea.plan import Atom, CeaPlan, compile_ceql, words_of
 from oxiseq.grammar.algebra import Expression, Limit
+from oxiseq.grammar.ceql.texts import render_predicate, render_window
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render_ceql import render_predicate, render_window
 from oxiseq.grammar.scope import conjuncts, expression_variables
 from oxiseq.languages.reasons.why import WhyCondition
 

@@ -10,9 +10,9 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.grammar.algebra import Group, SubSelect
-from oxiseq.grammar.render_rsp import render_rsp
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.grammar.scope import visible_variables
+from oxiseq.grammar.windows.texts import render_rsp
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.facts import facts_of
 from oxiseq.languages.reasons.provenance import Provenance

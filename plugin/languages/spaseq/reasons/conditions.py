@@ -26,10 +26,10 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.parts import changed
 from oxiseq.grammar.places import atoms, elements, negation, shortest, steps_of, without_bounds
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render import render_sequence
-from oxiseq.grammar.render_clauses import render_clause, time_span
+from oxiseq.grammar.render import render_clause, time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import conjuncts, expression_variables, prev_variables, split_gpm, visible_variables
+from oxiseq.grammar.spaseq.texts import render_sequence
 from oxiseq.languages.reasons.why import WhyCondition
 from oxiseq.languages.spaseq.reasons.stages import Beginning, Items, with_items
 
