@@ -219,7 +219,7 @@ class ContinuousQuery:
 
     def _past(self) -> tuple[dict[str, Any], KnowledgeBase | None]:
         """The events that its streams keep, and the knowledge base that it asks. Raises OxiseqError."""
-        kept = {iri: events for iri in self.reads if (events := self._feed.kept(iri)) is not None}
+        kept = {iri: each.events() for iri in self.reads if (each := self._feed.stream(iri).kept) is not None}
         if not kept:
             streams = " nor ".join(f"<{iri}>" for iri in self.reads)
             raise OxiseqError(
@@ -379,7 +379,7 @@ class ContinuousQuery:
     @internal
     def last_push(self) -> float:
         """When events came last (monotonic clock)."""
-        return max(self._begun, self._feed.last_push(self.reads))
+        return max([self._begun, *(self._feed.stream(iri).last_push for iri in self.reads)])
 
     @property
     @internal

@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -26,15 +25,16 @@ from pyoxigraph import Triple
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import decode_events
+from oxiseq.engine.events.encode import decode_events, encode_event
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL, REMEMBERED, Passed
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.records import dataclass
-from oxiseq.journal import CursorError
-from oxiseq.matches.match import Match
+from oxiseq.journal import ConflictError, CursorError
+from oxiseq.journal.events import pack_events, unpack_events
+from oxiseq.mappings.declared import StreamMapping
+from oxiseq.matches.match import Match, result_event
 from oxiseq.matches.results import ResultQueue
 from oxiseq.matches.shape import Block, Shape
 from oxiseq.options.kinds import whole_number
@@ -179,6 +179,11 @@ class Exchange:
         finally:
             self._depth -= 1
 
+    @property
+    def owes(self) -> bool:
+        """Whether matches wait, since a callback has raised."""
+        return bool(self._found or self._results)
+
     def found(self, match: Match, callbacks: Callbacks, into: str | None) -> None:
         """A match has completed: `callbacks` get it, its graph goes to the stream `into`."""
         if callbacks or into is not None:
@@ -212,52 +217,120 @@ class Exchange:
 
 # --- feed ------------------------------------------------------------------------------------------------
 
+KEYS: Final = 10_000
+"""Keys of pushes that a stream knows, the newest ones."""
 
-@dataclass(slots=True)
-class _StreamClock:
-    """How far a stream has come (µs); see `Passed`."""
 
-    largest: int = BEFORE_ALL
-    punctuation: int = BEFORE_ALL
-    lately: deque[int] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+class MemoryStream:
+    """A stream in memory, behind the lock of its feed: how far it has come, and what it keeps. See `StreamBackend`."""
 
-    def came(self, batch: EventBatch) -> None:
-        """Events, in order of arrival."""
-        times = batch.time
-        if len(times) == 1:
-            last = times.item(0)
-            self.lately.append(last)
-        elif len(times):
-            last = int(times.max())
-            self.lately.extend(times[-REMEMBERED:].tolist())
-        else:
-            return
-        if last > self.largest:
-            self.largest = last
+    def __init__(self, iri: str, feed: Feed) -> None:
+        self.lock, self.terms = feed.lock, feed.terms
+        self.events = 0
+        self.mapping: StreamMapping | None = None
+        self.last_push = 0.0
+        """When events came last (monotonic clock); long ago if they never did."""
+        self.kept: Kept | None = None
+        self._iri, self._feed = iri, feed
+        self._largest = self._punctuation = BEFORE_ALL
+        self._lately = deque[int](maxlen=REMEMBERED)
+        self._keys: dict[str, bytes] = {}
+        """The newest keys of pushes, and what was pushed under each."""
+
+    @property
+    def passed(self) -> Passed:
+        """How far it has come."""
+        return Passed(self._largest, self._punctuation, tuple(self._lately))
+
+    def push(self, batch: EventBatch, terms: TermDictionary, key: str | None = None) -> None:
+        """Events in order of arrival. An error of one query is raised after all the others have seen them."""
+        feed = self._feed
+        with self.lock:
+            feed.check_open()
+            if key is not None:
+                content = pack_events(batch, terms)
+                if (known := self._keys.setdefault(key, content)) is not content:
+                    if known == content:
+                        return
+                    raise ConflictError(f"the key {key!r} was used for another event: give a new event a new key")
+                if len(self._keys) > KEYS:
+                    del self._keys[next(iter(self._keys))]
+                batch = unpack_events([content], self.terms)
+            count, times = len(batch.time), batch.time
+            self.events += count
+            self.last_push = time.monotonic()
+            if self.kept is not None:
+                self.kept.add(batch)
+            if count:
+                last = times.item(0) if count == 1 else int(times.max())
+                self._lately.extend((last,) if count == 1 else times[-REMEMBERED:].tolist())
+                self._largest = max(self._largest, last)
+                for query in feed.writers:
+                    query.progress.came(self._iri, last)
+            feed.hand_on(feed.runs.push(self._iri, batch), self._iri)
+            self.terms.collect_if_due()
+
+    def extend(self, batches: Iterable[EventBatch], terms: TermDictionary, session: str | None) -> tuple[int, int]:
+        """As `StreamBackend.extend`; late is what one of its readers takes for late."""
+        if session is not None:
+            raise OxiseqError("session: it needs a server that takes WebSockets")
+        before = self.events
+        readers = {query: query.late_count for query in self._feed.readers(self._iri)}
+        for batch in batches:
+            self.push(batch, terms)
+        return self.events - before, max((query.late_count - late for query, late in readers.items()), default=0)
+
+    def retain(self, events: int) -> None:
+        """Keep so many of the newest events from now on; none for 0."""
+        with self.lock:
+            if not events:
+                self.kept = None
+            elif self.kept is None:
+                self.kept = Kept(self.terms, events)
+            else:
+                self.kept.trim(events)
+
+    def punctuate(self, until: int) -> None:
+        """No event before `until` (µs) will come."""
+        feed = self._feed
+        with self.lock:
+            feed.check_open()
+            self._punctuation = max(self._punctuation, until)
+            for query in feed.writers:
+                query.progress.told(self._iri, until)
+            feed.hand_on(feed.runs.punctuate(self._iri, until))
 
 
 class Feed:
-    """The registered queries of a store, behind its lock. `push(iri, match)` pushes a result to its stream.
+    """The streams and the registered queries of a store, behind its lock.
 
     An error of one query is raised after all the others have seen the events.
     """
 
-    def __init__(self, terms: TermDictionary, push: Callable[[str, Match], None]) -> None:
+    def __init__(self, terms: TermDictionary) -> None:
         self.lock = threading.RLock()
         self.arrived = threading.Condition(self.lock)
         """Told whenever matches have come, or events that wait."""
-        self._runs = Runs(terms)
-        self._exchange = Exchange(push, self.punctuate, self._complete)
-        self._writers: dict[AnyQuery, None] = {}
+        self.terms, self.runs = terms, Runs(terms)
+        self.streams: dict[str, MemoryStream] = {}
+        """In the order in which they were named first."""
+        self._exchange = Exchange(self._write, lambda iri, until: self.stream(iri).punctuate(until), self._complete)
+        self.writers: dict[AnyQuery, None] = {}
         """The queries whose results go to streams."""
         self._queries: dict[Run, AnyQuery] = {}
         self.named: dict[str, AnyQuery] = {}
         """The same by their names."""
-        self._last_push: dict[str, float] = {}
-        self._clocks = defaultdict[str, _StreamClock](_StreamClock)
-        self._kept: dict[str, Kept] = {}
-        self._terms = terms
         self._closed = False
+
+    def stream(self, iri: str) -> MemoryStream:
+        """The stream of this name."""
+        if iri not in self.streams:
+            self.streams[iri] = MemoryStream(iri, self)
+        return self.streams[iri]
+
+    def _write(self, iri: str, match: Match) -> None:
+        """Push a result to its stream."""
+        self.stream(iri).push(encode_event(match.at_us, result_event(match), self.terms), self.terms)
 
     def check_open(self) -> None:
         """Raise OxiseqError if the store is closed."""
@@ -276,103 +349,63 @@ class Feed:
 
     def add(self, run: Run, query: AnyQuery, start: int | None) -> None:
         """Events go to `query` from now on: those of instants that begin from now on."""
-        passed = {iri: self._clocks[iri] for iri in run.plan.streams}
-        run.take_over({iri: Passed(c.largest, c.punctuation, tuple(c.lately)) for iri, c in passed.items()})
+        run.take_over({iri: self.stream(iri).passed for iri in run.plan.streams})
         self._queries[run] = self.named[query.name] = query
-        self._runs.add(run, start)
+        self.runs.add(run, start)
         if query.feeds is not None:
-            self._writers[query] = None
-
-    def push(self, stream: str, batch: EventBatch) -> None:
-        """Events of a stream, in order of arrival."""
-        with self.lock:
-            self.check_open()
-            self._last_push[stream] = time.monotonic()
-            self._clocks[stream].came(batch)
-            if stream in self._kept:
-                self._kept[stream].add(batch)
-            if self._writers and len(batch):
-                last = int(batch.time.max())
-                for query in self._writers:
-                    query.progress.came(stream, last)
-            self._hand_on(self._runs.push(stream, batch), stream)
-
-    def retain(self, stream: str, most: int) -> None:
-        """Keep so many of the newest events of a stream from now on; none for 0."""
-        with self.lock:
-            if most == 0:
-                self._kept.pop(stream, None)
-            elif stream in self._kept:
-                self._kept[stream].trim(most)
-            else:
-                self._kept[stream] = Kept(self._terms, most)
-
-    def kept(self, stream: str) -> list[tuple[int, tuple[Triple, ...]]] | None:
-        """(time in µs, triples) of the events that are kept, in order of arrival; None where none are to be."""
-        with self.lock:
-            kept = self._kept.get(stream)
-            return None if kept is None else kept.events()
-
-    def punctuate(self, stream: str, until: int) -> None:
-        """No event of `stream` before `until` (µs) will come."""
-        with self.lock:
-            self.check_open()
-            clock = self._clocks[stream]
-            clock.punctuation = max(clock.punctuation, until)
-            for query in self._writers:
-                query.progress.told(stream, until)
-            self._hand_on(self._runs.punctuate(stream, until))
+            self.stream(query.feeds)
+            self.writers[query] = None
 
     def readers(self, stream: str) -> list[AnyQuery]:
         """Queries that read a stream: all others take its events in the order of one of these."""
-        return [self._queries[run] for run in self._runs.orders(stream)]
+        return [self._queries[run] for run in self.runs.orders(stream)]
 
     def keep_answers(self, run: Run) -> None:
         """The KB is about to change: instants up to the newest one so far keep the present answers."""
         with self.lock:
             self.catch_up(run)
-            self._runs.keep_answers(run)
+            self.runs.keep_answers(run)
 
     def catch_up(self, run: Run) -> None:
         """Hand a query what has not concerned it so far, so that its state, counters and late events are those of
         now."""
         with self.lock:
-            if outcomes := self._runs.catch_up(run):
-                self._hand_on(outcomes)
+            if outcomes := self.runs.catch_up(run):
+                self.hand_on(outcomes)
 
     def settle(self, run: Run, until: int = BEFORE_ALL) -> None:
         """A query takes all that has been pushed as complete, and all before `until` (µs)."""
         with self.lock:
-            self._hand_on(self._runs.settle(run, until))
+            self.hand_on(self.runs.settle(run, until))
 
     def close(self, run: Run) -> None:
         """End a query: its streams count as ended, so trailing negations are decided; then it is forgotten."""
         with self.lock:
-            outcomes = self._runs.close(run)
-            self._runs.remove(run)
-            self._hand_on(outcomes, forget=run)
-
-    def last_push(self, streams: tuple[str, ...]) -> float:
-        """When events came last to one of the streams (monotonic clock); long ago if they never did."""
-        return max((self._last_push.get(stream, 0.0) for stream in streams), default=0.0)
+            outcomes = self.runs.close(run)
+            self.runs.remove(run)
+            self.hand_on(outcomes, forget=run)
 
     def _complete(self) -> dict[str, int]:
         """By stream that queries write: before which time (µs) all of them have told their results."""
         complete: dict[str, int] = {}
-        for query in self._writers:
+        for query in self.writers:
             if (into := query.feeds) is not None:
                 passed = query.progress.passed
                 complete[into] = min(passed, complete.get(into, passed))
         return complete
 
-    def _hand_on(self, outcomes: list[Outcome], stream: str = "", forget: Run | None = None) -> None:
+    def hand_on(self, outcomes: list[Outcome], stream: str = "", forget: Run | None = None) -> None:
+        """Give queries what a step of `stream` has led to; one that is to be forgotten gets nothing behind it."""
+        if forget is None and not (outcomes or self.writers or self._exchange.owes):
+            self.arrived.notify_all()
+            return
         with self._exchange:
             for outcome in outcomes:
                 query = self._queries[outcome.run]
                 query.receive(outcome.stream or stream, outcome.late, outcome.matches, self._exchange)
             if forget is not None:
                 query = self._queries.pop(forget)
-                self._writers.pop(query, None)
+                self.writers.pop(query, None)
                 del self.named[query.name]
             self.arrived.notify_all()
         for outcome in outcomes:

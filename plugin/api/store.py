@@ -18,17 +18,16 @@ from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.api.continuous import ContinuousQuery
-from oxiseq.api.feed import MOST, Feed
+from oxiseq.api.feed import MOST, Feed, MemoryStream
 from oxiseq.api.knowledge import ConcernedKb, NoRoomError, NotReopenedError, Reopening
 from oxiseq.api.query import Query
 from oxiseq.api.standing import StandingQuery, Standings
 from oxiseq.api.standing.standings import KEEP
+from oxiseq.api.stream import Stream
 from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
 from oxiseq.changes.methods import grows, growth
 from oxiseq.engine.attended import check
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError, QueryError
-from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import Time, to_microseconds
 from oxiseq.engine.kb import expect
 from oxiseq.engine.rdf import load as load_rdf
@@ -44,16 +43,12 @@ from oxiseq.languages.lints import lints_of, unmapped, warn_of_lints
 from oxiseq.languages.registry import language_named
 from oxiseq.languages.result_streams import StreamUse, refuse_own_results
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.rows import BadRow
-from oxiseq.matches.match import result_event
 from oxiseq.options import QUERY, said
 from oxiseq.options.declared import QueryKeywords, documented
 from oxiseq.options.kinds import TEXT, Duration, duration, whole_number
 from oxiseq.options.query_text import QueryLike, query_text
 from oxiseq.pictures.timeline import html_table
 from oxiseq.sources.knowledge import knowledge_of
-from oxiseq.sources.sources import EventLike, Events, batches_of, check_events, pushed_event
-from oxiseq.sources.warned import warn_of_late
 
 # --- refusals --------------------------------------------------------------------------------------------
 
@@ -81,99 +76,6 @@ def _explained(told: QueryError, text: str) -> SparqlError:
     found = SparqlError(told.message, told.span, text, hint=told.hint, expected=told.expected, code=told.code)
     found.msg = str(told)  # what Python shows of a SyntaxError in a traceback, not str()
     return found
-
-
-# --- stream ----------------------------------------------------------------------------------------------
-
-
-@public
-class Stream:
-    """A stream of a `Store`. Get it by `store.stream(iri)`; events go to every query that reads it.
-
-    >>> import oxiseq
-    >>> text = '''PREFIX : <http://example.org/>
-    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
-    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
-    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
-    >>> store = oxiseq.Store()
-    >>> query = store.register(text)
-    >>> stream = store.stream("http://example.org/payments")
-    >>> stream.push(payment, 1_000_000)
-    >>> stream.advance(2_000_000)
-    >>> stream.events, len(query.matches())
-    (1, 1)
-    """
-
-    def __init__(self, iri: str, terms: TermDictionary, feed: Feed) -> None:
-        self.iri = iri
-        self.events = 0
-        """How many events were pushed."""
-        self.rejected = 0
-        """How many rows were skipped (`extend` with `on_error="skip"`)."""
-        self.mapping: StreamMapping | None = None
-        """What pushed rows mean; None: rows are refused."""
-        self._terms = terms
-        self._feed = feed
-
-    def push(self, graph: EventLike, time: Time | None = None, start: Time | None = None) -> None:
-        """Push one event: an rdflib.Graph, pyoxigraph triples, or RDF text; `time` as datetime, ISO 8601 text or
-        int µs. `start`: when it began, for EP-SPARQL queries. Or a row (a dict), if the stream has a mapping, which
-        names the column of its time.
-
-        An instant is complete when a later event, `advance` or `close` has passed it; until then a second
-        graph of the same time is merged. An event older than the watermark is late: counted by each query
-        (`query.late_count`) and returned by `query.drain_late_events()`. Raises EventError for what is not RDF.
-        """
-        with self._feed.lock:
-            self.push_batch(pushed_event(graph, time, start, lambda: self.mapping, self._terms))
-
-    def extend(self, events: Events, on_error: OnError = "stop") -> int:
-        """Push the events of a file (N-Quads, TriG, RDF Messages, Jelly, an event table), or (graph, time) pairs of a
-        list or a generator, in their order; how many. (time, graph) works, too. They are pushed some thousand at a
-        time: all of a part or, if one cannot be read, none. With a mapping also rows: dicts, a DataFrame,
-        Arrow, a file of CSV, JSON Lines or Parquet. `on_error="skip"` skips malformed events of files and bad
-        rows, which `rejected` counts. Raises EventError."""
-        check_events(events)
-        count = 0
-        with self._feed.lock:
-            readers = {query: query.late_count for query in self._feed.readers(self.iri)}
-            for batch in batches_of(events, self._terms, on_error, mapping=self.mapping, bad=self._reject):
-                self.push_batch(batch)
-                count += len(batch)
-            late = max((query.late_count - before for query, before in readers.items()), default=0)
-        warn_of_late(late, count)
-        return count
-
-    def _reject(self, row: BadRow) -> None:
-        self.rejected += 1
-
-    @internal
-    def push_batch(self, batch: EventBatch) -> None:
-        """Push events that are already coded in the store's terms, as readers do; whoever codes them otherwise and
-        keeps them for later lets the dictionary `hold` their ids.
-
-        An error of one query is raised after all the others have seen the events.
-        """
-        with self._feed.lock:
-            self._feed.check_open()
-            self.events += len(batch)
-            self._feed.push(self.iri, batch)
-            self._terms.collect_if_due()
-
-    def retain(self, events: int) -> None:
-        """Keep the newest `events` events in memory from now on, for `query.why()`; 0, the default: none. Raises
-        ArgumentValueError for less."""
-        self._feed.retain(self.iri, whole_number(events, "events"))
-
-    def advance(self, time: Time) -> None:
-        """Advances the watermark (punctuation): no event before `time` will come; if one does, it is late."""
-        self._feed.punctuate(self.iri, to_microseconds(time))
-
-    def _repr_html_(self) -> str:
-        return html_table(self.iri, [("events", f"{self.events:,}")])
-
-    def __repr__(self) -> str:
-        return f"<Stream {self.iri}: {self.events} events>"
 
 
 # --- store -----------------------------------------------------------------------------------------------
@@ -235,12 +137,11 @@ class Store:
         self._kb = ConcernedKb(self._held.store)
         self._terms = TermDictionary()
         self._streams: dict[str, Stream] = {}
-        streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
-        self._feed = Feed(self._terms, lambda iri, match: streams[iri].push(result_event(match), match.at_us))
+        self._feed = Feed(self._terms)
         self._lock = self._feed.lock
         self._guards: list[Callable[[], AbstractContextManager[object]]] = []
         self._listeners = Listeners(self._lock)
-        held = self._held  # not `self`, as above
+        held = self._held  # not `self`: a store that nobody holds is to be closed at once
         self._standings = Standings(lambda: held.store, self._lock, self._listeners)
 
     @property
@@ -390,17 +291,15 @@ class Store:
         compiled = None if mapping is None else StreamMapping(mapping)
         with self._lock:
             self._feed.check_open()
-            if iri not in self._streams:
-                self._streams[iri] = Stream(iri, self._terms, self._feed)
-            stream = self._streams[iri]
+            backend = self._feed.stream(iri)
             if compiled is not None:
-                stream.mapping = compiled
-            return stream
+                backend.mapping = compiled
+            return self._streams.setdefault(iri, Stream(iri, backend))
 
     @property
     def streams(self) -> tuple[Stream, ...]:
         """All streams that have been named so far."""
-        return tuple(self._streams.values())
+        return tuple(map(self.stream, [*self._feed.streams]))
 
     @property
     def queries(self) -> tuple[ContinuousQuery, ...]:
@@ -454,7 +353,7 @@ class Store:
             told = {key: value for key, value in (("name", name), ("keep", keep)) if value is not None}
             return self._standings.register(query_text(query).text, *_of_standing({**told, **options}))
         text = Query(query, language)
-        chosen = said(text.language, options, reads=tuple(self._streams))
+        chosen = said(text.language, options, reads=tuple(self._feed.streams))
         spoken: Language[Any] = language_named(text.language)
         algebra = text.algebra
         spoken.prepare()
@@ -479,12 +378,8 @@ class Store:
             )
             expect(self._kb, run.kb_texts)
             self._feed.add(run, registered, chosen.origin)
-            for iri in shape.reads:
-                self.stream(iri)
-            if registered.feeds is not None:
-                self.stream(registered.feeds)
         lints = lints_of(text, knowledge_of(self.inner) if spoken.asks_kb else None, chosen.rules)
-        mapped = unmapped(algebra, {iri: self.stream(iri).mapping for iri in shape.reads})
+        mapped = unmapped(algebra, {iri: self._feed.stream(iri).mapping for iri in shape.reads})
         warn_of_lints(each.to_json() for each in (*lints, *mapped))
         return registered
 
@@ -515,8 +410,9 @@ class Store:
         A stream that queries feed comes after those that they read, so that their results are not late.
         """
         with self._lock:
+            until = to_microseconds(time)
             for stream in self._sources_first():
-                stream.advance(time)
+                stream.punctuate(until)
 
     def _feeders(self, query: ContinuousQuery) -> tuple[ContinuousQuery, ...]:
         """The queries whose results reach `query` through streams, upstream first."""
@@ -529,12 +425,12 @@ class Store:
             reached += new
         return tuple(reversed(found))
 
-    def _sources_first(self) -> list[Stream]:
-        left, ordered = list(self._streams), list[Stream]()
+    def _sources_first(self) -> list[MemoryStream]:
+        left, ordered = list(self._feed.streams), list[MemoryStream]()
         while left:
             fed = {q.feeds for q in self._feed.queries if any(iri in left for iri in q.reads)}
             ready = [iri for iri in left if iri not in fed]
-            ordered += [self._streams[iri] for iri in ready]
+            ordered += [self._feed.streams[iri] for iri in ready]
             left = [iri for iri in left if iri not in ready]
         return ordered
 
@@ -569,7 +465,8 @@ class Store:
         return html_table(f"{len(self):,} quads", [*streams, *queries])
 
     def __repr__(self) -> str:
-        return f"<oxiseq.Store: {len(self)} quads, {len(self._streams)} streams, {len(self._feed.queries)} queries>"
+        feed = self._feed
+        return f"<oxiseq.Store: {len(self)} quads, {len(feed.streams)} streams, {len(feed.queries)} queries>"
 
 
 def _of_standing(given: Mapping[str, Any]) -> tuple[str | None, int, Limits]:

@@ -33,13 +33,14 @@ from oxiseq.languages.result_streams import StreamUse, refuse_own_results
 from oxiseq.live.engine import Engine
 from oxiseq.live.live_query import Budget, Late, LiveQuery, Seen
 from oxiseq.live.metrics import Metrics
+from oxiseq.live.outbox import quarantined
 from oxiseq.live.reading import UnworkableError, reason_of
 from oxiseq.live.rebuilding import Mender, Rebuilder
 from oxiseq.live.settings import BoundError, LiveSettings, options_of, stored_options
 from oxiseq.live.standing import StandingQueries
 from oxiseq.live.streams import Streams
 from oxiseq.live.topics import Topics
-from oxiseq.live.worker import LOG, Worker, quarantined
+from oxiseq.live.worker import LOG, Worker
 from oxiseq.options import Options
 from oxiseq.options.query_text import known_text
 from oxiseq.rights import EVERYTHING, Rights
@@ -277,7 +278,7 @@ class Queries:
         self._worker.flush()
         if (query := self._worker.find(name)) is not None:
             if query not in self._worker.joining:
-                self._worker.save(query)
+                self._worker.checkpointer.save(query)
             self._worker.remove(query)
         self._worker.found_again(name)
 

@@ -501,7 +501,7 @@ def test_a_stream_that_comes_again_is_counted_from_the_beginning(tmp_path: Path)
             query = service.worker.find("rises")
             assert query is not None
             with service.worker.lock:
-                service.worker.save(query)  # its place is one that the log has
+                service.worker.checkpointer.save(query)  # its place is one that the log has
             service.queries.delete("rises")
             service.streams.delete(POWER)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from opened_stores import serving
+from opened_stores import opened, serving
 from werkzeug.serving import make_server
 
 import oxiseq
@@ -182,12 +182,12 @@ def test_refusals(tmp_path: Path) -> None:
     with serving(tmp_path / "j", Tokens("looks", "writes", file=tmp_path / "tokens")) as address:
         with oxiseq.open(address, token="writes") as store:
             assert store.stream(S).extend(events(10)) == 10
-            gone = ServedStream(E + "none", store._wire)
-            gone.__class__ = type("Unmapped", (ServedStream,), {"mapping": None})  # else the server is asked for it
+            unmapped = type("Unmapped", (ServedStream,), {"mapping": None})  # else the server is asked for it
+            gone = oxiseq.Stream(E + "none", unmapped(E + "none", store._wire))
             with pytest.raises(UnknownError):
                 gone.extend(events(10))
         with oxiseq.open(address, token="r") as store, pytest.raises(RefusedError):
-            ServedStream(S, store._wire).extend(events(10))
+            oxiseq.Stream(S, ServedStream(S, store._wire)).extend(events(10))
 
 
 def test_where_no_websockets_are_taken_events_are_pushed_in_batches(tmp_path: Path) -> None:
@@ -209,6 +209,7 @@ def test_where_no_websockets_are_taken_events_are_pushed_in_batches(tmp_path: Pa
             server.server_close()
 
 
-def test_a_folder_takes_no_session(tmp_path: Path) -> None:
-    with oxiseq.open(tmp_path / "store") as store, pytest.raises(oxiseq.OxiseqError, match="session: it needs"):
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+def test_a_store_in_this_process_takes_no_session(kind: str, tmp_path: Path) -> None:
+    with opened(kind, tmp_path) as store, pytest.raises(oxiseq.OxiseqError, match="session: it needs"):
         store.stream(S).extend(events(1), session="s")

@@ -290,7 +290,7 @@ def test_what_is_no_server_of_ours_is_not_taken_for_one(other: tuple[int, str, b
             with pytest.raises(UnreachableError):
                 ServedKnowledge(wire).update("INSERT DATA { <x:a> <x:b> <x:c> }")
             with pytest.raises(UnreachableError):
-                ServedStream(S, wire).push(GRAPH.format(1), 1)
+                oxiseq.Stream(S, ServedStream(S, wire)).push(GRAPH.format(1), 1)
             wire.close()
 
 

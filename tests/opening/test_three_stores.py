@@ -233,6 +233,29 @@ def test_what_is_no_graph_is_refused_and_nothing_is_stored(store: Any, graph: An
     assert stream.events == 0
 
 
+def test_a_push_under_a_key_is_taken_once(store: Any) -> None:
+    stream = store.stream(S)
+    for _ in range(2):
+        stream.push(GRAPH.format(1) + f" _:a <{E}q> _:b .", 1_000_000, key="one")
+        stream.push(GRAPH.format(1), 1_000_000, key="two")
+    for other, at in ((GRAPH.format(2), 1_000_000), (GRAPH.format(1), 2_000_000)):
+        with pytest.raises(ConflictError, match="'two'"):
+            stream.push(other, at, key="two")
+    for key in ("", "\u00e4", "a\nb", " a ", "x" * 201, 5):
+        with pytest.raises(oxiseq.OxiseqError, match="key"):
+            stream.push(GRAPH.format(1), 1, key=key)
+    assert stream.events == 2
+
+
+def test_pushing_beside_other_tasks(store: Any) -> None:
+    async def work() -> int:
+        stream = store.stream(S)
+        await stream.push_async(GRAPH.format(1), 1_000_000, key="one")
+        return int(await stream.extend_async([(2_000_000, GRAPH.format(2)), (3_000_000, GRAPH.format(3))]))
+
+    assert asyncio.run(work()) == 2 and store.stream(S).events == 3
+
+
 @pytest.mark.parametrize("wrong", [1, 0.5, "soon", -1, float("nan"), "-5s"])
 def test_a_bare_number_is_no_duration(store: Any, wrong: Any) -> None:
     query = store.register(PAIRS)
