@@ -29,12 +29,11 @@ if TYPE_CHECKING:
     from oxiseq.api.comparison import Comparison
     from oxiseq.grammar import translating
     from oxiseq.languages.explanation import Explanation
-    from oxiseq.languages.reasons import paging, read, report
+    from oxiseq.languages.reasons import read, report
     from oxiseq.languages.reasons.report import Why
 else:
     comparison, translating = needed("oxiseq.api.comparison"), needed("oxiseq.grammar.translating")
-    paging, read = needed("oxiseq.languages.reasons.paging"), needed("oxiseq.languages.reasons.read")
-    report = needed("oxiseq.languages.reasons.report")
+    read, report = needed("oxiseq.languages.reasons.read"), needed("oxiseq.languages.reasons.report")
 
 
 _ANY: Final = ("any stream",)
@@ -195,7 +194,7 @@ class Query(QueryText):
         streams = named_streams(self, streams)
         language = language_named(self.language)
         check_kb(language, kb)
-        page = paging.page_asked(time, offset, limit)
+        page = read.page_asked(time, offset, limit)
         chosen = said(self.language, options, (QUERY, SOURCES), tuple(streams))
         reading = read.reading_of(chosen, language.reach(self.algebra, page.at, chosen))
         return language.matches_at(self.algebra, streams, kb, chosen, report.WhyRequest(reading), page)
