@@ -1,6 +1,6 @@
 """EP-SPARQL's texts: parse tree → `EpQuery`, and back; `parse(render_ep(q), "epsparql") == q`.
 
-In the flow: lark's tree (rules of `epsparql.lark`) → `EpQuery` → checks, plan, text. The result forms are SPAseq's.
+In the flow: lark's tree (rules of `epsparql.lark`) → `EpQuery` → checks, plan, text. Result forms are SPAseq's.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.ep_algebra import TIME_FUNCTIONS, EpQuery
 from oxiseq.grammar.epsparql.slips import EP_RULES
 from oxiseq.grammar.functions import MATCH_FUNCTIONS
+from oxiseq.grammar.parsing.clauses import FormBuilder
 from oxiseq.grammar.parsing.sparql import between, tokens, trees, where
 from oxiseq.grammar.render import render_clauses
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.slips.slip import COMMENT
-from oxiseq.grammar.spaseq.texts import SpaseqBuilder
 from oxiseq.grammar.terms import span_of
 from oxiseq.grammar.trees import Lexeme, Tree, tree
 
 # --- epsparql ----------------------------------------------------------------------------------------
 
 
-class EpBuilder(SpaseqBuilder):
+class EpBuilder(FormBuilder):
     """Builds an `EpQuery` from the tree of one text."""
 
     def ep_query(self, tree: Tree) -> EpQuery:
