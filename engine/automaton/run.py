@@ -35,8 +35,7 @@ from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.engine.sequence.rows import RowBuffer
-from oxiseq.engine.sequence.run import SequenceRun
+from oxiseq.engine.sequence.run import RowBuffer, SequenceRun
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
 

@@ -41,8 +41,7 @@ from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.own_run import RunKind, why_own_run
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.thresholds import ladder_of
-from oxiseq.engine.run.answers import KbAnswers
-from oxiseq.engine.run.letters import LetterRows, Source
+from oxiseq.engine.run.letters import KbAnswers, LetterRows, Source
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.memory import Capacities, rows_named
@@ -50,7 +49,7 @@ from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, Stateful, maybe, part, unsaved, value
-from oxiseq.engine.window import cut_of
+from oxiseq.engine.window import window_start
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
@@ -699,7 +698,8 @@ class Finder(Stateful):
                 self.sequence.collect()
                 self._forget_unnamed()
         else:
-            floor = cut_of(window, number if window.events else time, self.window_start)
+            clock = number if window.events else time
+            floor: int = window_start(clock, window.size, window.sliding, self.window_start)
             if self.deferred is not None and window.sliding:
                 floor -= window.size  # a match is held for a window's length after its end
             self.rows.forget(floor, 0)

@@ -16,7 +16,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.matches import records as matches
-from oxiseq.engine.kernels.memory.pointers import Array, call
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.advance import advance, measure
 from oxiseq.engine.kernels.sequence.entries import chain_entries
@@ -34,10 +34,10 @@ from oxiseq.engine.sequence.memory import (
     keep_answers,
     make_nodes,
     partitions_in_use,
+    restore_memory,
+    save_memory,
     standing_entries,
 )
-from oxiseq.engine.sequence.rows import RowBuffer
-from oxiseq.engine.sequence.saved import restore_memory, save_memory
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, unsaved, value
@@ -45,6 +45,43 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, unsaved, va
 _TRUE, _FALSE = 1, 0
 _OFTEN = 4
 """Collections of one batch after which there is more room."""
+
+
+class RowBuffer:
+    """A batch of rows, sorted by instant; `kernels.letter_rows` fills it.
+
+    `instants`: how many instants are in it; arrays and pointers are replaced when `reserve` has to grow them.
+    """
+
+    def __init__(self, compiled: SequenceTables, capacity: int = 16) -> None:
+        self._columns = max((len(columns) for columns in compiled.columns), default=0) or 1
+        self._measures = max(compiled.measure_count, 1)
+        self._partitioned = compiled.clauses.partitioned
+        self.instants = 0
+        self._allocate(capacity)
+
+    @classmethod
+    def empty(cls, compiled: SequenceTables) -> RowBuffer:
+        """A batch without rows."""
+        return cls(compiled, 0)
+
+    def reserve(self, count: int) -> None:
+        """Room for so many rows, and instants; what was there is lost."""
+        if count > self._capacity:
+            self._allocate(max(count, 2 * self._capacity))
+
+    def _allocate(self, capacity: int) -> None:
+        self._capacity = capacity
+        self.arrays = k.Rows.allocate(
+            rows=capacity,
+            instants=capacity,
+            firsts=capacity + 1,
+            columns=self._columns,
+            measures=self._measures,
+            partitioned=int(self._partitioned),
+        )
+        self.pointers = Pointers(self.arrays)
+        """With the lengths of the present batch, once it has been filled."""
 
 
 class Choice(Protocol):
@@ -145,7 +182,8 @@ class SequenceRun(MatchRunner[k.Memory]):
         where they are past a limit are as if they were none: see `take_omitted`."""
         tables, memory = self._compiled.tables, self._memory
         # the number of an event's graph means another event in each batch
-        forget_answers(memory, changed=self.ask is not None or self._generation != self._terms.generation)
+        if memory.scalars[k.MEMOS]:
+            forget_answers(memory, changed=self.ask is not None or self._generation != self._terms.generation)
         self._generation = self._terms.generation
         memory.scalars[k.INSTANT] = 0
         if origin is not None:

@@ -119,7 +119,7 @@ class Worker:
         self._silences = Silences(settings.idle)
         self._at_hand: Sequence[Entry] = ()
         """The entries that are being passed on."""
-        self._passing: Iterator[ReadEntries | None] | None = None
+        self._passing: Iterator[bool] | None = None
         """Passes them on, portion by portion; it stays from turn to turn within an entry."""
         self._between = threading.Event()
         """Set while no entry is passed on in part."""
@@ -269,12 +269,11 @@ class Worker:
         next turns, of which the last ends with it: changes must not wait for ever. Entries behind it are read again
         then, for queries may have come or gone."""
         assert self._passing is not None
-        first, took, rest, carried = self.position, 0.0, None, not self.between_entries
-        for rest in self._passing:
-            if (took := time.thread_time() - begun) > _STRETCH or (carried and rest is None):
+        first, took, within, carried = self.position, 0.0, False, not self.between_entries
+        for within in self._passing:
+            if (took := time.thread_time() - begun) > _STRETCH or (carried and not within):
                 break
-        if rest is not None:
-            self._engine.terms.hold(*rest.events.ids)
+        if within:
             self._between.clear()
             return
         done = sum(len(entry.data) for entry in self._at_hand if first < entry.position <= self.position)
@@ -285,11 +284,11 @@ class Worker:
         self._passing, self._at_hand = None, ()
         self._between.set()
 
-    def _pass_on(self, entries: Sequence[Entry]) -> Iterator[ReadEntries | None]:
-        """Pass entries on, portion by portion; after each what is read, or None between two entries."""
+    def _pass_on(self, entries: Sequence[Entry]) -> Iterator[bool]:
+        """Pass entries on, portion by portion; after each whether there is more of an entry."""
         wanted = self._engine.streams.union(*(query.shape.reads for query in self._joining))
         read = read_entries([entry for entry in entries if entry.stream in wanted], self._engine.unpack)
-        yield read
+        yield True
         for group in self._groups(entries):
             self._join(group[0].position - 1)
             self._progress.under_way = group[-1]
@@ -299,9 +298,9 @@ class Worker:
             while at < end:
                 at = self._push(group[0].stream, read, at, end)
                 if at < end:
-                    yield read
+                    yield True
             self._finish(group, good)
-            yield None
+            yield False
 
     def _push(self, stream: str, read: ReadEntries, at: int, end: int) -> int:
         """Pass on events of a stream, as many as a turn has time for; up to which."""

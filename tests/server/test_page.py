@@ -625,7 +625,10 @@ def test_data_is_put_in_as_events_and_as_facts(page: WebDriver, address: str) ->
     page.execute_script("document.getElementById('data-iri').value = 'http://example.org/typed'")
     page.find_element("id", "data-text").send_keys("[] <http://example.org/value> 42 .")
     click(page, "data-send")
-    until(page, "document.getElementById('notice').textContent === 'One event is accepted.'")
+    until(
+        page,
+        "document.getElementById('notice').textContent === 'One event is accepted. Write a query over this stream.'",
+    )
     assert b"42" in ask(address, "GET", f"/streams/{quote('http://example.org/typed', safe='')}/events").body
     click(page, "put-data")
     page.find_element("id", "data-text").clear()
@@ -769,7 +772,9 @@ def test_rows_are_put_in_by_a_mapping_that_is_suggested_and_tried(page: WebDrive
     )
     until(page, "document.getElementById('mapping-text').value.includes('xsd:string')")
     click(page, "data-send")
-    until(page, "document.getElementById('notice').textContent === 'Events: 2 accepted.'")
+    until(
+        page, "document.getElementById('notice').textContent === 'Events: 2 accepted. Write a query over this stream.'"
+    )
     record = json.loads(ask(address, "GET", f"/streams/{quote('http://example.org/rows', safe='')}").body)
     assert (record["next"], record["mapping"]["predicates"]["ex:temp"]["datatype"]) == (2, "xsd:string")
 
