@@ -12,10 +12,8 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-from oxiseq.grammar.errors import QueryError, span_at
-from oxiseq.grammar.finding_tools import close_name
+from oxiseq.grammar.errors import QueryError, close_name, span_at
 from oxiseq.grammar.functions import AGGREGATES, BUILTINS
-from oxiseq.grammar.sizes import SizeError
 from oxiseq.grammar.slips import sparql
 from oxiseq.grammar.slips.slip import (
     COMMENT,
@@ -33,7 +31,7 @@ from oxiseq.grammar.slips.slip import (
 from oxiseq.grammar.slips.sparql import foreign
 from oxiseq.grammar.slips.syntax_errors import explain
 from oxiseq.grammar.terms import TermBuilder, span_of
-from oxiseq.grammar.trees import Lexeme, Tree, UnreadableError, tree_parser
+from oxiseq.grammar.trees import Lexeme, SizeError, Tree, UnreadableError, tree_parser
 from oxiseq.grammar.windows.slips import OF_SEQUENCES
 
 # --- over sparql -------------------------------------------------------------------------------------

@@ -62,8 +62,7 @@ from oxiseq.grammar.ceql_algebra import (
 )
 from oxiseq.grammar.checking.common import check_consumption, check_limit, check_sample, check_window, in_turn
 from oxiseq.grammar.checking.patterns import check_every, check_pattern, check_size
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_pattern, close_name, error, lint_finding, listing
+from oxiseq.grammar.errors import Finding, at_pattern, close_name, error, lint_finding, listing
 from oxiseq.grammar.functions import AGGREGATES
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.scope import expression_variables, nested_elements, subexpressions, visible_variables

@@ -17,8 +17,7 @@ from typing import Final
 from pyoxigraph import Literal, Variable
 
 from oxiseq.grammar.algebra import Aggregate, Call, Expression
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import lint_finding
+from oxiseq.grammar.errors import Finding, lint_finding
 from oxiseq.grammar.scope import plain_variables, subexpressions
 from oxiseq.grammar.terms import INTEGER_TYPES, XSD
 

@@ -35,8 +35,7 @@ from oxiseq.grammar.algebra import (
     Values,
 )
 from oxiseq.grammar.checking.comparisons import check_comparisons
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_pattern, at_variable, close_name, error, lint_finding, named
+from oxiseq.grammar.errors import Finding, at_pattern, at_variable, close_name, error, lint_finding, named
 from oxiseq.grammar.functions import CASTS, GEO_FUNCTIONS, GEOSPARQL
 from oxiseq.grammar.name_chars import NAME_CHARS
 from oxiseq.grammar.places import Variables

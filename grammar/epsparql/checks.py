@@ -60,8 +60,7 @@ from oxiseq.grammar.checking.patterns import check_every, products
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.epsparql.rules import feeds_itself
 from oxiseq.grammar.epsparql.slips import COUNTING
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_variable, error, lint_finding
+from oxiseq.grammar.errors import Finding, at_variable, error, lint_finding
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.scope import (

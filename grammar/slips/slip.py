@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
-from oxiseq.grammar.finding_tools import listing
+from oxiseq.grammar.errors import listing
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.words import KEYWORDS
 

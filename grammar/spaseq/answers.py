@@ -27,10 +27,8 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.checking.common import check_columns, check_sample, template_variables
 from oxiseq.grammar.checking.patterns import nested_aggregates
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_pattern, at_variable, close_name, error, listing, variable_hint
-from oxiseq.grammar.levels import is_over_matches, keys_of, repeated_gpms, summarises
-from oxiseq.grammar.places import Overview
+from oxiseq.grammar.errors import Finding, at_pattern, at_variable, close_name, error, listing, variable_hint
+from oxiseq.grammar.places import Overview, is_over_matches, keys_of, repeated_gpms, summarises
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import plain_variables, subexpressions
 

@@ -16,8 +16,8 @@ from pyoxigraph import Variable
 from oxiseq.grammar.algebra import Ask, Expression, Partition, Query, Strategy
 from oxiseq.grammar.checking.common import check_consumption, check_limit
 from oxiseq.grammar.checking.patterns import check_every
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import (
+from oxiseq.grammar.errors import (
+    Finding,
     at_pattern,
     at_variable,
     close_name,
@@ -26,8 +26,7 @@ from oxiseq.grammar.finding_tools import (
     listing,
     variable_hint,
 )
-from oxiseq.grammar.levels import summarises
-from oxiseq.grammar.places import Overview, overview
+from oxiseq.grammar.places import Overview, overview, summarises
 from oxiseq.grammar.scope import certain_variables, pattern_expressions, subexpressions
 from oxiseq.grammar.spaseq.answers import check_output, check_ranking, check_summary
 from oxiseq.grammar.spaseq.conditions import check_patterns, check_scope

@@ -29,8 +29,8 @@ from oxiseq.grammar.algebra import (
     Union,
 )
 from oxiseq.grammar.checking.patterns import check_size, nested_aggregates, nested_groups
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import (
+from oxiseq.grammar.errors import (
+    Finding,
     at_pattern,
     at_variable,
     close_name,
@@ -40,9 +40,8 @@ from oxiseq.grammar.finding_tools import (
     variable_hint,
 )
 from oxiseq.grammar.functions import OF_A_MATCH
-from oxiseq.grammar.levels import repeated_gpms
 from oxiseq.grammar.name_chars import NAME_CHARS
-from oxiseq.grammar.places import Overview, Place
+from oxiseq.grammar.places import Overview, Place, repeated_gpms
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import (
     conjuncts,

@@ -42,8 +42,7 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
 )
 from oxiseq.grammar.checking.common import check_window
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_pattern, lint_finding, listing, named
+from oxiseq.grammar.errors import Finding, at_pattern, lint_finding, listing, named
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.places import Overview, Place, Variables, atoms, children, elements
 from oxiseq.grammar.scope import expression_variables

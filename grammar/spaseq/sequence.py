@@ -24,8 +24,7 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
     Span,
 )
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import error, lint_finding, listing
+from oxiseq.grammar.errors import Finding, error, lint_finding, listing
 from oxiseq.grammar.places import (
     GroupGap,
     Overview,

@@ -58,7 +58,7 @@ from oxiseq.grammar.ceql_algebra import (
     compared_aggregates,
     subformulas,
 )
-from oxiseq.grammar.finding_tools import listing
+from oxiseq.grammar.errors import listing
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import conjuncts
 from oxiseq.grammar.terms import RDF_TYPE

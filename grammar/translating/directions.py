@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 from pyoxigraph import NamedNode
 
 from oxiseq.grammar.algebra import Every, GraphPattern, Group, OnClose, SubSelect, WindowPattern
-from oxiseq.grammar.finding_tools import listing
+from oxiseq.grammar.errors import listing
 from oxiseq.grammar.languages import AnyQuery, syntax_named
 from oxiseq.grammar.rsp_algebra import RangeWindow, Report, RspLanguage, RspQuery
 from oxiseq.grammar.scope import holds_exists, nested_elements, sub_select_expressions

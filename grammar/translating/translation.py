@@ -10,8 +10,7 @@ from pyoxigraph import NamedNode
 
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.ep_algebra import EpQuery
-from oxiseq.grammar.errors import QueryError
-from oxiseq.grammar.finding_tools import at_pattern
+from oxiseq.grammar.errors import QueryError, at_pattern
 from oxiseq.grammar.languages import AnyQuery, Syntax
 from oxiseq.grammar.name_chars import NAME_CHARS
 from oxiseq.grammar.records import dataclass

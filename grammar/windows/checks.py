@@ -48,8 +48,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.checking.common import in_turn, template_variables, unbound
 from oxiseq.grammar.checking.patterns import check_every, check_select
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_pattern, at_variable, close_name, error, lint_finding
+from oxiseq.grammar.errors import Finding, at_pattern, at_variable, close_name, error, lint_finding
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import (
     EventDefinition,

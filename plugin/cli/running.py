@@ -20,7 +20,7 @@ from rich.text import Text
 from oxiseq.cli.options import QuerySource, RunRequest
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.engine.events.open import event_format, write_events
-from oxiseq.grammar.finding_tools import one_line
+from oxiseq.grammar.errors import one_line
 from oxiseq.journal import FILE_NAME, Journal, LogSource
 from oxiseq.kb_loader import load_file, open_kb
 from oxiseq.kb_loader.marker import holds_store

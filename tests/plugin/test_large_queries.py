@@ -12,7 +12,8 @@ import pytest
 from profiles import in_the_gate
 
 import oxiseq
-from oxiseq.grammar import load, sizes
+from oxiseq.grammar import load
+from oxiseq.grammar import trees as sizes
 
 E = "http://e/"
 P = f"PREFIX : <{E}> "

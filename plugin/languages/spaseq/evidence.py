@@ -17,8 +17,7 @@ from oxiseq.engine.run.sequence import run_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Query, Select, Summary, Window
-from oxiseq.grammar.levels import summarises
-from oxiseq.grammar.places import overview
+from oxiseq.grammar.places import overview, summarises
 from oxiseq.languages.reasons.read import Bounds, History, Span, in_order, paged, reach
 from oxiseq.languages.reasons.report import Evidence, Provenance
 from oxiseq.languages.reasons.why import FoundRow, FoundRows

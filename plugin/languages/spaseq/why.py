@@ -51,9 +51,18 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     Values,
 )
-from oxiseq.grammar.levels import summarises
 from oxiseq.grammar.parts import changed
-from oxiseq.grammar.places import atoms, elements, negation, overview, shortest, split_gpms, steps_of, without_bounds
+from oxiseq.grammar.places import (
+    atoms,
+    elements,
+    negation,
+    overview,
+    shortest,
+    split_gpms,
+    steps_of,
+    summarises,
+    without_bounds,
+)
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render import render, render_clause, render_group, time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
