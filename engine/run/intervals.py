@@ -40,7 +40,7 @@ from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, record, unsaved, value
 from oxiseq.grammar.algebra import Construct
-from oxiseq.grammar.ep_rules import Stratum
+from oxiseq.grammar.epsparql.rules import Stratum
 
 START, END = 0, 1
 """Letters of an answer's interval."""

@@ -21,8 +21,7 @@ from oxiseq.engine.run.progress import ReadProgress
 from oxiseq.engine.run.run import Run
 from oxiseq.grammar.arguments import internal, public
 from oxiseq.languages.language import Language
-from oxiseq.languages.reasons.paging import page_asked
-from oxiseq.languages.reasons.read import Span, reading_of
+from oxiseq.languages.reasons.read import Span, page_asked, reading_of
 from oxiseq.languages.reasons.report import SHOWN, Why, WhyRequest
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches

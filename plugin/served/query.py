@@ -28,9 +28,9 @@ from oxiseq.engine.matches.paging import PAGE
 from oxiseq.engine.rdf import parse
 from oxiseq.grammar.arguments import faced, internal
 from oxiseq.journal import CursorError, DamagedBatchError, UnknownError
-from oxiseq.languages.reasons.paging import page_asked
+from oxiseq.languages.reasons.read import page_asked
 from oxiseq.languages.reasons.report import SHOWN, Why
-from oxiseq.languages.reasons.told import why_of
+from oxiseq.languages.reasons.report import why_from_json as why_of
 from oxiseq.languages.registry import language_named
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches
