@@ -18,7 +18,7 @@ from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.api.continuous import ContinuousQuery
-from oxiseq.api.feed import MOST, Feed, MemoryStream
+from oxiseq.api.feed import MOST, Feed, MemoryQuery, MemoryStream
 from oxiseq.api.knowledge import ConcernedKb, NoRoomError, NotReopenedError, Reopening
 from oxiseq.api.query import Query
 from oxiseq.api.standing import StandingQuery, Standings
@@ -304,7 +304,7 @@ class Store:
     @property
     def queries(self) -> tuple[ContinuousQuery, ...]:
         """The registered queries."""
-        return self._feed.queries
+        return tuple(each.face for each in self._feed.queries)
 
     @overload
     def register(  # type: ignore[overload-overlap]  # the name of a language is any text but this one
@@ -351,7 +351,7 @@ class Store:
         """
         if language == STANDING:
             told = {key: value for key, value in (("name", name), ("keep", keep)) if value is not None}
-            return self._standings.register(query_text(query).text, *_of_standing({**told, **options}))
+            return self._standings.register(query_text(query).text, *_of_standing({**told, **options})).face
         text = Query(query, language)
         chosen = said(text.language, options, reads=tuple(self._feed.streams))
         spoken: Language[Any] = language_named(text.language)
@@ -364,24 +364,14 @@ class Store:
             refuse_own_results(
                 StreamUse.of(name, shape), (StreamUse(q.name, q.reads, q.feeds) for q in self._feed.queries)
             )
-            registered = ContinuousQuery(
-                text,
-                spoken,
-                run,
-                shape,
-                self._feed,
-                self._feeders,
-                self._kb,
-                chosen,
-                name,
-                MOST if keep is None else keep,
-            )
+            keep = MOST if keep is None else keep
+            backend = MemoryQuery(text, spoken, run, shape, self._feed, self._kb, chosen, name, keep)
             expect(self._kb, run.kb_texts)
-            self._feed.add(run, registered, chosen.origin)
+            self._feed.add(run, backend, chosen.origin)
         lints = lints_of(text, knowledge_of(self.inner) if spoken.asks_kb else None, chosen.rules)
         mapped = unmapped(algebra, {iri: self._feed.stream(iri).mapping for iri in shape.reads})
         warn_of_lints(each.to_json() for each in (*lints, *mapped))
-        return registered
+        return backend.face
 
     def _named(self, name: str | None) -> str:
         """What a new query is called. Raises ConflictError."""
@@ -396,7 +386,7 @@ class Store:
     @property
     def standing(self) -> tuple[StandingQuery, ...]:
         """The standing queries over the content, in the order of their registration."""
-        return self._standings.queries
+        return tuple(each.face for each in self._standings.queries)
 
     @internal
     def ask_by(self, way: Callable[[Asker], Asker] | None) -> None:
@@ -414,17 +404,6 @@ class Store:
             for stream in self._sources_first():
                 stream.punctuate(until)
 
-    def _feeders(self, query: ContinuousQuery) -> tuple[ContinuousQuery, ...]:
-        """The queries whose results reach `query` through streams, upstream first."""
-        found: list[ContinuousQuery] = []
-        reached = [query]
-        while reached:
-            reads = reached.pop().reads
-            new = [q for q in self._feed.queries if q.feeds in reads and q is not query and q not in found]
-            found += new
-            reached += new
-        return tuple(reversed(found))
-
     def _sources_first(self) -> list[MemoryStream]:
         left, ordered = list(self._feed.streams), list[MemoryStream]()
         while left:
@@ -439,7 +418,7 @@ class Store:
         query = self._feed.named.get(name)
         if query is None:
             raise UnknownError(f"there is no query {name!r}")
-        return query
+        return query.face
 
     def close(self) -> None:
         """End its queries and release the pyoxigraph store: its folder can then be opened elsewhere. May be called
@@ -461,7 +440,7 @@ class Store:
 
     def _repr_html_(self) -> str:
         streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]
-        queries = [(" ".join(q.variables), f"{q.events:,} events, {q.late_count:,} late") for q in self.queries]
+        queries = [(query.name, f"{query.match_count:,} matches") for query in self.queries]
         return html_table(f"{len(self):,} quads", [*streams, *queries])
 
     def __repr__(self) -> str:

@@ -9,7 +9,9 @@ from itertools import chain
 from threading import Lock
 from typing import Any, Final, Literal, Unpack, overload
 
+from oxiseq.api.continuous import ContinuousQuery
 from oxiseq.api.query import Query
+from oxiseq.api.standing import StandingQuery
 from oxiseq.api.store import Store
 from oxiseq.api.stream import Stream
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
@@ -166,26 +168,26 @@ class ServedStore:
         return tuple(Stream(each["iri"], ServedStream(each["iri"], self._wire)) for each in told)
 
     @property
-    def queries(self) -> tuple[ServedQuery, ...]:
+    def queries(self) -> tuple[ContinuousQuery, ...]:
         """The registered queries over streams."""
-        return tuple(each for each in self._registered() if isinstance(each, ServedQuery))
+        return tuple(each for each in self._registered() if isinstance(each, ContinuousQuery))
 
     @property
-    def standing(self) -> tuple[ServedStanding, ...]:
+    def standing(self) -> tuple[StandingQuery, ...]:
         """The registered queries over the knowledge base."""
-        return tuple(each for each in self._registered() if isinstance(each, ServedStanding))
+        return tuple(each for each in self._registered() if isinstance(each, StandingQuery))
 
-    def _registered(self) -> list[ServedQuery | ServedStanding]:
+    def _registered(self) -> list[ContinuousQuery | StandingQuery]:
         return [_handle(self._wire, each) for each in self._wire.call("listQueries").json()["queries"]]
 
-    def find(self, name: str) -> ServedQuery | ServedStanding:
+    def find(self, name: str) -> ContinuousQuery | StandingQuery:
         """The registered query of this name. Raises UnknownError."""
         return _handle(self._wire, self._wire.call("getQuery", query=name).json())
 
     @overload
     def register(  # type: ignore[overload-overlap]  # the name of a language is any text but this one
         self, query: QueryLike, language: Literal["sparql"], *, name: str | None = None, replace: bool = False
-    ) -> ServedStanding: ...
+    ) -> StandingQuery: ...
 
     @overload
     def register(
@@ -196,7 +198,7 @@ class ServedStore:
         name: str | None = None,
         replace: bool = False,
         **options: Unpack[QueryKeywords],
-    ) -> ServedQuery: ...
+    ) -> ContinuousQuery: ...
 
     @documented(QUERY)
     def register(
@@ -207,7 +209,7 @@ class ServedStore:
         name: str | None = None,
         replace: bool = False,
         **options: Any,
-    ) -> ServedQuery | ServedStanding:
+    ) -> ContinuousQuery | StandingQuery:
         """Register a continuous query, as `Store.register`; it sees the events that are pushed from now on, also after
         this program has ended.
 
@@ -266,8 +268,10 @@ _OF_MEMORY: Final = ("ask_by", "guard_changes", "inner", "kb", "listen", "lock",
 """Of a `Store` in memory only."""
 
 
-def _handle(wire: Wire, value: Mapping[str, Any]) -> ServedQuery | ServedStanding:
-    return ServedStanding(wire, value) if value["language"] == STANDING else ServedQuery(wire, value)
+def _handle(wire: Wire, value: Mapping[str, Any]) -> ContinuousQuery | StandingQuery:
+    if value["language"] == STANDING:
+        return StandingQuery(ServedStanding(wire, value), value)
+    return ContinuousQuery(ServedQuery(wire, value), value)
 
 
 def _given(query: QueryLike, language: str | None, options: Mapping[str, Any]) -> dict[str, Any]:

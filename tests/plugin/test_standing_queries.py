@@ -425,7 +425,7 @@ def test_a_query_that_cannot_begin_anew_harms_nobody(
     query, other = stand(store), stand(store, P + "SELECT ?x WHERE { ?x :knows ?y }")
 
     def fail(self: StoreRun, *given: object) -> object:
-        if self is query._upheld.run:
+        if self is query._backend.upheld.run:
             raise RuntimeError("a fault of ours")
         return way(self, *given)
 

@@ -32,7 +32,7 @@ from typing import Final, Protocol, Self
 
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.api.standing.query import StandingQuery, StoreChange, Subscription
+from oxiseq.api.standing.query import MemoryStanding, StoreChange, Subscription
 from oxiseq.changes import Anew, Changed, Listeners, Listening
 from oxiseq.engine.errors import ArgumentValueError, KbError, QueryError
 from oxiseq.engine.flow.delta import Ids
@@ -151,9 +151,9 @@ class Standings:
         self._asker = in_process(store) if store is not None else asker
         assert self._asker is not None
         self._questions = Questions(self._asker)
-        self._queries: dict[str, StandingQuery | None] = {}
+        self._queries: dict[str, MemoryStanding | None] = {}
         """None: its first answer is not there yet."""
-        self._of: dict[object, StandingQuery] = {}
+        self._of: dict[object, MemoryStanding] = {}
         self._asked_at: dict[Asking, int] = {}
         """Running questions; the time of the last change before each."""
         self.lock = threading.RLock()
@@ -172,7 +172,7 @@ class Standings:
     # --- queries --------------------------------------------------------------------------------------
 
     @property
-    def queries(self) -> tuple[StandingQuery, ...]:
+    def queries(self) -> tuple[MemoryStanding, ...]:
         """Those that have not been closed, in the order of their registration."""
         return tuple(query for query in [*self._queries.values()] if query is not None)
 
@@ -183,7 +183,7 @@ class Standings:
 
     def register(
         self, text: str, name: str | None = None, keep: int = KEEP, limits: Limits | None = None
-    ) -> StandingQuery:
+    ) -> MemoryStanding:
         """Raises QueryError, LimitError, KbError, OxiseqError for a name that another has."""
         query = load_over_store(text)
         announce((arrange, join))
@@ -219,7 +219,7 @@ class Standings:
             raise
         self.deliver()
 
-    def _first_answered(self, name: str, upheld: Upheld, keep: int) -> StandingQuery:
+    def _first_answered(self, name: str, upheld: Upheld, keep: int) -> MemoryStanding:
         """Raises what its first question has raised."""
         self._questions.ask(self)
         with self.arrived:
@@ -227,14 +227,14 @@ class Standings:
                 self.arrived.wait_for(lambda: upheld.asked or upheld.state != "asked")
                 if upheld.error is not None:
                     raise upheld.error
-                registered = StandingQuery(self, name, upheld, keep)
+                registered = MemoryStanding(self, name, upheld, keep)
             except BaseException:
                 self._engine.remove(upheld)
                 raise
             self._queries[name] = self._of[upheld] = registered
             return registered
 
-    def remove(self, query: StandingQuery) -> None:
+    def remove(self, query: MemoryStanding) -> None:
         """End a query."""
         with self._store_lock, self.arrived:
             if query.closed:
