@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
@@ -44,12 +44,29 @@ SOON: Final[How] = {"again": False, "within": 10.0}
 """How to call a server after waiting already."""
 
 
-class ServedRegistered:
-    """A registered query in a folder or at a server, by its name. See `RegisteredBackend`."""
+class ServedRegistered(Generic[T]):
+    """A registered query in a folder or at a server, by its name, and the things that it emits. See
+    `RegisteredBackend`."""
+
+    what: ClassVar[str]
+    """The operation that lists them."""
 
     def __init__(self, wire: Wire, value: Mapping[str, Any]) -> None:
         self._wire = wire
         self.name: str = value["name"]
+
+    def taken(self, parts: list[Mapping[str, Any]], told: Mapping[str, Any], reader: Reader) -> Iterator[T]:
+        """The thing that this is, or is the last part of, and the reader's cursor behind it; none where more of it
+        follows `parts`. Raises OxiseqError for what cannot be read."""
+        raise NotImplementedError
+
+    def page(self, cursor: int, limit: int | None, how: How) -> tuple[httpx.Response, list[Mapping[str, Any]]]:
+        """What there is behind a cursor, at most `limit`."""
+        raise NotImplementedError
+
+    def left(self, reader: Reader) -> int | None:
+        """How many things are behind the reader's cursor now; None: all that come."""
+        return None
 
     @property
     def status(self) -> Mapping[str, Any]:
@@ -89,15 +106,73 @@ class ServedRegistered:
         """Whether a reader, or the store, is closed."""
         return reader.closed or self._wire.closed
 
-    # --- events ---------------------------------------------------------------------------------------
+    # --- things ---------------------------------------------------------------------------------------
 
-    def listened(self, what: str, reader: Reader, seconds: float | None) -> Iterator[ServerSentEvent]:
-        """Server-sent events of `what` behind the reader's cursor, whatever becomes of the connection, at most for so
-        long in all. Ends when the query is deleted, or the reader or the store is closed. Raises RefusedError,
-        BusyError; UnreachableError if the server does not answer at all within that time."""
-        return self._listened(what, reader, None if seconds is None else time.monotonic() + seconds)
+    def following(self, reader: Reader, seconds: float | None, idle: object = None) -> Iterator[T]:
+        """As they come, at most for so long in all, and then those that are there. Ends when the query is deleted, or
+        the reader or the store is closed. Raises RefusedError, BusyError; CursorError, DamagedBatchError, with the
+        cursor behind what is lost; UnreachableError if the server does not answer at all within that time."""
+        return self._following(reader, None if seconds is None else time.monotonic() + seconds)
 
-    def _listened(self, what: str, reader: Reader, deadline: float | None) -> Iterator[ServerSentEvent]:
+    def _following(self, reader: Reader, deadline: float | None) -> Iterator[T]:
+        parts: list[Mapping[str, Any]] = []
+        for told in self._listened(reader, deadline):
+            yield from self.taken(parts, told, reader)
+        if deadline is not None and not self.over(reader):
+            with suppress(UnknownError):
+                for each in self.there(reader, self.left(reader), SOON):
+                    yield each
+                    if self.over(reader):
+                        return
+
+    def there(self, reader: Reader, limit: int | None, how: How) -> Iterator[T]:
+        """Those behind the reader's cursor that there are now. `how`: the requests' other parameters."""
+        parts: list[Mapping[str, Any]] = []
+        try:
+            for page in self.pages(reader.cursor, limit, how):
+                for told in page:
+                    yield from self.taken(parts, told, reader)
+        except CursorError as error:
+            reader.cursor = error.first - 1
+            raise
+        except DamagedBatchError as error:
+            reader.cursor = error.next - 1
+            raise
+
+    def pages(self, cursor: int, limit: int | None, how: How) -> Iterator[list[Mapping[str, Any]]]:
+        """What the server keeps behind a cursor, at most `limit` in all."""
+        while limit is None or limit > 0:
+            reply, page = self.page(cursor, limit, how)
+            yield page
+            cursor = int(reply.headers["oxiseq-last-id"])
+            limit = None if limit is None else limit - len(page)
+            if "link" not in reply.headers or not page:
+                return
+
+    def subscribe(self, callback: Callable[[T], object], after: int | None) -> Callable[[], object]:
+        """On a thread of its own; errors of the callback are logged."""
+        reader = Reader(self.status["matches"]["next"] - 1 if after is None else after)
+
+        def work() -> None:
+            while not self.over(reader):
+                try:
+                    for each in self._following(reader, None):
+                        if reader.closed:
+                            return
+                        _called(callback, each, self.name)
+                    return
+                except CursorError as error:
+                    LOG.warning("query %s: %s", self.name, error)
+                except OxiseqError as error:
+                    if not self._wire.closed:
+                        LOG.error("query %s cannot be read; tried again: %s", self.name, error)
+                    reader.rest(AFTER_LOSS)
+
+        threading.Thread(target=work, name=f"oxiseq-{self.name}", daemon=True).start()
+        return reader.close
+
+    def _listened(self, reader: Reader, deadline: float | None) -> Iterator[Mapping[str, Any]]:
+        """What server-sent events say, whatever becomes of the connection."""
         gone: UnreachableError | None = None
         while not self.over(reader):
             left = math.inf if deadline is None else deadline - time.monotonic()
@@ -106,7 +181,7 @@ class ServedRegistered:
                 break
             silence = min(_SILENCE, max(left / 2, _LAST))  # half: one that comes late may be followed by as long again
             try:
-                with self._wire.listening(what, silence, query=self.name, after=reader.cursor) as reply:
+                with self._wire.listening(self.what, silence, query=self.name, after=reader.cursor) as reply:
                     gone = None
                     for event in EventSource(reply).iter_sse():
                         if event.event == "end":
@@ -115,7 +190,7 @@ class ServedRegistered:
                             reader.rest(AFTER_LOSS)  # the server is stopping
                             break
                         if event.data:  # else it says how long to wait before one comes back, which we choose
-                            yield event
+                            yield self._told(event, reader)
                         if self.over(reader):
                             return
                         if deadline is not None and deadline - time.monotonic() < silence:
@@ -130,38 +205,16 @@ class ServedRegistered:
         if gone is not None and not self.over(reader):
             raise gone
 
-    def told_of_loss(self, event: ServerSentEvent, reader: Reader) -> None:
+    def _told(self, event: ServerSentEvent, reader: Reader) -> Mapping[str, Any]:
         """Raises the error for deleted matches that an event reports, and puts the cursor behind them."""
-        told = event.json()
+        told: Mapping[str, Any] = event.json()
         if event.event == "cursor-too-old":
             asked, reader.cursor = reader.cursor + 1, int(told["first"]) - 1
             raise CursorError(f"what {self.name!r} has emitted", asked, int(told["first"]))
         if event.event == "damaged":
             reader.cursor = int(told["next"]) - 1
             raise DamagedBatchError(f"what {self.name!r} has emitted", told["first"], told["next"], told["reason"])
-
-    def each(
-        self, reader: Reader, things: Callable[[], Iterator[T]], callback: Callable[[T], object]
-    ) -> Callable[[], object]:
-        """Call back with each thing on a thread of its own, until the reader is closed. Errors are logged."""
-
-        def work() -> None:
-            while not self.over(reader):
-                try:
-                    for thing in things():
-                        if reader.closed:
-                            return
-                        _called(callback, thing, self.name)
-                    return
-                except CursorError as error:
-                    LOG.warning("query %s: %s", self.name, error)
-                except OxiseqError as error:
-                    if not self._wire.closed:
-                        LOG.error("query %s cannot be read; tried again: %s", self.name, error)
-                    reader.rest(AFTER_LOSS)
-
-        threading.Thread(target=work, name=f"oxiseq-{self.name}", daemon=True).start()
-        return reader.close
+        return told
 
 
 def _called(callback: Callable[[T], object], thing: T, name: str) -> None:
@@ -178,9 +231,11 @@ def _graph(text: str) -> tuple[Triple, ...]:
     return tuple(quad.triple for quad in parse(text, RdfFormat.N_TRIPLES))
 
 
-class ServedQuery(ServedRegistered):
+class ServedQuery(ServedRegistered[Match]):
     """A continuous query in a folder or at a server. See `QueryBackend`. Ids of matches are the server's: the same
     match has the same one whatever was killed."""
+
+    what = "matches"
 
     def __init__(self, wire: Wire, value: Mapping[str, Any]) -> None:
         super().__init__(wire, value)
@@ -225,62 +280,26 @@ class ServedQuery(ServedRegistered):
         status = self.status
         cursor = after or status["matches"]["first"] - 1
         told: list[Mapping[str, Any]] = []
-        for page in self._pages(cursor, limit, {}):
+        for page in self.pages(cursor, limit, {}):
             told += page
         return Matches(self._decoder.block(told), int(status["events"]))
 
-    def _pages(self, cursor: int, limit: int | None, how: How) -> Iterator[list[Mapping[str, Any]]]:
-        """Matches that the server keeps behind a cursor, at most `limit` in all. `how`: the request's other
-        parameters."""
-        while limit is None or limit > 0:
-            reply = self._wire.call("matches", {"accept": _NDJSON, **how}, query=self.name, after=cursor, limit=limit)
-            page = [json.loads(line) for line in reply.content.splitlines()]  # of bytes: a text has more ends of lines
-            yield page
-            cursor = int(reply.headers["oxiseq-last-id"])
-            limit = None if limit is None else limit - len(page)
-            if "link" not in reply.headers or not page:
-                return
+    def page(self, cursor: int, limit: int | None, how: How) -> tuple[httpx.Response, list[Mapping[str, Any]]]:
+        """Matches behind a cursor."""
+        reply = self._wire.call("matches", {"accept": _NDJSON, **how}, query=self.name, after=cursor, limit=limit)
+        return reply, [
+            json.loads(line) for line in reply.content.splitlines()
+        ]  # of bytes: a text has more ends of lines
 
-    def following(self, reader: Reader, seconds: float | None, idle: object) -> Iterator[Match]:
-        """As they come, and then those that are there."""
-        return self._handed_out(reader, self.listened("matches", reader, seconds), seconds is not None)
+    def left(self, reader: Reader) -> int:
+        """How many matches are behind the reader's cursor now: later ones may come without end."""
+        last: int = self.ask("getQuery", SOON)["matches"]["next"] - 1
+        return max(0, last - reader.cursor)
 
-    def _handed_out(self, reader: Reader, events: Iterator[ServerSentEvent], ends: bool) -> Iterator[Match]:
-        for event in events:
-            if event.event == "match":
-                yield self._decoded(event.json(), reader)
-            else:
-                self.told_of_loss(event, reader)
-        if ends and not self.over(reader):
-            yield from self._there(reader)
-
-    def _there(self, reader: Reader) -> Iterator[Match]:
-        """Those behind the cursor that there are now."""
-        try:
-            last = self.ask("getQuery", SOON)["matches"]["next"] - 1
-            for page in self._pages(reader.cursor, max(0, last - reader.cursor), SOON):
-                for told in page:
-                    yield self._decoded(told, reader)
-                    if self.over(reader):
-                        return
-        except CursorError as error:
-            reader.cursor = error.first - 1
-            raise
-        except DamagedBatchError as error:
-            reader.cursor = error.next - 1
-            raise
-        except UnknownError:
-            return
-
-    def _decoded(self, told: Mapping[str, Any], reader: Reader) -> Match:
-        """The cursor is put behind it. Raises OxiseqError for one of another text."""
+    def taken(self, parts: object, told: Mapping[str, Any], reader: Reader) -> Iterator[Match]:
+        """A match. Raises OxiseqError for one of another text, which the query had before."""
         reader.cursor = int(told["id"])
-        return self._decoder.block([told]).match(0)
-
-    def subscribe(self, callback: Callable[[Match], object], after: int | None) -> Callable[[], object]:
-        """On a thread of its own; errors of the callback are logged."""
-        reader = Reader(self.status["matches"]["next"] - 1 if after is None else after)
-        return self.each(reader, lambda: self.following(reader, None, None), callback)
+        yield self._decoder.block([told]).match(0)
 
     # --- looking back -----------------------------------------------------------------------------------
 
@@ -298,8 +317,10 @@ class ServedQuery(ServedRegistered):
         return Matches(replace(block, numbers=None), total=int(told["total"]))
 
 
-class ServedStanding(ServedRegistered):
+class ServedStanding(ServedRegistered[StoreChange]):
     """A standing query in a folder or at a server. See `StandingBackend`."""
+
+    what = "changes"
 
     def __init__(self, wire: Wire, value: Mapping[str, Any]) -> None:
         super().__init__(wire, value)
@@ -322,50 +343,25 @@ class ServedStanding(ServedRegistered):
         names = self._variables
         return [({name: row[name] for name in names}, 1) for row in found]
 
-    def following(self, reader: Reader, seconds: float | None) -> Iterator[StoreChange]:
-        """As they are made, and then those that are there."""
-        return self._handed_out(reader, self.listened("changes", reader, seconds), seconds is not None)
-
-    def _handed_out(self, reader: Reader, events: Iterator[ServerSentEvent], ends: bool) -> Iterator[StoreChange]:
-        parts: list[Mapping[str, Any]] = []
-        for event in events:
-            if event.event == "change":
-                part = event.json()
-                if parts and part["id"] <= parts[-1]["id"]:  # a connection has broken off inside of a change
-                    parts = []
-                parts.append(part)
-                if not parts[-1]["more"]:
-                    change = self._change(parts)
-                    parts, reader.cursor = [], change.number
-                    yield change
-            else:
-                parts = []
-                self.told_of_loss(event, reader)
-        if ends and not self.over(reader):
-            with suppress(UnknownError):
-                for change in self._there(reader.cursor, SOON)[0]:
-                    reader.cursor = change.number
-                    yield change
-
     def changes(self, reader: Reader, wait: bool) -> list[StoreChange]:
         """Those that there are."""
-        found, reader.cursor = self._there(reader.cursor, {})
-        return found
+        return list(self.there(reader, None, {}))
 
-    def _there(self, cursor: int, how: How) -> tuple[list[StoreChange], int]:
-        """The changes above a cursor, and its position behind them. `how`: the request's other parameters."""
-        found: list[StoreChange] = []
-        parts: list[Mapping[str, Any]] = []
-        while True:
-            reply = self._wire.call("changes", how, query=self.name, after=cursor)
-            for told in reply.json()["changes"]:
-                parts.append(told)
-                if not told["more"]:
-                    found.append(self._change(parts))
-                    parts = []
-            cursor = int(reply.headers["oxiseq-last-id"])
-            if "link" not in reply.headers:
-                return found, cursor
+    def page(self, cursor: int, limit: int | None, how: How) -> tuple[httpx.Response, list[Mapping[str, Any]]]:
+        """Parts of changes behind a cursor."""
+        reply = self._wire.call("changes", how, query=self.name, after=cursor)
+        return reply, reply.json()["changes"]
+
+    def taken(self, parts: list[Mapping[str, Any]], told: Mapping[str, Any], reader: Reader) -> Iterator[StoreChange]:
+        """A change, when its last part has come."""
+        if parts and told["id"] <= parts[-1]["id"]:  # a connection has broken off inside of a change
+            parts.clear()
+        parts.append(told)
+        if not told["more"]:
+            change = self._change([*parts])
+            parts.clear()
+            reader.cursor = change.number
+            yield change
 
     def _change(self, parts: list[Mapping[str, Any]]) -> StoreChange:
         last = parts[-1]
@@ -381,11 +377,6 @@ class ServedStanding(ServedRegistered):
             subject, predicate, object_ = (term_of(told[name]) for name in ("subject", "predicate", "object"))
             return Triple(cast(Any, subject), cast(Any, predicate), object_)
         return {name: term_of(told[name]) if name in told else None for name in self._variables}
-
-    def subscribe(self, callback: Callable[[StoreChange], object], after: int | None) -> Callable[[], object]:
-        """On a thread of its own; errors of the callback are logged."""
-        reader = Reader(self.status["matches"]["next"] - 1 if after is None else after)
-        return self.each(reader, lambda: self.following(reader, None), callback)
 
     def explain(self) -> StandingExplanation:
         """As the server says it."""
