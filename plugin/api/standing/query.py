@@ -248,10 +248,8 @@ class StandingExplanation(Explanation):
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> StandingExplanation:
         """The one that gives this by `json`."""
-        operators: list[dict[str, Any]] = [{k: tuple(v) if isinstance(v, list) else v for k, v in each.items()} for each in told["operators"]]
-        return cls(
-            **{**told, "columns": tuple(told["columns"]), "operators": tuple(Step(**each) for each in operators)}
-        )
+        known: Any = _tuples(told)
+        return cls(**{**known, "operators": tuple(Step(**each) for each in known["operators"])})
 
     def __str__(self) -> str:
         return "\n".join(_lines(self)) + "\n"

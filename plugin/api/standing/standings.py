@@ -26,9 +26,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 from pyoxigraph import Store as RdfStore
 
@@ -193,9 +193,9 @@ class Standings:
                     upheld = self._engine.planned(query, text, limits or Limits())
                 except RecursionError:
                     raise QueryError("the query is nested too deeply", query.span, text, code="depth") from None
-            with Lock(self._store_lock) as store_lock, self.lock:
+            with self._store_locked() as store_lock, self.lock:
                 self._take_in_all()
-                self._engine.add(upheld, store_lock.let_go)
+                self._engine.add(upheld, store_lock.close)
             return self._first_answered(own_name, upheld, keep)
 
     @contextmanager
@@ -218,6 +218,12 @@ class Standings:
                 self._listen_no_more()
             raise
         self.deliver()
+
+    def _store_locked(self) -> ExitStack:
+        """The store's lock, which may be let go before the block ends."""
+        locked = ExitStack()
+        locked.enter_context(self._store_lock)
+        return locked
 
     def _first_answered(self, name: str, upheld: Upheld, keep: int) -> MemoryStanding:
         """Raises what its first question has raised."""
@@ -253,10 +259,10 @@ class Standings:
 
     def restart(self, upheld: Upheld) -> None:
         """Restart one."""
-        with Lock(self._store_lock) as store_lock, self.lock:
+        with self._store_locked() as store_lock, self.lock:
             self._take_in_all()
             if upheld in self._of:
-                self._tell(self._engine.anew(upheld, store_lock.let_go), _now())
+                self._tell(self._engine.anew(upheld, store_lock.close), _now())
         self.catch_up(upheld)
 
     # --- changes --------------------------------------------------------------------------------------
@@ -285,8 +291,8 @@ class Standings:
         """Take in all changes made so far. Where the store is queried for what they change of a query, wait for
         that."""
         while not self._caught_up():
-            with Lock(self._store_lock) as store_lock, self.lock:
-                self._begin_anew(store_lock.let_go)
+            with self._store_locked() as store_lock, self.lock:
+                self._begin_anew(store_lock.close)
         self._questions.ask(self)
         if upheld is not None and upheld.asked < upheld.wanted:
             with self.arrived:
@@ -405,28 +411,6 @@ class Standings:
         """How large all that is."""
         with self.lock:
             return self._engine.bytes
-
-
-class Lock:
-    """A lock that may be let go before its block ends."""
-
-    def __init__(self, lock: threading.RLock) -> None:
-        self._lock = lock
-        self._held = False
-
-    def __enter__(self) -> Self:
-        self._lock.acquire()
-        self._held = True
-        return self
-
-    def let_go(self) -> None:
-        """Others may have it."""
-        if self._held:
-            self._held = False
-            self._lock.release()
-
-    def __exit__(self, *_: object) -> None:
-        self.let_go()
 
 
 def _now() -> int:
