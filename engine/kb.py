@@ -51,7 +51,7 @@ class WatchedKb(KnowledgeBase, Protocol):
 
 def expect(kb: KnowledgeBase, texts: Sequence[str]) -> None:
     """These are going to be asked: what they read is found out now, while nothing waits for their answers."""
-    if isinstance(kb, WatchedKb):
+    if texts and isinstance(kb, WatchedKb):
         kb.watch(texts)
 
 

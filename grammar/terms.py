@@ -86,7 +86,7 @@ class TermBuilder:
                 hint=self._prefix_hint(prefix, local),
                 code="prefix",
             )
-        return self.prefixes[prefix] + re.sub(r"\\(.)", r"\1", local)
+        return self.prefixes[prefix] + (re.sub(r"\\(.)", r"\1", local) if "\\" in local else local)
 
     def _prefix_hint(self, prefix: str, local: str) -> str:
         if close := get_close_matches(prefix, list(self.prefixes), 1):

@@ -23,8 +23,7 @@ from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.matches.memory import match_sizes, with_room_for_nodes
 from oxiseq.engine.output.deferred import renumbered
 from oxiseq.engine.sequence.counts import with_limbs
-from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries, standing_entries
-from oxiseq.engine.sequence.saved import restore_memory
+from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries, restore_memory, standing_entries
 from oxiseq.engine.sequence.states import ValueKind
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary

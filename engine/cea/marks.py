@@ -28,7 +28,7 @@ class Marks:
     """i64[n, k]: of the attributes of PARTITION BY, then of those that aggregates are of, the ids of the terms; 0 where
     an event lacks one."""
     fault: NDArray[np.int64] | None = None
-    """What is wrong with each as a tuple event (faults.py), 0: nothing; None: nothing is with any. Events that wait
+    """What is wrong with each as a tuple event (term_marks.py), 0: nothing; None: nothing is with any. Events that wait
     have none."""
 
     def __len__(self) -> int:

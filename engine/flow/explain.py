@@ -159,9 +159,8 @@ class _Describing:
                 return ("arranged by", f"its rows{how_long}", self.keys(child, key, loose))
             case p.Join() | p.JoinAll():
                 return ("join", "nothing: its inputs are arranged")
-            case p.Lookup(child, _, key, bound):
-                by = self.keys(child, key, ()) if bound is None else f"?{self.names[child][bound.place]} {bound.sign}"
-                return ("looks up", "nothing: the table is arranged", by)
+            case p.Lookup(child, _, bound):
+                return ("looks up", "nothing: the table is arranged", f"?{self.names[child][bound.place]} {bound.sign}")
             case p.Distinct():
                 return ("distinct", "its rows")
             case p.Consolidate():

@@ -22,6 +22,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     "cea.cells": {"find_cells": "i8, i8, i8, SLOT[::1], u4[:, ::1], i8[::1], u4[:, ::1], i8[:, ::1], i8"},
     "cea.clocks": {
         "attribute_clocks": "i8, f8[::1], i8[::1], i8[::1]",
+        "enter_few": "i8, i8, i8[::1], i8[::1], i8, i8, i8",
         "place_few": "i8, i8[::1], i8",
     },
     "cea.collect": {
@@ -36,7 +37,6 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "pivot": "i8[::1], u4[::1], u4[::1], u4[::1], i8[::1], i8[::1], i8[:, ::1], i8[::1], i8[::1]",
         "symbols": "u8[:, ::1], i8[::1], i8, u8[:, ::1], u1[::1], i8[::1], i8[::1], u8[:, ::1], u8[:, ::1]",
     },
-    "cea.few": {"enter_few": "i8, i8, i8[::1], i8[::1], i8, i8, i8"},
     "cea.held": {
         "append": "i8, u8[:, ::1], i8[::1], i8, i8",
         "resolve": "i8, i8, i8, i8[::1], i8",
@@ -120,10 +120,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "flow.sifting": {"sift": "i8, i8, i8, i8"},
     "flow.stepping": {"step_by_tick": "i8"},
-    "flow.table": {
-        "between": "i8, i8, i8, i8",
-        "search": "i8, i8, i8, i8",
-    },
+    "flow.table": {"between": "i8, i8, i8, i8"},
     "flow.telling": {
         "tell": "i8[::1], i8[::1], u4[:, ::1], i8, i8, i8[::1], u4[:, ::1]",
         "told_rows": "i8[::1], i8",

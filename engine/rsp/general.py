@@ -23,11 +23,10 @@ from oxiseq.engine.flow.stepping import Stepping
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.patterns.matcher import StreamMatcher
 from oxiseq.engine.rsp.event_mappings import EventMappings, Source
-from oxiseq.engine.rsp.full_rows import FullRows
+from oxiseq.engine.rsp.full_rows import FullRows, full_rows
 from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.plan import ContentPlan, EventPlan, RspPlan
 from oxiseq.engine.rsp.schedule import Schedule, Stretches
-from oxiseq.engine.rsp.steady import full_rows
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, State, Stateful, part, spread

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -40,8 +41,7 @@ from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.own_run import RunKind, why_own_run
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.thresholds import ladder_of
-from oxiseq.engine.run.answers import KbAnswers
-from oxiseq.engine.run.letters import LetterRows, Source
+from oxiseq.engine.run.letters import KbAnswers, LetterRows, Source
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.memory import Capacities, rows_named
@@ -49,7 +49,7 @@ from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, Stateful, maybe, part, unsaved, value
-from oxiseq.engine.window import cut_of
+from oxiseq.engine.window import window_start
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
@@ -154,7 +154,6 @@ class Finder(Stateful):
         self.answers = KbAnswers(plan, terms, kb)
         self.capacities = capacities
         self._terms, self.kb = terms, kb
-        self._letters = LetterRows(plan, terms, self.answers.exists)
         requests = [request for request in plan.runner.requests if request is not None]
         self.kind: Final = RunKind.of(plan)
         self.joins = why_own_run(plan) is None
@@ -173,13 +172,20 @@ class Finder(Stateful):
         self._counts = plan.runner.sequence.counted
         self.begin()
         terms.register(self)
+
+    @cached_property
+    def _letters(self) -> LetterRows:
+        """The rows of its letters; a query that joins others has none of its own."""
+        plan, window = self.plan, self._window
+        letters = LetterRows(plan, self._terms, self.answers.exists)
         if window is not None and self.partitions is None:
-            settings = self._letters.settings
-            settings[lr.BY_NUMBER] = window.events
+            letters.settings[lr.BY_NUMBER] = window.events
             # else a window's last instant and a bound that passes would come in an order that batches decide
-            settings[lr.EVERY] = window.events and any(edge.passes for edge in plan.runner.sequence.graph.edges)
+            passes = any(edge.passes for edge in plan.runner.sequence.graph.edges)
+            letters.settings[lr.EVERY] = window.events and passes
         elif self._deadlines is not None and self.by_number:  # an instant without rows may be a window's last one
-            self._letters.settings[lr.EVERY] = True
+            letters.settings[lr.EVERY] = True
+        return letters
 
     def begin(self) -> None:
         """Nothing has been seen."""
@@ -692,7 +698,8 @@ class Finder(Stateful):
                 self.sequence.collect()
                 self._forget_unnamed()
         else:
-            floor = cut_of(window, number if window.events else time, self.window_start)
+            clock = number if window.events else time
+            floor: int = window_start(clock, window.size, window.sliding, self.window_start)
             if self.deferred is not None and window.sliding:
                 floor -= window.size  # a match is held for a window's length after its end
             self.rows.forget(floor, 0)

@@ -23,7 +23,8 @@ from oxiseq.grammar.records import dataclass
 _FEW: Final = 256
 """Batches that are put together to one."""
 _CHUNK: Final = 1 << 12
-"""Events that are returned at once, and those of the same instant; more are not kept as they have come."""
+"""Events that are returned at once, and those of the same instant; of more triples events are not kept as they have
+come."""
 _NONE: Final = np.iinfo(np.int64).min
 
 _Batches = list[EventBatch]
@@ -54,7 +55,7 @@ class Recent:
         self._new: list[Sequence[EventBatch]] = []
         """Whole instants behind those, as they have come; nothing below tells of them until they are taken in."""
         self._many = 0
-        """Events in `_new`."""
+        """Triples in `_new`."""
         self._last = _NONE
         """The last instant."""
 
@@ -88,7 +89,7 @@ class Recent:
         """Further instants, whole ones."""
         self._new.append(batches)
         for batch in batches:
-            self._many += len(batch.time)
+            self._many += len(batch.subject)
         if self._many >= _CHUNK or len(self._new) >= _FEW:
             self._take_in()
 

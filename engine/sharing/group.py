@@ -16,8 +16,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.order.arrivals import Arrivals
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.held import Held
-from oxiseq.engine.rsp.joint import JointAnswers, Part, why_alone
-from oxiseq.engine.rsp.joint_general import JointGeneral
+from oxiseq.engine.rsp.joint import JointAnswers, JointGeneral, Part, why_alone
 from oxiseq.engine.rsp.steady import is_steady
 from oxiseq.engine.run.recent import Recent
 from oxiseq.engine.run.rsp import RspRun

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
+from oxiseq.grammar.slips.foreign import foreign
 from oxiseq.grammar.slips.slip import (
     CLOSING,
     IRI,
@@ -14,6 +15,7 @@ from oxiseq.grammar.slips.slip import (
     Slip,
     bare_iri,
     broken_iri,
+    clause,
     consuming,
     missing_close,
     misspelt,
@@ -27,6 +29,7 @@ CEQL_COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*|--[^\n]*|/\*.*?\*/", re.DO
 
 _STEPS = {"->": ";", "=>": ";", "THEN": ";", "FOLLOWED": ";", ".": ";", "-": ";", "|": "OR", "||": "OR"}
 _LOGIC = {"&&": "AND", "&": "AND", "||": "OR", "|": "OR", "!": "NOT", ",": "AND"}
+_NO_NEGATION = "CEQL has no negation; SPAseq has: SEQ(A; N!; B)"
 _END = ("FILTER", "PARTITION", "WITHIN", "GROUP", "HAVING", "CONSUME", "ORDER", "LIMIT", "SAMPLE")
 
 
@@ -35,6 +38,14 @@ def _missing_close(s: Slip) -> Said | None:
     opened = s.unclosed()
     closable = opened is not None and CLOSING[opened[1]] in s.accepts
     return missing_close(s, *_END) if closable else None
+
+
+def _misplaced(s: Slip) -> Said | None:
+    """A clause before WHERE, or in parentheses that are closed behind it."""
+    closed = s.unclosed() is not None and re.match(r"[^();]*\)", s.text[s.at :])
+    if s.word in _END[1:] and ("_WHERE" in s.accepts or ("RPAR" in s.accepts and closed)):
+        return Said(f"{clause(s.word)} follows the whole formula: SELECT ... FROM ... WHERE ... {clause(s.word)} ...")
+    return None
 
 
 def _head(s: Slip) -> Said | None:
@@ -121,7 +132,7 @@ def _operand(s: Slip) -> Said | None:
         if s.found and s.found in ";:,":
             return Said("write one operator between two events")
     if s.found in ("!", "~"):
-        return Said("CEL has no negation")
+        return Said(_NO_NEGATION)
     if s.found == "*":
         return Said("name the types of the events: BUY OR SELL")
     if s.kind in ("iri", "name"):
@@ -139,6 +150,10 @@ def _step(s: Slip) -> Said | None:
         return Said(f"drop the {before[-1]} or add an event", f"nothing follows the `{before[-1]}`", place)
     if s.found == ",":
         return Said("write : for the very next event, ; for any later one")
+    if s.word == "UNTIL":
+        return Said("write `; B` for the event that ends a repeat")
+    if s.found == "(" and s.last_word == "PERMUTE":
+        return Said("write the orders: (A; B) OR (B; A)")
     if s.word in _STEPS:
         written = "FOLLOWED BY" if s.word == "FOLLOWED" else s.found
         return Said(f"write {_STEPS[s.word]} for {written}")
@@ -147,7 +162,7 @@ def _step(s: Slip) -> Said | None:
     if s.found in ("*", "?", "{"):
         return Said("the only repeat is + (one or more), or :+ for events without a gap")
     if s.found == "!" or s.last_word == "NOT" or s.word == "UNLESS":
-        return Said("CEL has no negation")
+        return Said(_NO_NEGATION)
     if s.found == "[":
         return Said(f"conditions belong in FILTER: ... FILTER {s.last_name}[price > 100]")
     if s.found == ">":
@@ -232,7 +247,9 @@ def _misspelt(s: Slip) -> Said | None:
 CEQL_RULES: tuple[Rule, ...] = (
     unclosed_string,
     broken_iri,
+    foreign,
     bare_iri,
+    _misplaced,
     _missing_close,
     too_many,
     _head,

@@ -13,6 +13,7 @@ from oxiseq.grammar.slips.slip import (
     bare_iri,
     broken_iri,
     consuming,
+    elsewhere,
     missing_close,
     misspelt,
     too_many,
@@ -30,6 +31,7 @@ _OTHER = {
     "ORDER": "answers come in the order of their ends; a sub-SELECT in GRAPH may have ORDER BY",
     "GROUP": COUNTING,
     "HAVING": COUNTING,
+    "PARTITION": "patterns that share a variable agree on it: { ?h :p ?x } SEQ { ?h :q ?y }",
 }
 _FOLLOWS = {"THEN", "FOLLOWED", "->", "=>", ";", "AFTER", "BEFORE"}
 
@@ -50,17 +52,17 @@ def _operator(s: Slip) -> Said | None:
     """An operator of time without braces on one side, or another word for it."""
     if s.word in _OPERATORS[:4]:
         return Said(f"write both sides in braces: {{ ... }} {s.word} {{ ... }}")
-    if s.last_word in _OPERATORS[:4] and s.accepts <= {"OPEN", "LBRACE"}:
+    if s.word != "NOT" and s.last_word in _OPERATORS[:4] and s.accepts <= {"OPEN", "LBRACE"}:
         return Said(f"{s.last_word} is followed by a pattern in braces: {s.last_word} {{ ... }}")
     if s.word in _FOLLOWS and "SEQ" in s.accepts:
         return Said("write SEQ for a pattern that comes strictly later")
+    if s.word in ("AND", "&&", "&") and "SEQ" in s.accepts:
+        return Said("write EQUALS for patterns of the same interval, SEQ for one after the other")
+    if s.last_word == "SEQ" and s.word == "NOT":
+        return Said("write { ... } OPTIONALSEQ { ... } and test in a FILTER that the variable is not BOUND")
     if s.last_word == "SEQ" and s.found == "(":
         return Said("SEQ joins two patterns: { ... } SEQ { ... }")
     return None
-
-
-def _clause(s: Slip) -> Said | None:
-    return Said(_OTHER[s.word]) if s.word in _OTHER else None
 
 
 def _misspelt(s: Slip) -> Said | None:
@@ -82,7 +84,8 @@ EP_RULES: tuple[Rule, ...] = (
     consuming,
     _head,
     _operator,
-    _clause,
+    elsewhere(_OTHER),
+    sparql.duration,
     _misspelt,
     sparql.braces,
     sparql.literal,

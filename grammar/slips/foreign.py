@@ -15,18 +15,19 @@ _REGISTER: Final = re.compile(
 )
 _STREAM: Final = re.compile(r"\bSTREAM\s+(<[^<>\s]*>|[\w-]*:[\w-]*)\s*\[([^\[\]]*)\]", re.IGNORECASE)
 _RECOGNIZE: Final = re.compile(r"\b(MATCH_RECOGNIZE|ONE\s+ROW\s+PER\s+MATCH|AFTER\s+MATCH\s+SKIP)\b", re.IGNORECASE)
-_PATTERN: Final = re.compile(r"\bSEQ\s*\(", re.IGNORECASE)
-"""Of SPAseq."""
+_PATTERN: Final = re.compile(r"\A\s*(VOCAB)\b|\bSEQ\s*\(", re.IGNORECASE)
+"""Of CEQL and of SPAseq."""
 _IN_WHERE: Final = re.compile(r"\{[^{}]*\Z", re.DOTALL)
 
 
 def foreign(s: Slip) -> Said | None:
     """The slip is in, or just after, such words."""
     if (found := _RECOGNIZE.search(s.text)) is not None:
-        if _PATTERN.search(s.text) is not None:
+        if (pattern := _PATTERN.search(s.text)) is not None:
+            where = "before WHERE" if pattern[1] is None else "behind the formula"
             return Said(
                 "matches may overlap, as with TO NEXT ROW; for PAST LAST ROW write CONSUME BY ANY, or CONSUME BY "
-                "PARTITION, before WHERE",
+                f"PARTITION, {where}",
                 f"{found[0].upper()} is SQL's",
                 found.span(),
             )

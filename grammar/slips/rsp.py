@@ -13,7 +13,9 @@ from oxiseq.grammar.slips.slip import (
     Slip,
     bare_iri,
     broken_iri,
+    clause,
     consuming,
+    elsewhere,
     missing_close,
     misspelt,
     too_many,
@@ -24,6 +26,7 @@ from oxiseq.grammar.words import OVER_WINDOWS
 
 _REPORTS = ("RSTREAM", "ISTREAM", "DSTREAM")
 _AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
+OF_SEQUENCES = {"PARTITION": "share a variable between patterns, or GROUP BY ?a: PARTITION BY is for sequences"}
 _EXAMPLE = "[RANGE 10 SECONDS SLIDE 1 SECONDS]"
 
 
@@ -74,6 +77,10 @@ def _streams(s: Slip) -> Said | None:
 def _events(s: Slip) -> Said | None:
     if s.last_word == "MATCH" and s.accepts <= {"LBRACE"}:
         return Said("write an event pattern in braces: MATCH { E1 SEQ E2 }")
+    if s.word == "DEFINE" and "_EVENT" in s.accepts:
+        return Said("write EVENT ON :w { ... } AS E1")
+    if s.last_word == "EVENT" and s.accepts == {"_ON"}:
+        return Said(f"the name comes last: EVENT ON :w {{ ... }} AS {s.found if s.kind == 'word' else 'E1'}")
     if s.found == "^" and s.last_word == "SEQ":
         return Said("selections are SEQ^n (naive), SEQ^c (chronological) and SEQ^r (recent)")
     called = s.found == "(" and s.last_word == "SEQ"
@@ -108,6 +115,8 @@ def _head(s: Slip) -> Said | None:
         return Said(f"put parentheses around: ({s.found}(...) AS ?name)")
     if s.word in ("GROUP", "HAVING", "ORDER") and "_REPORT" in s.accepts:
         return Said("after WHERE come GROUP BY, HAVING, ORDER BY, LIMIT, VALUES, in this order")
+    if s.word in _AFTER and "_FILTER" in s.accepts and s.unclosed():
+        return Said(f"{clause(s.word)} follows the }} of WHERE")
     if s.word in _AFTER and s.accepts <= {"$END", "_CONSUME", "_REPORT"} and "_REPORT" in s.accepts:
         return Said("CONSUME and REPORT end the query")
     return None
@@ -134,9 +143,11 @@ RSP_RULES: tuple[Rule, ...] = (
     _events,
     _head,
     consuming,
+    elsewhere(OF_SEQUENCES),
     _closing,
     sparql.braces,
     lambda s: missing_close(s, "WHERE", "EVENT", "CONSUME", "REPORT"),
+    sparql.duration,
     misspelt,
     sparql.literal,
     sparql.condition,

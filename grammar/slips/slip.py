@@ -8,7 +8,7 @@ message and place; the first rule that answers is taken.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
@@ -183,6 +183,20 @@ def consuming(s: Slip) -> Said | None:
     if s.accepts == {"CONSUMPTION"}:
         return Said("write CONSUME UNRESTRICTED, CONSUME CHRONOLOGICAL or CONSUME RECENT")
     return None
+
+
+def clause(word: str) -> str:
+    """A clause by its first word, as people call it."""
+    return f"{word} BY" if word in ("PARTITION", "CONSUME", "GROUP", "ORDER") else word
+
+
+def elsewhere(places: Mapping[str, str]) -> Rule:
+    """Clauses that another language has: first word → what to write here."""
+
+    def rule(s: Slip) -> Said | None:
+        return Said(places[s.word]) if s.word in places else None
+
+    return rule
 
 
 def bare_iri(s: Slip) -> Said | None:

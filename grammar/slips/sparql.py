@@ -12,6 +12,16 @@ _PATTERN_STARTS = {"VAR", "_FILTER", "RBRACE"}
 _EXPRESSION_WORDS = {"AND": "&&", "OR": "||", "&": "&&", "|": "||", "==": "=", "<>": "!=", "->": "", "IS": "="}
 
 
+_DURATIONS = {
+    **dict.fromkeys(("S", "SEC", "SECS", "SECOND", "SECONDS"), "PT{}S"),
+    **dict.fromkeys(("M", "MIN", "MINS", "MINUTE", "MINUTES"), "PT{}M"),
+    **dict.fromkeys(("H", "HR", "HRS", "HOUR", "HOURS"), "PT{}H"),
+    **dict.fromkeys(("D", "DAY", "DAYS"), "P{}D"),
+}
+"""Units behind a number → the duration, as XSD writes it."""
+_NUMBER = re.compile(r"(\d+)\s*$")
+
+
 def literal(s: Slip) -> Said | None:
     if s.kind not in ("string", "number"):
         return None
@@ -40,7 +50,7 @@ def triple(s: Slip) -> Said | None:
     if s.kind == "word" and {"VAR", "IRIREF"} <= s.accepts and "NAME" not in s.accepts:
         if re.fullmatch(r"-?PT?\d[\dDTHMS]*", s.word):
             return Said(f'write "{s.word}"^^xsd:duration')
-        if close := get_close_matches(s.word, SPASEQ, 1, 0.75):
+        if (close := get_close_matches(s.word, SPASEQ, 1, 0.75)) and close[0] != s.word:
             return Said(f"did you mean {close[0]}?")
         return Said(f"did you mean ?{s.found} or a prefixed name such as :{s.found}?")
     if s.found in (".", "}", ";") and {"STRING", "BLANK_LABEL", "LSQB"} <= s.accepts and "FNAME" not in s.accepts:
@@ -55,6 +65,14 @@ def condition(s: Slip) -> Said | None:
         shown = s.found if s.kind in ("variable", "number", "string") else "condition"
         return Said(f"put parentheses around the condition: {s.last_word}({shown} ...)")
     return None
+
+
+def duration(s: Slip) -> Said | None:
+    """A number with a unit in an expression."""
+    number = _NUMBER.search(s.before)
+    if number is None or s.word not in _DURATIONS or s.accepts.isdisjoint({"AND", "COMPARE"}):
+        return None
+    return Said(f'write "{_DURATIONS[s.word].format(number[1])}"^^xsd:duration for a span of time')
 
 
 def expression(s: Slip) -> Said | None:

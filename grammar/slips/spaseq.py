@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
 from oxiseq.grammar.slips import sparql
 from oxiseq.grammar.slips.foreign import foreign
@@ -16,6 +17,7 @@ from oxiseq.grammar.slips.slip import (
     Slip,
     bare_iri,
     broken_iri,
+    clause,
     consuming,
     missing_close,
     misspelt,
@@ -210,6 +212,8 @@ def _streams(s: Slip) -> Said | None:
         if s.kind == "iri":
             return Said(f"write FROM STREAM S1 {s.found}")
         if s.kind == "word" and s.last_word == "FROM":
+            if get_close_matches(s.word, ["STREAM"], 1, 0.7):
+                return Said("did you mean STREAM?")
             return Said(f"write FROM STREAM {s.found} <...>")
     if s.last_word == "STREAM" and s.accepts == {"NAME"}:
         return Said(f"give the stream a name: FROM STREAM S1 {s.found if s.kind in ('iri', 'name') else '<...>'}")
@@ -227,8 +231,24 @@ def _within(s: Slip) -> Said | None:
         return Said(f"write {s.last_word} 10 MINUTES or {s.last_word} PT10M")
     if s.last_word == "WITHIN":
         return Said("write WITHIN 30 MINUTES, WITHIN PT30M or WITHIN 100 EVENTS")
-    if s.word in ("WITHIN", "FROM") and "$END" in s.accepts:
+    return None
+
+
+_BY = re.compile(r"\w+\s+BY(?:\s+(?:[?$]\w+|ANY|PARTITION)\b)+", re.IGNORECASE)
+_HEAD = ("PARTITION", "CONSUME", "WITHIN", "FROM")
+_AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "SAMPLE", "REPORT")
+
+
+def _misplaced(s: Slip) -> Said | None:
+    """A clause that belongs before WHERE, or behind it."""
+    if s.word in _HEAD[:2] and "_PARTITION" not in s.accepts:
+        given = _BY.match(s.text, s.at)
+        written = " ".join(given[0].split()) if given else f"{clause(s.word)} ..."
+        return Said(f"{clause(s.word)} belongs before WHERE: SELECT ... {written} FROM STREAM ... WHERE {{ ... }}")
+    if s.word in _HEAD[2:] and "$END" in s.accepts:
         return Said(f"{s.word} belongs between SELECT and WHERE")
+    if s.word in _AFTER and ("_WHERE" in s.accepts or {"_DEFINE", "RBRACE"} <= s.accepts or "OPERATOR" in s.accepts):
+        return Said(f"{clause(s.word)} follows the last }}")
     return None
 
 
@@ -239,8 +259,6 @@ def _selection(s: Slip) -> Said | None:
         return Said(f"did you mean ?{s.found}?" if bare else "write PARTITION BY ?a, with variables of the GPMs")
     if s.found == "," and re.search(r"\bPARTITION\s+BY(\s+[?$]\w+)+\s*$", s.before, re.IGNORECASE):
         return Said("variables are separated by spaces")
-    if s.word == "LIMIT" and "_WHERE" in s.accepts:
-        return Said("LIMIT follows the last }")
     return None
 
 
@@ -279,6 +297,7 @@ RULES: tuple[Rule, ...] = (
     _seq,
     _gpm_body,
     consuming,
+    _misplaced,
     _selection,
     _where,
     _missing_close,
@@ -289,6 +308,7 @@ RULES: tuple[Rule, ...] = (
     unit,
     _within,
     _prologue,
+    sparql.duration,
     misspelt,
     sparql.literal,
     sparql.condition,

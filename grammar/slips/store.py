@@ -7,12 +7,14 @@ from typing import Final
 
 from oxiseq.grammar.slips import sparql
 from oxiseq.grammar.slips.foreign import foreign
+from oxiseq.grammar.slips.rsp import OF_SEQUENCES
 from oxiseq.grammar.slips.slip import (
     Rule,
     Said,
     Slip,
     bare_iri,
     broken_iri,
+    elsewhere,
     missing_close,
     misspelt,
     too_many,
@@ -100,7 +102,9 @@ STORE_RULES: tuple[Rule, ...] = (
     sparql.braces,
     _missing_close,
     _updates,
+    elsewhere(OF_SEQUENCES),
     _order,
+    sparql.duration,
     misspelt,
     sparql.literal,
     sparql.condition,

@@ -381,6 +381,8 @@ def why_command(
     remain after each part of WHERE, and how many there would be without one condition of the first part that leaves
     none.
 
+    SPARQL over the store (.rq, .sparql): the same over what the knowledge base holds.
+
     \b
     oxiseq why rises.spaseq --stream S1=quotes.nq --since 2024-05-01T10:00:00Z --until 2024-05-01T11:00:00Z
     oxiseq why rises.spaseq --location data --prov > matches.trig

@@ -19,7 +19,7 @@ import click
 from pyoxigraph import NamedNode
 
 from oxiseq.bridges import Bridge, BridgeError, BridgeSettings, DeadLetters, Message, Outcome, opener_of, outcome_of
-from oxiseq.bridges.source import REFUSED, key_headers
+from oxiseq.bridges.bridge import REFUSED, key_headers
 from oxiseq.cli.loading import mapping_named
 from oxiseq.cli.progress import Bar, closing, counted, nothing_of, progress_bar
 from oxiseq.engine.errors import EventError, OxiseqError

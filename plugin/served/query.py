@@ -19,7 +19,7 @@ from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, Triple, pars
 
 from oxiseq.api.continuous import AFTER_LOSS, Reader
 from oxiseq.api.query import Query
-from oxiseq.api.standing.query import NO_WHY, Form, Row, Snapshot, StandingExplanation, StoreChange, Weighed
+from oxiseq.api.standing.query import Form, Row, Snapshot, StandingExplanation, StoreChange, Weighed
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time, to_microseconds, to_text
 from oxiseq.engine.matches.paging import Page
@@ -383,8 +383,8 @@ class ServedStanding(ServedRegistered[StoreChange]):
         return StandingExplanation.from_json(self.ask("explainQuery")["explanation"])
 
     def why(self, limit: int) -> Why:
-        """Raises OxiseqError: the store is elsewhere."""
-        raise OxiseqError(NO_WHY)
+        """Over what the server's knowledge base holds now."""
+        return why_of(self.ask("why", limit=limit))
 
     def catch_up(self) -> None:
         """A snapshot is made of all earlier updates."""

@@ -183,6 +183,10 @@ class Item:
             return {name: self.facts[name] for name in _TOLD if self.facts.get(name) is not None}
         return filled(template, self.facts, self.terms)
 
+    def json(self, template: Json) -> bytes:
+        """As `value`, as JSON's text."""
+        return json.dumps(self.value(template), ensure_ascii=False).encode()
+
     def text(self, template: str, clean: Callable[[str], str] = str) -> str:
         """As `value`, as text; what values bring goes through `clean`."""
         return filled_text(template, self.facts, self.terms, clean)

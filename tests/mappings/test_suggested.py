@@ -72,6 +72,8 @@ def test_over_http(tmp_path: Path) -> None:
         found = store._backend.wire._client.post("/mappings/suggest", json=asked).json()
         assert found["predicates"]["ex:code"] == "code" and found["unit"] == "s"
         assert (
-            store._backend.wire._client.post("/mappings/suggest", json={"rows": "{", "type": "application/json"}).status_code
+            store._backend.wire._client.post(
+                "/mappings/suggest", json={"rows": "{", "type": "application/json"}
+            ).status_code
             == 400
         )

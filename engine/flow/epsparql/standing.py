@@ -23,7 +23,7 @@ from oxiseq.engine.flow.epsparql.using import Uses
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.happening import Look
-from oxiseq.engine.flow.nodes.lookup import LookupBetween
+from oxiseq.engine.flow.nodes.lookup import Lookup
 from oxiseq.engine.flow.nodes.node import Chosen
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.flow.times import NO_END, NO_START, halves_of, times_at
@@ -189,7 +189,7 @@ class Standing:
 
     def _read_tables(self) -> None:
         for node in self.flow.nodes:
-            if isinstance(node, LookupBetween):
+            if isinstance(node, Lookup):
                 node.read()
 
     def save(self, terms: SavedTerms, numbers: Ids | None) -> State:

@@ -17,7 +17,7 @@ from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.nodes.fed import Fed, Windowed
 from oxiseq.engine.flow.nodes.group import Group
 from oxiseq.engine.flow.nodes.join import Join, JoinAll
-from oxiseq.engine.flow.nodes.lookup import Lookup, LookupBetween
+from oxiseq.engine.flow.nodes.lookup import Lookup
 from oxiseq.engine.flow.nodes.node import ALL_TIME, Node
 from oxiseq.engine.flow.nodes.reach import Reach
 from oxiseq.engine.kernels.flow import copying
@@ -72,10 +72,7 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
         case p.JoinAll(patterns):
             return JoinAll(form, width, [_windowed(nodes[place]) for place in patterns], terms)
         case p.Lookup(_, table):
-            arranged = _arranged(nodes[table])
-            if form.bound is not None:
-                return LookupBetween(form.bound, children[0], arranged, terms)
-            return Lookup(form, children[0], arranged)
+            return Lookup(form.bound, children[0], _arranged(nodes[table]), terms)
         case p.Triples():
             return happening.triples(form, children[0], terms)
         case p.Look(_, kept):

@@ -57,6 +57,7 @@ class Look(KernelNode):
         scalars[k.ORDER], scalars[k.WHAT] = _ORDERS[form.order], _WHAT[form.what]
         scalars[k.LIMIT] = LATEST if form.limit is None else form.limit
         scalars[k.EARLIER], scalars[ENTRY_AT] = form.earlier, -1
+        scalars[k.TIMED] = form.order != "ANY" or form.limit is not None
         loose = [np.array(part, np.int64) for part in (form.loose[:MOST_LOOSE], form.loose[MOST_LOOSE:])]
         self._memory = Pointers(k.Looking(scalars, np.array(form.key, np.int64), *loose))
 
@@ -68,8 +69,9 @@ class Look(KernelNode):
 
     def learn(self) -> None:
         """Rows without a time have come, or are no longer there: whether it has to look for them in whole chains."""
-        ends = times_at(self._kept.kept[0], _END)
-        self._scalars[k.TIMELESS] = bool((ends == NO_END).any())
+        if self._scalars[k.TIMED]:
+            ends = times_at(self._kept.kept[0], _END)
+            self._scalars[k.TIMELESS] = bool((ends == NO_END).any())
 
 
 def cover(form: p.Cover, child: Buffer, clock: I64) -> Node:

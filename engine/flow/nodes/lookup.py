@@ -1,4 +1,4 @@
-"""Rows with a table's rows for them (plan.Lookup)."""
+"""Rows with the rows of a table that compare with them (plan.Lookup)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,6 @@ _SIGNS: Final = {"<": k.BELOW, "=": k.EQUAL, ">": k.ABOVE}
 
 
 class Lookup(Copying):
-    """It keeps nothing: the table has been filled before the first row comes."""
-
-    def __init__(self, form: p.Lookup, child: Buffer, table: Arrange) -> None:
-        super().__init__(child.width + table.inputs[0].width, (child,))
-        self._table = table
-        places = np.zeros(k.PLACES, np.int64)
-        places[k.ENTRY] = -1
-        self._memory = Replaceable(k.Searching(places, np.array(form.key, np.int64), np.zeros(0, np.int64)))
-
-    def call(self) -> Call:
-        return Call(k.search, (self._memory, self.inputs[0], self._table, self.out))
-
-
-class LookupBetween(Copying):
     """The table in the order of one of its columns, as numbers; it is read when the first row comes."""
 
     def __init__(self, bound: p.Bound, child: Buffer, table: Arrange, terms: TermDictionary) -> None:

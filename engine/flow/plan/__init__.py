@@ -15,7 +15,7 @@ orders of terms do not look at raw columns.
     Filter, Extend, Pick, Negate, Union   row by row, without memory
     Lasting                               intervals, row by row
     Arrange, Join, JoinAll                joined rows; the memory of joins is in the arrangements
-    Lookup                                rows and a table's rows for them, without memory of the rows
+    Lookup                                rows and the rows of a table that compare with them
     Follow                                pairs in order of time
     Distinct, Consolidate, Once, Group    rows counted
     Best                                  ranks

@@ -44,7 +44,8 @@ class Look:
     """New rows, and those that they find in an arrangement at the end of their tick: PAIRS, all columns of both; those
     that find something (WITH) or nothing (WITHOUT). A found row has the same `key`, and `loose` where both have a
     value, has ended before (BEFORE) the start of the new one, or by its end (BY), and both together last `limit` at
-    most. earlier: rows of the same tick are not found; counts: that a pair is there counts, however long it lasts."""
+    most: with neither an order nor a limit rows need no interval. earlier: rows of the same tick are not found; counts:
+    that a pair is there counts, however long it lasts."""
 
     child: int
     kept: int

@@ -72,14 +72,12 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The pairs of rows with those of an arrangement that have the same columns at its key: all columns of both. What
-    is arranged is there before the first row comes, and does not change: so the rows need not be kept. bound: where
-    there is no key."""
+    """The pairs of rows with those of an arrangement, in the order of one of its columns, that compare with them so:
+    all columns of both. What is arranged is there before the first row comes, and does not change."""
 
     child: int
     table: int
-    key: tuple[int, ...]
-    bound: Bound | None = None
+    bound: Bound
 
 
 # --- order of time --------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow.plan.counted import Distinct, Group, Once, Reach
 from oxiseq.engine.flow.plan.forms import NUMBER, FlowPlan, Form, inputs, origins, renamed
 from oxiseq.engine.flow.plan.happening import Closure, Look, TimeTerm, Triples
-from oxiseq.engine.flow.plan.pairs import Arrange, Follow, Join, JoinAll, Lookup
+from oxiseq.engine.flow.plan.pairs import Arrange, Follow, Join, JoinAll
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Pick
 from oxiseq.engine.flow.plan.sources import Constant, Given, Graphs, Patterns, Quads, column
 from oxiseq.grammar.algebra import Expression
@@ -108,7 +108,7 @@ class Sheet:
             case Pick(child, columns):
                 kept = {each[0] for each in columns if len(each) == 1}
                 return len(kept) == self._widths[child] and self.is_set(child)
-            case Join() | Follow() | Lookup() as form:
+            case Join() | Follow() as form:
                 return all(map(self.is_set, inputs(form)))
             case _:
                 return False

@@ -162,7 +162,9 @@ class _Lifting:
         """Rows with the rows of the table: pairs of a row's column and the table's that are the same."""
         table = self._sheet.add(p.Arrange(self._table, tuple(there for _, there in key)))
         self.numbered[table] = self._at
-        return self._sheet.add(p.Lookup(node, table, tuple(here for here, _ in key), None if key else bound))
+        if bound is not None and not key:
+            return self._sheet.add(p.Lookup(node, table, bound))
+        return self._sheet.add(p.Look(node, table, tuple(here for here, _ in key)))
 
     def _of_each(self, child: _Lifted) -> int:
         """The rows of an operator for each row of the table."""

@@ -11,11 +11,13 @@ from typing import Any
 
 from oxiseq.engine.kernels.cea import records as v
 from oxiseq.engine.kernels.cea.ageing import age, begin_anew, reaches_back
+from oxiseq.engine.kernels.cea.clocks import query_of
 from oxiseq.engine.kernels.cea.records import (
     BASE,
     BEFORE_ALL,
     BY_ATTRIBUTE,
     BY_EVENTS,
+    BY_TIME,
     CUT,
     EPOCH,
     KIND,
@@ -35,7 +37,6 @@ from oxiseq.engine.kernels.cea.records import (
     SIZE,
     STRIDE,
     TOUCHED,
-    UNBOUNDED,
     WANTED_STATE,
     WANTED_SYMBOL,
     Cache,
@@ -77,7 +78,10 @@ def read(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], at: int) -> int:
     if kind == BY_EVENTS:
         clock = i64(part.clock)
         cut = window_start(clock, sizes[SIZE], 1, 0)
-    elif kind != UNBOUNDED:
+    elif kind == BY_TIME:
+        clock = v.clock(E)[at]
+        cut = window_start(clock, v.queries(A)[query_of(A, v.partition(E)[at])].back, 1, 0)
+    elif kind == BY_ATTRIBUTE:
         clock, cut = v.clock(E)[at], v.cut(E)[at]
     scalars[CUT] = cut
     tau = cut

@@ -1,8 +1,8 @@
 """What has come looks for what there is in an arrangement (plan.Look). Chains by key alone are in order of time,
 the newest first: what has a time came when it ended.
 
-The first four columns of both are their intervals, start and end, each an i64 in two halves. Nothing is kept but the
-place: a row of the delta, the mask of the rows that it is compared with, an entry of their chain.
+Where time counts the first four columns of both are their intervals, start and end, each an i64 in two halves. Nothing
+is kept but the place: a row of the delta, the mask of the rows that it is compared with, an entry of their chain.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ PAIRS, WITH, WITHOUT = range(3)
     ROW_AT,  # row of the delta that looks next
     FOUND,  # 1: the row has found something
     TIMELESS,  # 1: the arrangement has rows without a time
+    TIMED,  # 1: when rows happen counts; else they need no interval
     SCALARS,
-) = range(walking.PLACES, walking.PLACES + 8)
+) = range(walking.PLACES, walking.PLACES + 9)
 """Behind the place of the walk over the rows that are looked at."""
 
 _NO_START: Final = 1 << 62
@@ -98,20 +99,20 @@ def _walk(K: Ptr[Looking], D: Delta, i: int, t: int, A: Ptr[v.Arrangement], out:
     """Go along a chain from where it is. Whether its end is reached, or one entry is enough and there is one."""
     scalars, words, halves, links = _scalars(K), v.words(A), v.halves(A), v.links(A)
     rows, checked, others, limit = buffers.rows(D), _checked(K), v.checked(A), scalars[LIMIT]
-    start, end, order = time_in(rows, i, START), time_in(rows, i, END), scalars[ORDER]
+    timed, order, start, end = scalars[TIMED] != 0, scalars[ORDER], i64(0), i64(0)
+    if timed:
+        start, end = time_in(rows, i, START), time_in(rows, i, END)
     # chains by loose columns are made late, in any order; rows without a time may be anywhere
     ordered = v.loose(A).shape[0] == 0 and scalars[TIMELESS] == 0
     following, e = v.scalars(A)[LINK0] + 2 * scalars[LINK_AT], scalars[ENTRY_AT]
     while e >= 0:
-        from_, to = time_in(halves, e, ROW + START), time_in(halves, e, ROW + END)
-        if ordered and end - to > limit and to != _NO_END and end != _NO_END:  # those behind it have ended no later
-            break
-        if (
-            _in_order(order, start, end, to)
-            and max(end, to) - min(start, from_) <= limit
-            and words[e, BORN] <= t < words[e, DIED]
-            and compatible(rows, i, checked, halves, e, others)
-        ):
+        in_time = True
+        if timed:
+            from_, to = time_in(halves, e, ROW + START), time_in(halves, e, ROW + END)
+            if ordered and end - to > limit and to != _NO_END and end != _NO_END:  # those behind it have ended no later
+                break
+            in_time = _in_order(order, start, end, to) and max(end, to) - min(start, from_) <= limit
+        if in_time and words[e, BORN] <= t < words[e, DIED] and compatible(rows, i, checked, halves, e, others):
             if scalars[WHAT] != PAIRS:
                 scalars[FOUND] = 1
                 break

@@ -1,6 +1,4 @@
-"""Rows look for what a table has for them: an arrangement that does not change while rows come (plan.Lookup); by key,
-or by how a number compares with those of the table.
-"""
+"""Rows look for those of a table, which does not change while rows come, by how their numbers compare (plan.Lookup)."""
 
 from __future__ import annotations
 
@@ -10,58 +8,13 @@ import numpy as np
 
 from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.arrangement import DIED, LINK0, NEVER, ROW, WEIGHT, WIDTH
-from oxiseq.engine.kernels.flow.arranging import first_of_chain
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.terms import table as worth
 from oxiseq.engine.kernels.terms.table import Terms
 from oxiseq.engine.kinds import DECIMAL, DOUBLE, INTEGER, ROUNDED
-
-NEXT, ENTRY, PLACES = range(3)
-"""The row that looks next; the next entry of the chain that it walks, -1: it walks none yet."""
-
-
-class Searching(Arrays):
-    """How rows look, and where they are."""
-
-
-_places = array(Searching, "places", np.int64)  # i64[PLACES]
-_key = array(Searching, "key", np.int64)  # the columns of a row that are the table's key
-_loose = array(Searching, "loose", np.int64)  # i64[0]: such a table has no loose columns
-
-
-@kernel
-def search(S: Ptr[Searching], D: Delta, A: Ptr[v.Arrangement], out: Delta) -> int:
-    """Write each row of the delta D with each row of the arrangement A that has its key."""
-    places, key, loose = _places(S), _key(S), _loose(S)
-    rows, count, words, halves, links = buffers.rows(D), buffers.count(D)[0], v.words(A), v.halves(A), v.links(A)
-    at, weight, made, top = buffers.at(out), buffers.weight(out), buffers.rows(out), buffers.count(out)
-    own, width, link0, room = rows.shape[1], v.scalars(A)[WIDTH], v.scalars(A)[LINK0], at.shape[0]
-    n = top[0]
-    for i in range(places[NEXT], count):
-        e = places[ENTRY] if places[ENTRY] >= 0 else first_of_chain(A, rows, i, key, loose, 0, 0, 0)
-        while e >= 0:
-            if words[e, DIED] == NEVER:
-                if n == room:
-                    places[NEXT], places[ENTRY], top[0] = i, e, n
-                    return NEED_OUT
-                at[n], weight[n] = buffers.at(D)[i], buffers.weight(D)[i] * words[e, WEIGHT]
-                for c in range(own):
-                    made[n, c] = rows[i, c]
-                for c in range(width):
-                    made[n, own + c] = halves[e, ROW + c]
-                n += 1
-            e = i64(links[e, link0])
-        places[ENTRY] = -1
-    places[NEXT], top[0] = 0, n
-    return DONE
-
-
-# --- by number --------------------------------------------------------------------------------------
 
 BELOW, EQUAL, ABOVE = range(3)
 """How a row's number has to compare: below that of the table's row, or equal to it; equal; above it, or equal."""

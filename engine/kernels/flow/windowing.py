@@ -26,9 +26,10 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, fused, truth
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.arrangement import BEFORE_ALL, DEAD, NEVER, ROW, WEIGHT
+from oxiseq.engine.kernels.flow.arrangement import BEFORE_ALL, DEAD, LIVE, NEVER, ROW, WEIGHT
 from oxiseq.engine.kernels.flow.arranging import (
     drop,
+    empty,
     end_entry,
     fetch_entry,
     fetch_row,
@@ -490,12 +491,19 @@ def _evict_of(T: Ptr[Views], S: Ptr[Windowing], view: int, low: int) -> bool:
     scalars, shape, ends = _scalars(S), _views(T)[view], _listed(S)[view]
     A, place, tick = shape.kept, list_place(shape.width), scalars[TICK] + scalars[INSTANT]
     words, halves, links = v.words(A), v.halves(A), v.links(A)
+    unseen = scalars[INSTANT] == 0 and shape.wanted & GOES == 0  # what comes with the batch finds it no more
+    if unseen and words[ends.last, LAST] <= low:
+        rows = v.scalars(A)[LIVE]
+        if empty(A):
+            scalars[COUNT] -= rows
+            ends.first, ends.last, ends.clock = -1, -1, NEVER
+            return True
     while ends.first >= 0 and ends.clock <= low:
         e = i64(ends.first)
         following = i64(links[e, place])
         if shape.wanted & GOES and not _write(S, view, shape, halves, e, ROW, -1):
             return False
-        if scalars[INSTANT] == 0 and shape.wanted & GOES == 0:  # what comes with the batch finds it no more
+        if unseen:
             drop(A, e)
         else:
             if v.scalars(A)[DEAD] < 0:

@@ -32,8 +32,7 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.journal import CursorError
 from oxiseq.languages.explanation import Explanation, network, operator_lines
 from oxiseq.languages.reasons.report import SHOWN, Why
-from oxiseq.languages.reasons.where.store import StoreSubject
-from oxiseq.languages.reasons.why import why_of
+from oxiseq.languages.reasons.where.store import why_over_store
 from oxiseq.options.kinds import Duration, duration, whole_number
 from oxiseq.pictures.drawing import Arrow, Drawing, Node
 from oxiseq.pictures.timeline import html_table
@@ -223,7 +222,6 @@ class Snapshot(_Rows):
         return f"<Snapshot {self.number} {to_text(self.at_us)} {what}>"
 
 
-NO_WHY: Final = "why of a standing query is for a store in this process"
 _FOLLOWED: Final = "incremental: each added or removed quad updates the answer, no query is repeated"
 _UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less"))
 """Operators that a picture does without."""
@@ -405,7 +403,7 @@ class StandingQuery(Registered):
         leaves, and what a condition of the part where they end leaves out. `limit`: of as many rows it shows the facts
         that they rest on. Queries at work, and changes, do not wait for it.
 
-        Raises OxiseqError where the store is not in this process; KbError.
+        Raises OxiseqError, KbError.
         """
         return self._backend.why(limit)
 
@@ -539,9 +537,9 @@ class MemoryStanding:
     def why(self, limit: int) -> Why:
         """Raises OxiseqError where the store is not in this process; KbError."""
         if self._standings.present is None:
-            raise OxiseqError(NO_WHY)
-        subject = StoreSubject(self.upheld.query, StoreKb(self._standings.present()), time.time_ns() // 1000)
-        return why_of(subject, whole_number(limit, "limit"))
+            raise OxiseqError("why of a standing query is for a store in this process")
+        kb = StoreKb(self._standings.present())
+        return why_over_store(self.upheld.query, kb, whole_number(limit, "limit"))
 
     # --- what it answers ------------------------------------------------------------------------------
 

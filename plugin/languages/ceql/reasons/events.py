@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode, Triple, Variable
 
-from oxiseq.engine.cea.faults import asked_of, faults_in, unfit
 from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.term_marks import asked_of, faults_in, unfit
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.events.faults import Faults
