@@ -12,7 +12,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import RLock
-from typing import Any, Final, Literal, Protocol, Self, Unpack, overload
+from typing import Any, Final, Literal, Protocol, Self, TypedDict, Unpack, overload
 
 from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
@@ -84,15 +84,12 @@ _CHANGES = frozenset(METHODS)
 _LOADS = frozenset(["bulk_load", "load"])
 
 
-_LIMITS: Final = Limits()
-_STANDING: Final[Mapping[str, Any]] = {
-    "name": None,
-    "keep": KEEP,
-    "most_triples": _LIMITS.most_triples,
-    "most_rows": _LIMITS.most_rows,
-    "most_asking": "5m",
-}
-"""The options of a query over the store, and their defaults."""
+class StandingKeywords(TypedDict, total=False):
+    """The options of a query over the store in memory. `Limits` has their defaults; `most_asking` is 5 minutes."""
+
+    most_triples: int
+    most_rows: int
+    most_asking: Duration | None
 
 
 OF_MEMORY: Final = frozenset(
@@ -320,12 +317,12 @@ class MemoryStore:
         replace: bool,
     ) -> ContinuousQuery | StandingQuery:
         """See `StoreBackend`."""
+        if name is not None:
+            TEXT.read(name, "name")
         if language == STANDING:
-            told = {key: value for key, value in (("name", name), ("keep", keep)) if value is not None}
-            return self._standings.register(query_text(query).text, *_of_standing({**told, **options})).face
+            kept = KEEP if keep is None else whole_number(keep, "keep")
+            return self._standings.register(query_text(query).text, name, kept, _limits(options)).face
         text = Query(query, language)
-        if replace and name in self._feed.named:
-            self._feed.named[name].close()
         chosen = said(text.language, options, reads=self.known)
         spoken: Language[Any] = language_named(text.language)
         algebra = text.algebra
@@ -333,6 +330,8 @@ class MemoryStore:
         with self.lock:
             self._feed.check_open()
             run, shape = spoken.planned(algebra, self._terms, self._kb, chosen)
+            if replace and name in self._feed.named:
+                self._feed.named[name].close()
             name = self._named(name)
             refuse_own_results(
                 StreamUse.of(name, shape), (StreamUse(q.name, q.reads, q.feeds) for q in self._feed.queries)
@@ -351,7 +350,6 @@ class MemoryStore:
         known = self._feed.named
         if name is None:
             return next(each for each in (f"q{number}" for number in count(len(known) + 1)) if each not in known)
-        TEXT.read(name, "name")
         if name in known:
             raise ConflictError(f"there is a query {name!r} already")
         return name
@@ -545,9 +543,7 @@ class Store:
         name: str | None = None,
         replace: bool = False,
         keep: int | None = None,
-        most_triples: int = _LIMITS.most_triples,
-        most_rows: int = _LIMITS.most_rows,
-        most_asking: Duration | None = "5m",
+        **options: Unpack[StandingKeywords],
     ) -> StandingQuery: ...
 
     @overload
@@ -628,19 +624,13 @@ class Store:
         return f"<oxiseq.Store: {self._backend!r}>"
 
 
-def _of_standing(given: Mapping[str, Any]) -> tuple[str | None, int, Limits]:
-    """Name, number of kept changes, limits. Raises OxiseqError for options of streams, and for invalid values."""
-    if set(given) - set(_STANDING):
-        raise ArgumentTypeError(f"a query over the store reads no stream: it takes {', '.join(_STANDING)}")
-    name, keep, most_triples, most_rows, most_asking = {**_STANDING, **given}.values()
-    _sensible(name, keep=keep, most_triples=most_triples, most_rows=most_rows)
-    seconds = None if most_asking is None else duration(most_asking, "most_asking") / 1e6
-    return name, keep, Limits(most_triples, most_rows, seconds)
-
-
-def _sensible(name: object, **numbers: object) -> None:
-    """Raises OxiseqError for an invalid name, and for values that are not natural numbers."""
-    if name is not None:
-        TEXT.read(name, "name")
-    for what, number in numbers.items():
-        whole_number(number, what)
+def _limits(given: Mapping[str, Any]) -> Limits:
+    """Those of a query over the store. Raises OxiseqError for options of streams, and for invalid values."""
+    known = [*StandingKeywords.__annotations__]
+    if set(given) - set(known):
+        raise ArgumentTypeError(f"a query over the store reads no stream: it takes name, keep, {', '.join(known)}")
+    limits: dict[str, Any] = {each: whole_number(given[each], each) for each in known[:2] if each in given}
+    if "most_asking" in given:
+        asking = given["most_asking"]
+        limits["most_seconds"] = None if asking is None else duration(asking, "most_asking") / 1e6
+    return Limits(**limits)
