@@ -18,8 +18,8 @@ from oxiseq.engine.cea.events import FEW, MarkedEvents, Placed
 from oxiseq.engine.cea.memory import Capacities, sizes_of
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
-from oxiseq.engine.cea.subsets import FIRST_MASK, Subsets
 from oxiseq.engine.cea.subsets import State as Letters
+from oxiseq.engine.cea.subsets import Subsets, variables_at
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.symbols import number_events, unknown_state
 from oxiseq.engine.kernels.matches import composed as c
@@ -42,13 +42,23 @@ I64 = NDArray[np.int64]
 
 def not_composed(plan: CeaPlan) -> str | None:
     """Why what ends at an event cannot be counted by composed windows; None: it can. Of a plan with totals."""
+    if isinstance(plan.query.window, AttributeWindow) and (plan.query.selection is None or plan.runner.strict):
+        return "a window of an attribute may reach back"
+    because = not_weighed(plan)
+    if because is None and plan.runner.positions.short:
+        return "few are live, since each event of a match directly follows the one before"
+    if because is None and automaton_of(plan) is None:
+        return f"the automaton has more than {MOST_STATES} states"
+    return because
+
+
+def not_weighed(plan: CeaPlan) -> str | None:
+    """Why weights do not say what is counted of what ends at an event; None: they do. Of a plan with totals."""
     query = plan.query
     assert query.totals is not None
     found = aggregates(query.totals)
     if query.selection is not None and not plan.runner.strict:
         return f"{query.selection.strategy.value} chooses among those of an event"
-    if isinstance(query.window, AttributeWindow):
-        return "a window of an attribute may reach back"
     if plan.runner.ambiguous and any(aggregate.arg is not None for aggregate in found):
         return "several variables may hold an event"
     for aggregate in found:
@@ -56,8 +66,6 @@ def not_composed(plan: CeaPlan) -> str | None:
             return f"{render_predicate(aggregate)} needs each value"
     if len({aggregate.arg for aggregate in found} - {None}) > MOST_MEASURES:
         return f"they are over more than {MOST_MEASURES} things"
-    if automaton_of(plan) is None:
-        return f"the automaton has more than {MOST_STATES} states"
     return None
 
 
@@ -124,8 +132,7 @@ class ComposedRun(Stateful):
             _KINDS[int(self._sizes[k.KIND])], int(self._sizes[k.SIZE]), consume=int(self._sizes[k.CONSUME])
         )
         rules.settings[c.LEAST] = least
-        masks = [0] * FIRST_MASK + [*subsets.masks]
-        held = measured.held([[v for i, v in enumerate(plan.runner.variables) if mask >> i & 1] for mask in masks])
+        held = measured.held(variables_at(plan.runner))
         self._windows = ComposedWindows(rules, measured.measures, held, found.states, capacities.parts, capacities.out)
         self._known = np.zeros(0, np.int32)
         """In how many states the rules say what an event of each symbol does."""

@@ -18,6 +18,8 @@ from oxiseq.engine.cea.events import MarkedEvents, Placed
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.listed import FoundEvents, events_of
 from oxiseq.engine.cea.memory import (
+    BUSY_NODES,
+    WEIGHED_NODES,
     Capacities,
     allocate,
     begin_parts,
@@ -40,7 +42,7 @@ from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
-from oxiseq.engine.matches.runner import MatchRunner
+from oxiseq.engine.matches.runner import MatchRunner, Weigher
 from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, part, unsaved, value
 
@@ -58,18 +60,7 @@ _POSITIONS = np.zeros(0, np.int64)
 
 
 class Ends(Protocol):
-    """Who sees the complex events of each end as a set, or how many there are."""
-
-    @property
-    def least(self) -> int:
-        """Fewer are no matter."""
-
-    @property
-    def counts(self) -> bool:
-        """Whether numbers are enough."""
-
-    def count(self, at: I64, number: I64) -> None:
-        """So many end at the events at these positions, in order."""
+    """Who sees the complex events of each end as a set."""
 
     def see(self, found: FrozenMatches, holders: Holders, at: int, time: int) -> None:
         """Those that end at the event at position `at`, at `time` (µs); none may be left. Raises LimitError."""
@@ -99,11 +90,12 @@ class CeaRun(MatchRunner[k.Memory]):
         capacities: Capacities | None = None,
         ends: Ends | None = None,
         pick: Pick | None = None,
+        weigher: Weigher[k.Memory] | None = None,
     ) -> None:
-        """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `pick`: for a
-        query that has ORDER BY or SAMPLE, or of which a page is wanted."""
+        """`ends`: receives the complex events of each end as a set, `weigher`: weighs those of all; then they are not
+        emitted one by one. `pick`: for a query that has ORDER BY or SAMPLE, or of which a page is wanted."""
         self._capacities = capacities = capacities or Capacities()
-        super().__init__()
+        super().__init__(weigher)
         strategy, silent = plan.clauses.strategy, -1 if all(plan.runner.masks) else SILENT
         self._chooser = None if strategy is None else choice.Chooser(strategy, capacities.nodes // 4, silent)
         self.plan = plan
@@ -123,9 +115,8 @@ class CeaRun(MatchRunner[k.Memory]):
         self._ends = ends
         if ends is not None:
             self._sizes[k.CHOOSES], self._sizes[k.LIMIT] = 1, 1  # one is emitted, for CONSUME BY
-            self._sizes[k.COUNTS] = self._counted
-            self._sizes[k.LEAST], self._sizes[k.TELLS_COUNTS] = ends.least, ends.counts and self._counted
-        self._memory = allocate(capacities, self._counted)
+        self._sizes[k.NOTES] = weigher is not None
+        self._memory = allocate(capacities)
         self._placed = Placed(plan.query, plan.runner.words)
         self._collected = 0
         self._rebuilt = -1
@@ -164,8 +155,7 @@ class CeaRun(MatchRunner[k.Memory]):
             self._now = newest
         table = self._tables.of
         self._work(lambda: call(advance, table(self._cache.arrays), table(self._memory), E))
-        if self._ends is not None:
-            self._tell_counts(self._ends)
+        self._weigh()
         found = self._found()
         self._memory.scalars[k.BASE] += count
         self._times, self._events = self._no_events.partition, self._no_events  # those of the batch may go
@@ -317,7 +307,7 @@ class CeaRun(MatchRunner[k.Memory]):
     @property
     def behind(self) -> int:
         """At how many events a window of an attribute reached back to forgotten events: matches that end there
-        may be missing (kernels/cea/ageing.py)."""
+        may be missing (kernels/cea/moving.py)."""
         return int(self._memory.scalars[k.BEHIND])
 
     @property
@@ -341,11 +331,6 @@ class CeaRun(MatchRunner[k.Memory]):
         return int(self._memory.scalars[matches.NODE_TOP]) + self._live
 
     @property
-    def _counted(self) -> bool:
-        """Whether the kernel counts what ends at each event."""
-        return self._ends is not None and self._chooser is None
-
-    @property
     def _live(self) -> int:
         parts = self._memory.parts
         return int(parts["count"][parts["epoch"] == self._memory.scalars[k.EPOCH]].sum())
@@ -353,7 +338,7 @@ class CeaRun(MatchRunner[k.Memory]):
     def forget(self) -> None:
         """Give up all partial matches; positions and counters continue."""
         position, counters = self.position, self._memory.scalars[_COUNTERS]
-        self._memory = allocate(self._capacities, self._counted)
+        self._memory = allocate(self._capacities)
         self._memory.scalars[_COUNTERS] = counters
         self._memory.scalars[k.BASE] = self.oldest = position
         self._holders.forget(position)
@@ -367,7 +352,7 @@ class CeaRun(MatchRunner[k.Memory]):
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state; for a run that has not seen any event."""
-        self._memory = restore_memory(state["memory"], self._cache, self._capacities, self._counted)
+        self._memory = restore_memory(state["memory"], self._cache, self._capacities)
         super().restore(state, terms)
 
     def _chosen(self, instant: int) -> k.Memory:
@@ -377,7 +362,6 @@ class CeaRun(MatchRunner[k.Memory]):
             memory = self._chooser.choose(memory, _POSITIONS, 0, self.bounds)
         at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
         if self._ends is not None:
-            self._tell_counts(self._ends)
             self._ends.see(FrozenMatches(memory), self._holders, at, instant)
         if self._pick is not None:
             memory = self._pick(memory, self._holders, at, instant)
@@ -386,12 +370,16 @@ class CeaRun(MatchRunner[k.Memory]):
         return memory
 
     def _free(self, again: bool, *, full: bool = False) -> None:
+        self._weigh()
         scalars = self._memory.scalars
         at = int(scalars[k.AT])
         now = int(self._times[at]) if self._by_time and at < len(self._times) else self._now
-        self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, now, again, full=full)
+        busy = 0 if not full else BUSY_NODES if self._weigher is None else WEIGHED_NODES
+        self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, now, again, busy=busy)
         position = int(scalars[k.BASE]) + (int(self._events.event[at]) if at < len(self._times) else 0)
         self.oldest = max(self.oldest, min(oldest, position))
+        if self._weigher is not None:
+            self._weigher.moved()
 
     def _collect_at_times(self, events: int) -> None:
         """So that `oldest` moves even if nodes are few; amortised over the events."""
@@ -428,12 +416,9 @@ class CeaRun(MatchRunner[k.Memory]):
         self._note(STEPS, error, instant, final=not symbols[at].any())
         symbols[at] = 0
 
-    def _tell_counts(self, ends: Ends) -> None:
-        """What the kernel has counted since the last time."""
-        self._drain()
-        counted = self._taken()
-        if len(counted) and self._sizes[k.TELLS_COUNTS]:
-            ends.count(counted.marks[:, 0] + self._memory.scalars[k.BASE], counted.rows)
+    def _clocks_of(self, at: I64) -> I64:
+        """The positions of events."""
+        return self._events.event[at] + self.position
 
     def _found(self) -> FoundEvents:
         """The drained output."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Final, Generic
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,22 @@ if TYPE_CHECKING:
 else:
     frozen = needed("oxiseq.engine.matches.frozen")
 
+M_contra = TypeVar("M_contra", contravariant=True)
 UNCOUNTED_MOST: Final = 1 << 14
 """Matches of an instant that are listed before it is known how many there are: to list so many takes as long as to
 count those of a large set."""
+
+
+class Weigher(Protocol[M_contra]):
+    """Takes the finals of instants as they are."""
+
+    def weigh(self, S: M_contra, found: Found, clock: NDArray[np.int64], time: NDArray[np.int64]) -> None:
+        """The nodes in `found.rows` are finals of instants of these clocks and times (µs). Raises LimitError."""
+        ...
+
+    def moved(self) -> None:
+        """Nodes have other numbers from now on."""
+        ...
 
 
 class MatchRunner(Stateful, ABC, Generic[M]):
@@ -43,7 +56,8 @@ class MatchRunner(Stateful, ABC, Generic[M]):
     _PHASE: ClassVar[int]
     _memory: M
 
-    def __init__(self) -> None:
+    def __init__(self, weigher: Weigher[M] | None = None) -> None:
+        self._weigher = weigher
         self._tables = PointerTables()
         self._times = np.zeros(0, np.int64)
         """Of the instants in work (µs)."""
@@ -55,7 +69,7 @@ class MatchRunner(Stateful, ABC, Generic[M]):
         """Work through a batch: `step` calls the kernel, and says why it returned."""
         self._begin_counting(self._memory)
         failed = -1
-        while not self.over:
+        while not self._halts:
             need = step()
             if need == k.DONE:
                 break
@@ -92,6 +106,11 @@ class MatchRunner(Stateful, ABC, Generic[M]):
         """How many matches of an instant the query lists at most."""
 
     @property
+    def _halts(self) -> bool:
+        """Whether the rest of the batch is not worked through."""
+        return self.over
+
+    @property
     def _waited(self) -> bool:
         """Whether what ends has waited for time to decide it."""
         return False
@@ -121,6 +140,23 @@ class MatchRunner(Stateful, ABC, Generic[M]):
             streak.leave_out(bound, given, instant)
         scalars[k.OMITTED] = streak.running
         self._omitted += streak.take()
+
+    def _weigh(self) -> None:
+        """Hand on the finals of instants since the last time."""
+        if self._weigher is None:
+            return
+        self._drain()
+        found = self._taken()
+        if len(found):
+            at = found.marks[:, 0]
+            try:
+                self._weigher.weigh(self._memory, found, self._clocks_of(at), self._times[at])
+            except LimitError as error:
+                self._note(CHOICES, error, int(self._times[at[-1]]))
+
+    @abstractmethod
+    def _clocks_of(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The clocks of instants of the batch; positions, where those of events tell ends apart."""
 
     def _begin_counting(self, memory: M) -> None:
         """Before a batch: how many matches of an instant may be listed without knowing how many there are."""

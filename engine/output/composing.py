@@ -28,7 +28,7 @@ from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.composed import ComposedSequence
 from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.engine.sequence.rows import RowBuffer
+from oxiseq.engine.sequence.run import RowBuffer
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.window import BEFORE_ALL, cut_of
 from oxiseq.grammar.scope import expression_variables

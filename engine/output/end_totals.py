@@ -38,38 +38,13 @@ class EndTotals:
     def __init__(self, plan: EndPlan, reader: EventReader, terms: TermDictionary, times: Callable[[I64], I64]) -> None:
         self._plan, self._reader, self._terms, self._times = plan, reader, terms, times
         self._group = GroupRows(self._plan, terms)
-        self._rows: list[tuple[int, Row]] = []
-
-    @property
-    def least(self) -> int:
+        self._least = max([1, *map(least_of, plan.having)])
         """HAVING drops what is of fewer complex events."""
-        return max([1, *map(least_of, self._plan.having)])
-
-    @property
-    def counts(self) -> bool:
-        """Whether only COUNT(*) is emitted, so that the counted complex events are not needed."""
-        return not any(self._plan.measured)
-
-    def count(self, at: I64, number: I64) -> None:
-        """So many complex events end at the events at these positions, in order."""
-        times = self._times(at).tolist()
-        keys = self._reader.values(at)[:, list(self._plan.key_columns)].tolist()
-        rows: dict[tuple[int, ...], Row | None] = {}
-        for each, key, time in zip(number.tolist(), keys, times, strict=True):
-            known = each, *key
-            if known not in rows:
-                rows[known] = self._group.row(tuple(key), [self._counted(a, each) for a in self._plan.aggregates])
-            if (told := rows[known]) is not None:
-                self._rows.append((time, told))
-
-    def _counted(self, aggregate: Aggregate, count: int) -> Total:
-        total = total_of(aggregate, self._terms)
-        total.add(_THERE, count)
-        return total
+        self._rows: list[tuple[int, Row]] = []
 
     def see(self, found: FrozenMatches, holders: Holders, at: int, time: int) -> None:
         """The complex events that end at the event at position `at`, at `time` (µs). Raises LimitError."""
-        if not found.exceeds(0):
+        if not found.exceeds(self._least - 1):
             return
         key = self._reader.values(np.array([at], np.int64))[0, list(self._plan.key_columns)]
         row = self._group.row(tuple(key.tolist()), self._totals(found, holders, at))
@@ -90,14 +65,15 @@ class EndTotals:
             count = found.count
         except LimitError:
             count = TOO_MANY
-        bag = self._bags(found, holders, at, count) if not self.counts else None
+        bag = self._bags(found, holders, at, count) if any(self._plan.measured) else None
         asked = zip(self._plan.aggregates, self._plan.measured, strict=True)
         return [self._total(aggregate, of, bag, count) for aggregate, of in asked]
 
     def _total(self, aggregate: Aggregate, of: OfEvents | None, bag: BagOf | None, count: int) -> Total:
-        if of is None or bag is None:
-            return self._counted(aggregate, count)
         total = total_of(aggregate, self._terms)
+        if of is None or bag is None:
+            total.add(_THERE, count)
+            return total
         if count >= TOO_MANY and aggregate.name not in ("MIN", "MAX"):
             unknown = SumTotal(False, self._terms)
             unknown.add(0, 1)  # an error

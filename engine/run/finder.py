@@ -41,8 +41,7 @@ from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.own_run import RunKind, why_own_run
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.thresholds import ladder_of
-from oxiseq.engine.run.answers import KbAnswers
-from oxiseq.engine.run.letters import LetterRows, Source
+from oxiseq.engine.run.letters import KbAnswers, LetterRows, Source
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.memory import Capacities, rows_named
@@ -50,7 +49,7 @@ from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, Stateful, maybe, part, unsaved, value
-from oxiseq.engine.window import cut_of
+from oxiseq.engine.window import window_start
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
@@ -213,6 +212,8 @@ class Finder(Stateful):
         if plan.clauses.partitioned:
             self.partitions = Partitions(plan, self.sequence, self.capacities.groups, self._terms)
         self._kept_rows = 0
+        self.placed = 0
+        """How many partitions of the next part's first instant have been worked through, where it was with others."""
         self.unmatched, self._undecided = Streak(terms.bounds), Streak(terms.bounds)
         """Of instants with an event that has too many mappings: running are those with no other event matched in
         between; and of those at which time decides too many matches, or lets too many reports become due."""
@@ -414,6 +415,7 @@ class Finder(Stateful):
         if newest is not None and instants.clock is not None:
             newest -= 1  # the next position may be at the same time
         until = self._until(newest, number + count, last, instants.passed)
+        placed, self.placed = self.placed, 0
         ended = instants.reached if last and instants.passed >= AFTER_ALL else None
         found: Found | None = None
         decided: Sequence[Decided] = ()
@@ -429,9 +431,10 @@ class Finder(Stateful):
             passed = self._time_until(newest, last, instants.passed)
             if self._weigher is not None:
                 self._weigher.origin = self.window_start
-            found = self.sequence.feed(
-                self._letters.buffer if written else None, until, self.rows, passed, self.window_start
-            )
+            buffer = self._letters.buffer if written else None
+            if placed and buffer is not None and split is not None:
+                placed = buffer.count_of(instants.time.item(0), split.partition[:placed])
+            found = self.sequence.feed(buffer, until, self.rows, passed, self.window_start, placed)
             if self.arranges:
                 found = found.arranged()
             seen = _NO_INSTANTS if self._deadlines is None else self._seen(part, written=written)
@@ -699,7 +702,8 @@ class Finder(Stateful):
                 self.sequence.collect()
                 self._forget_unnamed()
         else:
-            floor = cut_of(window, number if window.events else time, self.window_start)
+            clock = number if window.events else time
+            floor: int = window_start(clock, window.size, window.sliding, self.window_start)
             if self.deferred is not None and window.sliding:
                 floor -= window.size  # a match is held for a window's length after its end
             self.rows.forget(floor, 0)

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.cea.composed import ComposedRun, not_composed
-from oxiseq.engine.cea.events import MarkedEvents
+from oxiseq.engine.cea.composed import ComposedRun, not_composed, not_weighed
+from oxiseq.engine.cea.events import MarkedEvents, Marks
 from oxiseq.engine.cea.facts import compile_facts
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.listed import EventReader, FoundEvents
-from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.ordering import EventOrder
 from oxiseq.engine.cea.plan import Atom, CeaPlan
@@ -40,7 +39,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents, EventsOfQueries
 from oxiseq.engine.output.end_plan import end_plan
 from oxiseq.engine.output.end_totals import EndTotals
-from oxiseq.engine.output.end_weights import EndWeights
+from oxiseq.engine.output.end_weights import EndWeigher, EndWeights
 from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern, Key, keys_of
@@ -72,6 +71,7 @@ class TupleRun(AloneRun):
         part("_cea", "automaton"),
         part("_log"),
         unsaved("_tables"),
+        unsaved("_weigher"),
     )
 
     __slots__ = ("_plan",)  # as there
@@ -110,30 +110,41 @@ class TupleRun(AloneRun):
         self._table_marker = partial(TableMarker, facts, vocab, terms, by, window, summed)
         self._tables: TableMarker | None = None  # most queries never see a table
         self._merging = Merging(len(plan.streams), lateness, start)
-        self._log = log = PositionLog(len(summed), len(plan.streams))
-        self._totals: EndTotals | None = None
-        self._weights: EndWeights | None = None
-        if query.totals is not None:  # they read the log, not this run, which may come to be in another state
-            ends = end_plan(plan, query.totals), EventReader(plan, log.values), terms, log.times
-            if not_composed(plan) is None:
-                self._weights = EndWeights(*ends)
-            else:
-                self._totals = EndTotals(*ends)
+        self._log = PositionLog(len(summed), len(plan.streams))
         ranking = plan.ranking if page is None else Ranking.of_page(page)
         self._picker = None if ranking is None else MatchPicker(ranking, terms)
         if by or summed or self.alike is not None:
             terms.register(self)
-        self._cea: CeaRun | ComposedRun = (
-            CeaRun(plan, capacities, self._totals, None if self._picker is None else self._pick_with(self._picker))
-            if self._weights is None
-            else ComposedRun(plan, capacities, self._weights.measured, self._weights.least)
-        )
+        self._weights: EndWeights | None = None
+        self._weigher: EndWeigher | None = None
+        self._totals: EndTotals | None = None
+        self._cea = self._automaton(composes=plan.query.totals is not None and not_composed(plan) is None)
         self._at_once: AtOnce | None = None
         self._begin_partitions()
 
     @property
     def paged(self) -> int:  # type: ignore[override]  # it counts as it goes
         return 0 if self._picker is None else self._picker.paged
+
+    def _automaton(self, *, composes: bool) -> CeaRun | ComposedRun:
+        """One that has not seen anything. `composes`: it counts by composed windows; earlier versions did so in other
+        cases."""
+        plan, capacities, log = self._plan, self._capacities, self._log
+        if plan.query.totals is None:
+            return CeaRun(plan, capacities, pick=None if self._picker is None else self._pick_with(self._picker))
+        # what follows reads the log, not this run, which may come to be in another state
+        reader = EventReader(plan, log.values)
+        ends = end_plan(plan, plan.query.totals), reader, self._dictionary, log.times
+        if not_weighed(plan) is not None:
+            self._totals = EndTotals(*ends)
+            return CeaRun(plan, capacities, self._totals)
+        weights = EndWeights(*ends)
+        self._weights, self._weigher = None, None
+        if composes:
+            self._weights = weights
+            return ComposedRun(plan, capacities, weights.measured, weights.least)
+        self._weigher = EndWeigher(plan, weights, reader, lambda: log.oldest)
+        return CeaRun(plan, capacities, weigher=self._weigher)
 
     def _pick_with(self, picker: MatchPicker) -> Pick:
         """What chooses, in order, among the complex events that end at an event."""
@@ -472,8 +483,9 @@ class TupleRun(AloneRun):
         return self._emitted(self._cea.feed(events))
 
     def _emitted(self, found: FoundEvents) -> ComplexEvents | MatchBatch | None:
-        if self._totals is not None:
-            return self._totals.take()
+        ends = self._totals or self._weigher
+        if ends is not None:
+            return ends.take()
         return self._complex_events(found) if len(found) else None
 
     def _complex_events(self, found: FoundEvents) -> ComplexEvents:
@@ -520,18 +532,11 @@ class TupleRun(AloneRun):
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        if self._weights is not None and "measures" not in state["automaton"]:
-            self._read_sets()
+        composes = "measures" in state["automaton"]
+        if composes != (self._weights is not None):
+            self._cea = self._automaton(composes=composes)
+            self._begin_partitions()
         super().restore(state, terms)
-
-    def _read_sets(self) -> None:
-        """Read what ends at an event as a set, as earlier versions did, one of which has saved its state."""
-        totals, log = self._plan.query.totals, self._log
-        assert totals is not None
-        ends = end_plan(self._plan, totals), EventReader(self._plan, log.values)
-        self._weights, self._totals = None, EndTotals(*ends, self._dictionary, log.times)
-        self._cea = CeaRun(self._plan, self._capacities, self._totals)
-        self._begin_partitions()
 
     # --- its state and counters ---------------------------------------------------------------------
 

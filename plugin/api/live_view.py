@@ -19,8 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from oxiseq.grammar.errors import ArgumentValueError
-from oxiseq.matches.match import short
-from oxiseq.matches.matches import moments
+from oxiseq.matches.match import moments, short
 from oxiseq.matches.rows import EVENTS, Cell, Times, cell_text, row_of
 from oxiseq.matches.shape import Block
 from oxiseq.pictures.timeline import timeline
