@@ -50,7 +50,6 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "events.arrow": {"copy_times": "i8, i8, i8[::1]"},
     "events.assembly": {"tidy": "i8, i8"},
-    "events.lines": {"other_lines": "const u1[::1], u1[:, ::1], i8[:, ::1]"},
     "events.messages": {
         "label": "i8, i8, i8, i8",
         "read": "i8, i8",
