@@ -55,7 +55,10 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "read": "i8, i8",
     },
     "events.nquads": {"read": "i8, i8"},
-    "events.triples": {"read_triples": "i8, i8, i8, u4[:, ::1], i8[:, ::1], i8"},
+    "events.triples": {
+        "keep_triples": "u1[::1], i8[::1], u4[::1], u4[::1], u4[::1], i8[::1], u4[:, ::1]",
+        "read_triples": "i8, i8, i8, u4[:, ::1], i8[:, ::1], i8",
+    },
     "expressions.machine": {"truth_column": "i4[::1], i8, i8, i8[:, ::1], u1[::1], f8[::1], i8[::1], u1[::1]"},
     "flow.arranging": {
         "arrange": "i8, i8",
