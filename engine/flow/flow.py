@@ -137,6 +137,8 @@ class Flow(Stateful):
         """Of rows that happen at some time (kernels/flow/buffers.py), for the caller of such a plan."""
         self.nodes = build(plan, terms, clock=self.clock)
         self._root = self.nodes[plan.root]
+        self.found = Buffer(self._root.out.width, 0)
+        """What the root has had in all steps of a batch that a kernel takes (`driven`)."""
         self._working = [node for node in self.nodes if not isinstance(node, Fed)]
         self._driver = Driver(self.nodes, terms)
         self._fed: list[tuple[int, Delta]] = []
@@ -181,18 +183,45 @@ class Flow(Stateful):
         return self._root.out.delta
 
     def _step(self, tick: int) -> None:
-        for out in self._filled:
-            out.clear()
-        self._filled = [out for out in self._filled if out.roomy]
+        self._clear()
         self._put_fed()
         if self._begun:
             self._driver.step()
         else:
             self._begin(tick)
         if not self._begun or self._driver.largest > self._bound:
-            for node in self._working:
-                node.out.check()
+            self.check()
         self._begun = True
+
+    def _clear(self) -> None:
+        for out in self._filled:
+            out.clear()
+        self._filled = [out for out in self._filled if out.roomy]
+
+    def check(self) -> None:
+        """Raise LimitError if an operator has made too many rows of one tick."""
+        for node in self._working:
+            node.out.check()
+
+    def driven(self) -> tuple[int, int, int, int, int]:
+        """For a kernel that steps its operators: the address of their table, of the root's delta, of `found`, which is
+        empty; how many rows one may have of a tick; 1 if the first step is one of `step`."""
+        if self._failed is not None:
+            raise self._failed
+        by_step = bool(self._fed or self._connected) or not self._begun
+        if not by_step:
+            self._clear()
+        self._driver.ready()
+        self.found.clear()
+        return self._driver.table.address, self._root.out.address, self.found.address, self._bound, int(by_step)
+
+    def go_on(self, place: int) -> None:
+        """What such a kernel has left to Python at an operator. Raises LimitError."""
+        try:
+            self._driver.go_on(place)
+        except Exception as error:
+            self._failed = error
+            raise
 
     def _begin(self, tick: int) -> None:
         """The first step: some have rows without any input."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.expressions.program import compile_program
 from oxiseq.engine.flow.delta import I64, Buffer, Ids
+from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.knowledge import KbGraph
 from oxiseq.engine.flow.operators.node import Node
 from oxiseq.engine.flow.operators.sources import Windowed
@@ -228,7 +229,9 @@ def _one_instant(windows: Sequence[Window], batch: EventBatch, source: int, coun
 _NEWEST: Final = Window(1, 1, counted=True)
 """Of a source that holds its last event."""
 _NOTES: Final = 32
-_ALL: Final = np.iinfo(np.int64).max
+_CHANGED: Final = 1 << 8
+"""Rows of patterns that come or go before operators are stepped."""
+_UNDRIVEN: Final = (0, 0, 0, 0, 0)
 
 
 class Moves(NamedTuple):
@@ -284,18 +287,22 @@ class Leaves(Stateful):
         self._versions = 0
         self._failed: Exception | None = None
         """Why the last batch was taken in by half."""
-        self._batch: tuple[NDArray[Any], ...] = ()
-        """What the kernel works on."""
+        self._flow: Flow | None = None
+        """The operators that the kernel steps,"""
+        self._tick = 0
+        """from this tick on."""
 
     # --- events in ----------------------------------------------------------------------------------
 
-    def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int, most: int = _ALL) -> I64:
+    def push(
+        self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int, flow: Flow | None = None
+    ) -> I64:
         """Events by window, each in order of time, none of an instant of earlier pushes, and the present content of the
         KB's graphs, at the time of the first event, if it has changed. The instants' times; each node's changes go into
-        `outs`, that of instant k at `tick` + k. most: rows that may go before it ends, or as many as are there; `go_on`
-        continues then. Raises ValueError for times that fall, LimitError."""
+        `outs`, that of instant k at `tick` + k. flow: its operators are stepped meanwhile, and what they find is in its
+        `found`. Raises ValueError for times that fall, LimitError."""
         if len(self._windows) == 1 and len(batches[0]) == 1:
-            return self._push_one(batches[0], tick)
+            return self._push_one(batches[0], tick, flow)
         if graphs:
             first = np.array([min(int(batch.time[0]) for batch in batches if len(batch))])
             batches = [*batches, *(replace(graph, time=first) for graph in graphs)]
@@ -304,12 +311,12 @@ class Leaves(Stateful):
         each = merged(self._windows, batches, self._counts)
         if len(each.time) and (each.time[0] < self._clock or any(_falls(batch.time) for batch in batches)):
             raise ValueError("events are not in order of time")
-        self._work(each.batch, each.clock, each.source, each.first, each.low, tick, most)
+        self._work(each.batch, each.clock, each.source, each.first, each.low, tick, flow)
         if len(each.time):
             self._clock = int(each.time[-1])
         return each.time
 
-    def _push_one(self, batch: EventBatch, tick: int) -> I64:
+    def _push_one(self, batch: EventBatch, tick: int, flow: Flow | None) -> I64:
         """One event: what a live stream brings."""
         window, one = self._windows[0], self._one
         time = batch.time.item(0)
@@ -317,7 +324,7 @@ class Leaves(Stateful):
             raise ValueError("events are not in order of time")
         clock = self._counts.item(0) + 1 if window.counted else time
         one.clock[0], one.low[0, 0] = clock, window.low_of(clock)
-        self._work(batch, one.clock, one.source, one.first, one.low, tick)
+        self._work(batch, one.clock, one.source, one.first, one.low, tick, flow)
         self._counts[0] += window.counted
         self._clock = time
         return batch.time
@@ -348,11 +355,6 @@ class Leaves(Stateful):
         """Windows have had so many, and hold nothing."""
         self._counts[: len(instants)] = instants
 
-    @property
-    def done(self) -> int:
-        """How many instants of the last push or move have been worked through."""
-        return int(self._memory.arrays.scalars[k.INSTANT])
-
     def _work(
         self,
         batch: EventBatch,
@@ -361,33 +363,27 @@ class Leaves(Stateful):
         first: I64,
         bounds: I64,
         tick: int,
-        most: int = _ALL,
+        flow: Flow | None = None,
     ) -> None:
-        """Have the kernel work through the batch."""
+        """Have the kernel work through the batch. Raises LimitError."""
         if self._failed is not None:
             raise self._failed
         s, p, o = plain(batch.subject, _U32), plain(batch.predicate, _U32), plain(batch.object, _U32)
         offset, clock, bounds = plain(batch.offset, _I64), plain(clock, _I64), plain(bounds, _I64)
         if self._conditions:
             self._learn(batch)
-        scalars = self._memory.arrays.scalars
-        scalars[k.INSTANT : k.NOTE + 1], scalars[k.TICK], scalars[k.MOST] = 0, tick, most
-        self._batch = offset, s, p, o, clock, source, first, bounds
-        self.go_on()
-
-    def go_on(self) -> None:
-        """Work through the rest of the batch, whose further changes go into `outs`. Raises LimitError."""
+        scalars, self._flow, self._tick = self._memory.arrays.scalars, flow, tick
+        scalars[k.INSTANT : k.NOTE + 1], scalars[k.TICK], scalars[k.MOST] = 0, tick, _CHANGED
+        scalars[k.STEPS : k.FIRST + 1] = _UNDRIVEN if flow is None else flow.driven()
         for out in self._roomy:
             out.clear()
         self._roomy = [out for out in self._roomy if out.roomy]
-        while (need := self._kernel(*self._batch)) and need != k.NEED_STEP:
+        while need := self._kernel(offset, s, p, o, clock, source, first, bounds):
             try:
                 self._make_room(need)
             except Exception as error:
                 self._failed = error
                 raise
-        if not need:
-            self._batch = ()
 
     @property
     def _kernel(self) -> Bound:
@@ -409,10 +405,25 @@ class Leaves(Stateful):
             self._rows[int(memory.scalars[k.WHICH])].make_room()
         elif need == k.NEED_NOTES:
             self._memory.set(memory._replace(notes=longer(memory.notes, 2 * len(memory.notes))))
+        elif need > k.NEED_DECISION:
+            self._step(need, int(memory.scalars[k.WHICH]))
         else:
             condition, term = int(memory.scalars[k.ASKED_CONDITION]), int(memory.scalars[k.ASKED_TERM])
             self._memo.outcomes(condition, np.array([term]))
             self._memory.set(memory._replace(memo=self._memo.table))
+
+    def _step(self, need: int, which: int) -> None:
+        """Serves the operators' needs. Raises LimitError."""
+        flow = self._flow
+        assert flow is not None  # else the kernel does not ask
+        if need == k.NEED_FIRST:
+            flow.step(self._tick)
+        elif need == k.NEED_STEP:
+            flow.go_on(which)
+        elif need == k.NEED_CHECK:
+            flow.check()
+        else:
+            flow.found.grow()
 
     def _learn(self, batch: EventBatch) -> None:
         """Ask conditions that the machine lacks functions for about all terms of the batch at once."""

@@ -52,13 +52,15 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "events.arrow": {"copy_times": "i8, i8, i8[::1]"},
     "events.assembly": {"tidy": "i8, i8"},
-    "events.lines": {"other_lines": "const u1[::1], u1[:, ::1], i8[:, ::1]"},
     "events.messages": {
         "label": "i8, i8, i8, i8",
         "read": "i8, i8",
     },
     "events.nquads": {"read": "i8, i8"},
-    "events.triples": {"read_triples": "i8, i8, i8, u4[:, ::1], i8[:, ::1], i8"},
+    "events.triples": {
+        "keep_triples": "u1[::1], i8[::1], u4[::1], u4[::1], u4[::1], i8[::1], u4[:, ::1]",
+        "read_triples": "i8, i8, i8, u4[:, ::1], i8[:, ::1], i8",
+    },
     "expressions.machine": {"truth_column": "i4[::1], i8, i8, i8[:, ::1], u1[::1], f8[::1], i8[::1], u1[::1]"},
     "flow.arranging": {
         "arrange": "i8, i8",
