@@ -197,7 +197,7 @@ class Recent:
             for batch in batches:
                 yield from batch.ids
 
-    def save(self, terms: SavedTerms) -> State:
+    def save_whole(self, terms: SavedTerms) -> State:
         """Its state, if it is complete."""
         whole = self.whole
         return {
@@ -206,7 +206,7 @@ class Recent:
             "events": [batch.save(terms) for batch in whole],
         }
 
-    def restore(self, state: State, terms: KnownTerms) -> None:
+    def restore_whole(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state; for one that has not seen any event."""
         self._last = int(state["last"])
         if self._counted:

@@ -469,15 +469,13 @@ class RspRun(KbRun):
             **super().save(terms),
             "schedule": (recent if isinstance(recent, Held) else self).schedule.save(terms),
             "newest": recent.newest if isinstance(recent, Held) else self._newest,
-            "recent": self._kept.save(terms) if self._kept is not None and self._kept.complete else None,
+            "recent": self._kept.save_whole(terms) if self._kept is not None and self._kept.complete else None,
             "lost": self._lost,
             "answers": self._answers.save(terms) if shared is None else self._save_shared(shared, terms),
         }
 
     def _save_shared(self, shared: Share, terms: SavedTerms) -> State:
-        recent = shared.recent
-        saved = recent.save_whole(terms) if isinstance(recent, Held) else recent.save(terms)
-        return {"recent": saved, "known": self.knowledge.save_told(terms)}
+        return {"recent": shared.recent.save_whole(terms), "known": self.knowledge.save_told(terms)}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         super().restore(state, terms)
@@ -499,18 +497,13 @@ class RspRun(KbRun):
         since = self._arrivals.passed if kept is None and self._newest is not None else None
         self._kept = Recent(self._plan, since, answers.instants, self._read)
         if kept is not None:
-            self._kept.restore(kept, terms)
+            self._kept.restore_whole(kept, terms)
 
     def _restore_shared(self, state: State, terms: KnownTerms) -> None:
         if self.reads_kb:
             self.knowledge.restore_told(state["known"], terms)
-        if isinstance(self._answers, GeneralAnswers):
-            held = self._answers.held
-            held.restore_whole(state["recent"], terms)
-            self._be_as(held)
-            return
-        recent = Recent(self._plan)
-        recent.restore(state["recent"], terms)
+        recent = self._answers.held if isinstance(self._answers, GeneralAnswers) else Recent(self._plan)
+        recent.restore_whole(state["recent"], terms)
         self._be_as(recent)
 
     # --- its state and counters ---------------------------------------------------------------------

@@ -475,14 +475,10 @@ def _may_share(state: _Any) -> bool:
     return recent is not None and recent.complete and state.knows_all(recent)
 
 
-def _same(one: _Any, other: _Any) -> bool:
-    mine, others = one.recent, other.recent
-    if not one.order.same(other.order):
-        return False
-    if isinstance(mine, Held):
-        return isinstance(others, Held) and mine.same(others)
-    assert isinstance(mine, Recent) and isinstance(others, Recent)  # they are of one kind, and complete
-    return mine.same(others)
+def _same(one: Any, other: Any) -> bool:
+    """Whether two of one kind, which keep what their windows hold in one way, are in the same state."""
+    same: bool = one.order.same(other.order) and one.recent.same(other.recent)
+    return same
 
 
 def _worth_while(states: Sequence[_Any]) -> bool:

@@ -1,6 +1,6 @@
 """Queries over windows and the knowledge base as flow plans (operators.md, 4.1).
 
-In the flow: grammar/rsp_algebra.py → **operators** (engine/flow/plan.py). In the order in which a query meets them:
+In the flow: grammar/rsp_algebra.py → **operators** (engine/flow/plan). In the order in which a query meets them:
 
     around.py       the facts on a query besides its text, and its compiled form
     rebuilding.py   patterns with other elements; blank nodes distinguished, the graphs that FROM NAMED leaves

@@ -57,7 +57,7 @@ MOST_LOOSE: Final = 4
     PLACE,  # row of the delta that is taken in next
     LACK,  # what is wanted before the kernel is called again
     WANTED,  # how many chains there are to be room for
-    CLOCK,  # address of the clock that rows are kept by (clocks.py); 0: they are kept until they go
+    CLOCK,  # address of the clock that rows are kept by (buffers.py); 0: they are kept until they go
     BEGINS,  # column of the time at which a row begins
     LIMIT,  # for how long it is kept
     KEPT,  # rows that the last look has left

@@ -45,7 +45,7 @@ FREED, UNTOLD, TOLD, TOUCHED = -1, 0, 1, 2
     CHANGED,  # the first row that the tick has touched; -1: none
     TELLING,  # 1: the tick is over, its changes are being emitted
     SPARSE,  # 1: the table is to shrink
-    CLOCK,  # address of the clock that rows are kept by (clocks.py); 0: they are kept until they go
+    CLOCK,  # address of the clock that rows are kept by (buffers.py); 0: they are kept until they go
     BEGINS,  # column of the time at which a row begins
     LIMIT,  # for how long it is kept
     KEPT,  # rows that the last look has left

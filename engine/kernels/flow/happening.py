@@ -24,7 +24,7 @@ INTERVAL = 4
 PLACE, LONGEST, TIMED = range(3)
 """Scalars: the next row; the longest interval; 1: nothing without a time."""
 CLOCK, LEFT, RIGHT = range(2, 5)
-"""Address of the clock (clocks.py); the columns of the intervals of both sides."""
+"""Address of the clock (buffers.py); the columns of the intervals of both sides."""
 
 _NO_END = -(1 << 62)
 _LONG_AGO = _NO_END + 1
