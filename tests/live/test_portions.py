@@ -203,6 +203,25 @@ def test_the_knowledge_base_does_not_change_within_an_entry(within: tuple[LiveSe
     thread.join()
 
 
+def test_the_knowledge_base_changes_behind_what_was_left_to_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A query that was registered before sees what came before with the knowledge base of then."""
+    with live(tmp_path) as service:
+        go_on, made = threading.Event(), list[str]()
+        turn = service.worker.turn
+
+        def waits() -> bool:
+            assert go_on.wait(60)
+            return turn()
+
+        monkeypatch.setattr(service.worker, "turn", waits)
+        service.worker.change(lambda: made.append("change"), at_once=False)
+        service.store.update(limits_update(1))
+        assert made == ["change"]
+        go_on.set()
+
+
 def test_no_checkpoint_is_made_within_an_entry(
     within: tuple[LiveService, Steps], monkeypatch: pytest.MonkeyPatch
 ) -> None:
