@@ -31,8 +31,8 @@ from oxiseq.engine.matches.events import MeasuredEvents
 from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED
 from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, spread, unsaved
+from oxiseq.grammar.ceql.texts import render_predicate
 from oxiseq.grammar.ceql_algebra import AttributeWindow, aggregates
-from oxiseq.grammar.render_ceql import render_predicate
 
 _MOST_STEPS: Final = 2_000
 _MOST_ATOMS: Final = 14
@@ -45,6 +45,8 @@ def not_composed(plan: CeaPlan) -> str | None:
     if isinstance(plan.query.window, AttributeWindow) and (plan.query.selection is None or plan.runner.strict):
         return "a window of an attribute may reach back"
     because = not_weighed(plan)
+    if because is None and plan.runner.positions.short:
+        return "few are live, since each event of a match directly follows the one before"
     if because is None and automaton_of(plan) is None:
         return f"the automaton has more than {MOST_STATES} states"
     return because

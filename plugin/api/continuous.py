@@ -17,7 +17,7 @@ from oxiseq.engine.matches.paging import PAGE, Page
 from oxiseq.grammar.arguments import faced, internal, public
 from oxiseq.journal import UnknownError
 from oxiseq.languages.explanation import Explanation
-from oxiseq.languages.reasons.paging import page_asked
+from oxiseq.languages.reasons.read import page_asked
 from oxiseq.languages.reasons.report import SHOWN, Why
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches

@@ -26,7 +26,7 @@ from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.rdf import parse
 from oxiseq.journal import CursorError, DamagedBatchError, UnknownError
 from oxiseq.languages.reasons.report import Why
-from oxiseq.languages.reasons.told import why_of
+from oxiseq.languages.reasons.report import why_from_json as why_of
 from oxiseq.languages.registry import language_named
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches

@@ -32,7 +32,7 @@ from oxiseq.grammar.records import dataclass
 from oxiseq.journal import CursorError
 from oxiseq.languages.explanation import Explanation, network, operator_lines
 from oxiseq.languages.reasons.report import SHOWN, Why
-from oxiseq.languages.reasons.where.store import why_over_store
+from oxiseq.languages.reasons.where.subject import why_over_store
 from oxiseq.options.kinds import Duration, duration, whole_number
 from oxiseq.pictures.drawing import Arrow, Drawing, Node
 from oxiseq.pictures.timeline import html_table
