@@ -254,3 +254,14 @@ def test_a_state_of_another_layout_is_refused() -> None:
 )
 def test_explain_says_which_are_composed(select: str, where: str, way: str) -> None:
     assert way in str(explain(compile_ceql(load(f"VOCAB <{E}> SELECT {select} FROM S WHERE {where}", "ceql"))))
+
+
+@pytest.mark.parametrize("way", ["weighed", "sets"])
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_window_of_an_attribute_may_reach_back(way: str, size: int) -> None:
+    """What has left the window at one end is in that of the next one, whose attribute is less."""
+    text = f"VOCAB <{E}> SELECT COUNT(*) AS n, SUM(x[w]) AS s FROM S WHERE A AS x; B WITHIN 6 [w]"
+    drawn = [("A", 1), ("A", 5), ("B", 10), ("B", 6), ("A", 2), ("B", 11), ("B", 7)]
+    events = [event(second, kind, 0, None, w) for second, (kind, w) in enumerate(drawn)]
+    rows = told(compile_ceql(load(text, "ceql")), events, size, Capacities(), way=way, at=99)
+    assert [tuple(int(value.value) for value in row) for _, row in rows] == [(1, 5), (2, 6), (1, 5), (3, 8)]
