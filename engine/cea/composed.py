@@ -31,8 +31,8 @@ from oxiseq.engine.matches.events import MeasuredEvents
 from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED
 from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, spread, unsaved
+from oxiseq.grammar.ceql.texts import render_predicate
 from oxiseq.grammar.ceql_algebra import AttributeWindow, aggregates
-from oxiseq.grammar.render_ceql import render_predicate
 
 _MOST_STEPS: Final = 2_000
 _MOST_ATOMS: Final = 14

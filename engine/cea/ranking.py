@@ -14,8 +14,8 @@ from oxiseq.engine.expressions.amounts import summands
 from oxiseq.engine.matches.events import OfEvents
 from oxiseq.engine.matches.ranking import Amount, Ranking, RankKey, TimeOf
 from oxiseq.grammar.algebra import Aggregate, Call, Expression
+from oxiseq.grammar.ceql.texts import render_ceql, render_predicate
 from oxiseq.grammar.ceql_algebra import START, CeqlQuery, compared_aggregates
-from oxiseq.grammar.render_ceql import render_ceql, render_predicate
 
 
 def measured_by(aggregate: Aggregate) -> OfEvents | None:

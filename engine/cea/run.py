@@ -307,7 +307,7 @@ class CeaRun(MatchRunner[k.Memory]):
     @property
     def behind(self) -> int:
         """At how many events a window of an attribute reached back to forgotten events: matches that end there
-        may be missing (kernels/cea/ageing.py)."""
+        may be missing (kernels/cea/moving.py)."""
         return int(self._memory.scalars[k.BEHIND])
 
     @property

@@ -12,7 +12,7 @@ from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.flow.times import NEVER
 from oxiseq.grammar.algebra import Expression, TriplePattern
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render_clauses import amount
+from oxiseq.grammar.render import amount
 from oxiseq.grammar.render_sparql import SparqlWriter
 
 _ASKED: Final = "queried from the knowledge base, again when a quad of its patterns is added or removed there"

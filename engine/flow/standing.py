@@ -7,7 +7,7 @@ by instant. A tick is an instant here: all that comes and goes then is one step.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from oxiseq.engine.flow.told import Told
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import Stateful, part, value
+from oxiseq.engine.terms.saved import MadeOf, Stateful, part, value
 from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
@@ -47,7 +47,7 @@ class WindowFlow(Stateful):
     """Operators at work over windows and the knowledge base. plan: one of single patterns; windows: changes of their
     contents, by number, unused by `_move`."""
 
-    made_of = value("_tick"), part("_flow"), part("leaves")
+    made_of: ClassVar[MadeOf] = (value("_tick"), part("_flow"), part("leaves"))
     knowledge: KbPart
     """What they know of the KB."""
 

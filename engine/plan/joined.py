@@ -24,11 +24,11 @@ from oxiseq.engine.matches.ranking import Ranking
 from oxiseq.engine.plan.query import LetterPlan, QueryPlan, compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Filter, Query, Select, TriplePattern
+from oxiseq.grammar.ceql.joins import first_graph
+from oxiseq.grammar.ceql.texts import render_predicate
 from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, first_join, variables
-from oxiseq.grammar.ceql_graphs import first_graph
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render_ceql import render_predicate
 from oxiseq.grammar.translating.ceql_spaseq import as_sequence
 
 

@@ -36,8 +36,7 @@ from oxiseq.engine.sequence.states import PARTITION, StateBuilder, ValueKind, ow
 from oxiseq.engine.sequence.tables import SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Op, Query
-from oxiseq.grammar.levels import summarises
-from oxiseq.grammar.places import Overview, atoms, overview
+from oxiseq.grammar.places import Overview, atoms, overview, summarises
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, expression_variables, holds_exists
 

@@ -20,8 +20,7 @@ from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.ranking import Amount, Ranking, RankKey, RankOf, Summand, TimeOf
 from oxiseq.engine.plan.answer import Iterations
 from oxiseq.grammar.algebra import Aggregate, Ask, Expression, MatchFunction
-from oxiseq.grammar.levels import summarises
-from oxiseq.grammar.places import Overview, always
+from oxiseq.grammar.places import Overview, always, summarises
 from oxiseq.grammar.render import render
 from oxiseq.grammar.render_sparql import SparqlWriter
 

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.cea.composed import ComposedRun, not_composed, not_weighed
-from oxiseq.engine.cea.events import MarkedEvents
+from oxiseq.engine.cea.events import MarkedEvents, Marks
 from oxiseq.engine.cea.facts import compile_facts
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.listed import EventReader, FoundEvents
-from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.ordering import EventOrder
 from oxiseq.engine.cea.plan import Atom, CeaPlan

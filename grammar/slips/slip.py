@@ -1,7 +1,7 @@
 """A slip in a query text, and what every language says of one.
 
 In the flow: `syntax_errors` makes a `Slip` of what the parser found and could have used, and asks the rules of the
-language (`slips.spaseq`, `slips.ceql`). Each looks for one usual slip and answers with a hint, perhaps with a better
+language (`spaseq.slips`, `ceql.slips`...). Each looks for one usual slip and answers with a hint, perhaps with a better
 message and place; the first rule that answers is taken.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
-from oxiseq.grammar.finding_tools import listing
+from oxiseq.grammar.errors import listing
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.words import KEYWORDS
 
@@ -20,6 +20,8 @@ IRI: Final = r"""<[^<>"{}|^`\\\x00-\x20]*>"""
 STRING: Final = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 LONG_STRING: Final = r"""(?:\"\"\".*?\"\"\"|'''.*?''')"""
 """Patterns for text between < and > or quotes, where no bracket counts and no comment begins."""
+COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*")
+"""A comment; group 1 is what only looks as if it held one."""
 UNITS: Final = ["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS", "EVENTS"]
 """Of WITHIN."""
 

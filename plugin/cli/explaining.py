@@ -22,7 +22,7 @@ from oxiseq.grammar.over_store import load_over_store
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.reasons.read import Span, reading_of
 from oxiseq.languages.reasons.report import SHOWN, Why, WhyRequest
-from oxiseq.languages.reasons.where.store import why_over_store
+from oxiseq.languages.reasons.where.subject import why_over_store
 from oxiseq.languages.registry import language_for
 from oxiseq.options import HISTORY, QUERY, SOURCES, Options, fitting, said_as_data
 from oxiseq.sources.knowledge import Kb, kb_store, knowledge_of

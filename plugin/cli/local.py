@@ -27,9 +27,8 @@ from oxiseq.cli.options import (
 )
 from oxiseq.engine.extras import needed
 from oxiseq.grammar import Finding
-from oxiseq.grammar.declare import USUAL_LOG, EventLog, declare_query
-from oxiseq.grammar.declare_templates import REFUSED, TEMPLATES
-from oxiseq.grammar.finding_tools import as_values
+from oxiseq.grammar.declare import REFUSED, TEMPLATES, USUAL_LOG, EventLog, declare_query
+from oxiseq.grammar.errors import as_values
 from oxiseq.grammar.translating import translated_text
 from oxiseq.options import HISTORY, LATE_POLICIES, OPTIONS, QUERY, RUN, SOURCES
 from oxiseq.options.query_text import findings_of

@@ -20,7 +20,7 @@ from rich.text import Text
 from oxiseq.cli.options import QuerySource, RunRequest
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.engine.events.open import event_format, write_events
-from oxiseq.grammar.finding_tools import one_line
+from oxiseq.grammar.errors import one_line
 from oxiseq.journal import FILE_NAME, Journal, LogSource
 from oxiseq.kb_loader import load_file, open_kb
 from oxiseq.kb_loader.marker import holds_store
@@ -279,6 +279,8 @@ def _split(text: str, iris: Mapping[str, str]) -> tuple[str | None, str]:
             name = text[:i].strip().removeprefix("<").removesuffix(">")
             if name in known:
                 return known[name], text[i + 1 :]
+    if text in known and not Path(text).exists():
+        raise click.BadParameter(f"which file has the events of {text}? Write {text}=FILE", param_hint="--stream")
     if len(set(iris.values())) == 1 and ("=" not in text or Path(text).exists()):
         return next(iter(iris.values())), text
     if "=" in text and Path(text.removeprefix(f"{_before(text)}=")).exists():

@@ -32,12 +32,9 @@ from oxiseq.grammar.over_store import load_over_store
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import LogSource, StoredMatches, UnknownError
 from oxiseq.journal.lines import term_of
-from oxiseq.languages.reasons.bounds import Bounds
-from oxiseq.languages.reasons.provenance import Provenance, Source, to_prov
-from oxiseq.languages.reasons.read import History, Span, graph_of, in_order, reading_of
-from oxiseq.languages.reasons.report import Why, WhyRequest
-from oxiseq.languages.reasons.states import Point
-from oxiseq.languages.reasons.where.store import why_over_store
+from oxiseq.languages.reasons.read import Bounds, History, Point, Span, graph_of, in_order, reading_of
+from oxiseq.languages.reasons.report import Provenance, Source, Why, WhyRequest, to_prov
+from oxiseq.languages.reasons.where.subject import why_over_store
 from oxiseq.languages.registry import language_for, language_named
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.service import LiveService

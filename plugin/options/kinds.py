@@ -30,7 +30,7 @@ from pyoxigraph import NamedNode
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
-from oxiseq.grammar.parsing.durations import MonthsError, duration_size
+from oxiseq.grammar.parsing.clauses import MonthsError, duration_size
 from oxiseq.grammar.records import dataclass
 from oxiseq.options.query_text import QueryLike, query_text
 

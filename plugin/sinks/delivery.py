@@ -20,8 +20,8 @@ from typing import Any, Final, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from oxiseq.engine.terms.value import INTEGER_TYPES
 from oxiseq.grammar.records import dataclass
+from oxiseq.grammar.terms import INTEGER_TYPES
 from oxiseq.journal import StoredMatches
 from oxiseq.journal.lines import match_lines, term_of
 from oxiseq.sinks.allowed import SinkError

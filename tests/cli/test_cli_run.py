@@ -222,6 +222,7 @@ def test_an_output_that_cannot_be_written(folder: Path) -> None:
         (["jumps.spaseq"], "give --stream or --location"),
         (["no.spaseq", "-s", "payments.nq"], "No such file"),
         (["jumps.spaseq", "-s", "X=no.nq"], "NAME=FILE with one of S"),
+        (["jumps.spaseq", "-s", "S"], "which file has the events of S? Write S=FILE"),
         (["jumps.spaseq", "-s", "S=payments.nq", "-s", "S=payments.nq"], "given twice"),
         (["jumps.spaseq", "-s", "payments.nq", "--origin", "noon"], "is not a time"),
         (["jumps.spaseq", "-s", "payments.nq", "--lateness", "5 parsecs"], "is not a duration"),

@@ -55,8 +55,7 @@ from oxiseq.grammar.algebra import (
     Values,
     Window,
 )
-from oxiseq.grammar.render import render
-from oxiseq.grammar.render_clauses import time_span
+from oxiseq.grammar.render import render, time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import GpmParts, holds_exists, subexpressions
 from oxiseq.languages.sequences.facts import (
