@@ -65,7 +65,7 @@ class HeldEvents:
     """Events at `positions` that variables hold (matches/events.py)."""
 
     def __init__(self, reader: EventReader, of: NDArray[np.intp], positions: I64, held: NDArray[np.uint64]) -> None:
-        self._reader, self._positions, self._held, self.of = reader, positions, held, of
+        self._reader, self._positions, self._held, self.of, self.count = reader, positions, held, of, len(positions)
 
     def has(self, gpm: str) -> NDArray[np.bool_]:
         number = self._reader.variables.index(gpm)
@@ -90,8 +90,7 @@ class EventReader:
 
     def at(self, places: I64, holders: Holders) -> HeldEvents:
         """Those at some places, where the automaton's step decides which variables hold them."""
-        distinct, of = np.unique(places, return_inverse=True)
-        return HeldEvents(self, of, distinct >> PLACE_BITS, holders.masks[distinct & PLACE])
+        return HeldEvents(self, np.arange(len(places)), places >> PLACE_BITS, holders.masks[places & PLACE])
 
     def listed(self, found: FoundEvents) -> HeldEvents:
         """Those of complex events one by one."""

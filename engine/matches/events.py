@@ -66,9 +66,10 @@ class MeasuredEvents:
 
 
 class MatchEvents(Protocol):
-    """n events. `of`: of each place that was asked for, which of them is there."""
+    """So many events (`count`). `of`: of each place that was asked for, which of them is there."""
 
     of: NDArray[np.intp]
+    count: int
 
     def has(self, gpm: str) -> NDArray[np.bool_]:
         """Which are of a GPM, or held by a variable of CEQL."""

@@ -15,7 +15,7 @@ import numpy as np
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.sequence.records import Memory
-from oxiseq.engine.output.row_events import RowEvents
+from oxiseq.engine.output.row_events import RowEvents, RowReader
 from oxiseq.engine.output.rows import KnownRows
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -48,14 +48,11 @@ class EndChoice:
             self._steps.append(self.sieve.pick)
         if chooser is not None:
             self._steps.append(lambda S, rows: chooser.choose(S, *rows.times, terms.bounds))
-        for last in (self.folder, self.picker):
-            if last is not None:
-                self._steps.append(partial(self._read, plan, last.pick))
-
-    @staticmethod
-    def _read(plan: QueryPlan, pick: Callable[..., Memory], S: Memory, rows: KnownRows) -> Memory:
-        """With the events of the matches."""
-        return pick(S, _end_of(S, rows), partial(RowEvents, plan, rows))
+        read = partial(partial, RowEvents, RowReader(plan))
+        if (folder := self.folder) is not None:
+            self._steps.append(lambda S, rows: folder.pick(S, read(rows)))
+        if (picker := self.picker) is not None:
+            self._steps.append(lambda S, rows: picker.pick(S, partial(_end_of, S, rows), read(rows)))
 
     def pick(self, S: Memory, rows: KnownRows) -> Memory:
         """Memory whose finals, all of one cut and instant, stand for what is kept; nodes refer to these `rows`. Raises

@@ -5,7 +5,7 @@ In the flow: finals of an instant → frozen set → **bundles by key** → grou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,9 +16,10 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.expressions.totals import TOO_MANY
 from oxiseq.engine.kernels.sequence.records import Memory
-from oxiseq.engine.matches.events import MatchEvents, OfEvents, ReadEvents, bag_of
+from oxiseq.engine.matches.events import MatchEvents, OfEvents, bag_of
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.output.entries import Bundle, Instant, InstantNumbers, Key, Weighed
+from oxiseq.engine.output.row_events import RowEvents
 from oxiseq.engine.plan.folding import Folding
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -40,14 +41,14 @@ class MatchFolder:
         self._folding, self._terms = folding, terms
         self._folded: list[Folded] = []
 
-    def pick(self, S: Memory, time: int, read: ReadEvents) -> Memory:
-        """The same set, of what ends at `time` (µs), if one of its matches is emitted, for CONSUME BY. Raises
-        LimitError."""
+    def pick(self, S: Memory, read: Callable[[I64], RowEvents]) -> Memory:
+        """The same set if one of its matches is emitted, for CONSUME BY. Raises LimitError."""
         found = FrozenMatches(S)
         if found.exceeds(0):
             outputs = np.flatnonzero(found.pos >= 0)
             events = read(found.pos[outputs])
-            self._folded += [Folded(time, bundle) for bundle in self._bundles(found, outputs, events, time)]
+            end = events.end
+            self._folded += [Folded(end, bundle) for bundle in self._bundles(found, outputs, events, end)]
         return S
 
     def take(self) -> list[Folded]:

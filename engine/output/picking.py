@@ -52,11 +52,11 @@ class MatchPicker:
         """How many matches there are of which a page is picked."""
         return 0 if self._pager is None else self._pager.count
 
-    def pick(self, S: M, time: int, read: ReadEvents, in_order: InOrder | None = None) -> M:
-        """Memory whose finals stand for the chosen matches of those that end at `time` (µs), in their order where
+    def pick(self, S: M, time: Callable[[], int], read: ReadEvents, in_order: InOrder | None = None) -> M:
+        """Memory whose finals stand for the chosen matches of those that end at `time()` (µs), in their order where
         `in_order` compares some. Raises LimitError."""
         if self._pager is not None:
-            return self._pager.pick(S, time)
+            return self._pager.pick(S, time())
         found, ranking = FrozenMatches(S), self._ranking
         if not found.exceeds(0):
             return S
@@ -66,7 +66,7 @@ class MatchPicker:
                 self._counts.append(found.count)
             if ordered is None and not found.exceeds(ranking.sample.count):
                 return S
-            picked = [found.at(i) for i in sample(found.count, ranking.sample.count, f"{ranking.seed} {time}")]
+            picked = [found.at(i) for i in sample(found.count, ranking.sample.count, f"{ranking.seed} {time()}")]
             return put_matches(S, picked if ordered is None else ordered(picked))
         wanted = MOST_ORDERED if ranking.last is None else ranking.last
         if ordered is None and not found.exceeds(wanted):
@@ -101,7 +101,7 @@ class MatchPicker:
 
     def _single(self, summands: Sequence[Summand], events: MatchEvents) -> Column:
         """What events add where one of each match does; 0 is less than all."""
-        sums = np.zeros(len(events.age))
+        sums = np.zeros(events.count)
         for each in summands:
             if isinstance(each, RankOf):
                 mine = np.flatnonzero(events.has(each.gpm))
@@ -126,7 +126,7 @@ class MatchPicker:
             assert isinstance(each, Amount)
             mine = np.flatnonzero(events.has(each.gpm))
             parts.append(Added(mine, None if each.variable is None else events.ids(each.variable, mine), each.factor))
-        return added_up(parts, len(events.age), self._terms)
+        return added_up(parts, events.count, self._terms)
 
 
 def _bounded(found: FrozenMatches, most: int, what: str) -> None:

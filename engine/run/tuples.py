@@ -154,7 +154,7 @@ class TupleRun(AloneRun):
 
         def pick(S: Memory, holders: Holders, at: int, time: int) -> Memory:
             in_order = None if by is None else partial(by.of, holders=holders, at=at)
-            return picker.pick(S, time, partial(reader.at, holders=holders), in_order)
+            return picker.pick(S, lambda: time, partial(reader.at, holders=holders), in_order)
 
         return pick
 

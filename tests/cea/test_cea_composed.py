@@ -183,19 +183,21 @@ def test_sums_of_all_scales_do_not_depend_on_batches(size: int) -> None:
         assert [number(row.value) for _, (row,) in rows if row is not None] == [expected]
 
 
-def test_what_is_too_long_makes_its_sums_unbound() -> None:
+@pytest.mark.parametrize("way", ["composed", "weighed"])
+def test_what_is_too_long_makes_its_sums_unbound(way: str) -> None:
     plan = compile_ceql(load(f"VOCAB <{E}> SELECT SUM(x[v]) AS s FROM S WHERE A AS x WITHIN 2 EVENTS", "ceql"))
     values = ("1.5", f"0.{'0' * 1007}1", f"0.{'0' * 1008}1", str(2**4154 - 1), str(2**4154), "-2")
     events = [event(second, "A", 0, value, 0) for second, value in enumerate(values)]
-    rows = told(plan, events, 6, Capacities(), at=9)
+    rows = told(plan, events, 6, Capacities(), way=way, at=9)
     assert [row is not None for _, (row,) in rows] == [True, True, False, False, False, True]
 
 
-def test_the_sum_of_more_matches_than_numbers_say_is_unbound() -> None:
+@pytest.mark.parametrize("way", ["composed", "weighed"])
+def test_the_sum_of_more_matches_than_numbers_say_is_unbound(way: str) -> None:
     """Also where all that they add is 0."""
     text = f"VOCAB <{E}> SELECT COUNT(*) AS n, SUM(x[v]) AS s FROM S WHERE A+ AS x"
     events = [event(second, "A", 0, "0", 0) for second in range(4_098)]
-    rows = told(compile_ceql(load(text, "ceql")), events, 999, Capacities(), at=9999)
+    rows = told(compile_ceql(load(text, "ceql")), events, 999, Capacities(), way=way, at=9999)
     assert [row[1] is None for _, row in rows[-3:]] == [False, True, True]
 
 
@@ -252,3 +254,14 @@ def test_a_state_of_another_layout_is_refused() -> None:
 )
 def test_explain_says_which_are_composed(select: str, where: str, way: str) -> None:
     assert way in str(explain(compile_ceql(load(f"VOCAB <{E}> SELECT {select} FROM S WHERE {where}", "ceql"))))
+
+
+@pytest.mark.parametrize("way", ["weighed", "sets"])
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_window_of_an_attribute_may_reach_back(way: str, size: int) -> None:
+    """What has left the window at one end is in that of the next one, whose attribute is less."""
+    text = f"VOCAB <{E}> SELECT COUNT(*) AS n, SUM(x[w]) AS s FROM S WHERE A AS x; B WITHIN 6 [w]"
+    drawn = [("A", 1), ("A", 5), ("B", 10), ("B", 6), ("A", 2), ("B", 11), ("B", 7)]
+    events = [event(second, kind, 0, None, w) for second, (kind, w) in enumerate(drawn)]
+    rows = told(compile_ceql(load(text, "ceql")), events, size, Capacities(), way=way, at=99)
+    assert [tuple(int(value.value) for value in row) for _, row in rows] == [(1, 5), (2, 6), (1, 5), (3, 8)]
