@@ -45,6 +45,8 @@ def not_composed(plan: CeaPlan) -> str | None:
     if isinstance(plan.query.window, AttributeWindow) and (plan.query.selection is None or plan.runner.strict):
         return "a window of an attribute may reach back"
     because = not_weighed(plan)
+    if because is None and plan.runner.positions.short:
+        return "few are live, since each event of a match directly follows the one before"
     if because is None and automaton_of(plan) is None:
         return f"the automaton has more than {MOST_STATES} states"
     return because

@@ -1,8 +1,13 @@
-"""Batches of marked events as the kernels read them; WITHIN as clocks: a complex event that starts at an event has its
-clock; one that ends there must start at its cut or later."""
+"""Marks on events, made before they are put in order, and batches of marked events as the kernels read them.
+
+In the flow: events → **marks** (term_marks.py for RDF, table_marks.py for tables) → merging → **clocks** → `CeaRun`.
+WITHIN as clocks: a complex event that starts at an event has its clock; one that ends there must start at its cut or
+later.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, cast
 
 import numpy as np
@@ -10,8 +15,8 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.cea import clocks as kernels
 from oxiseq.engine.kernels.cea import records as k
-from oxiseq.engine.kernels.memory.growing import plain
-from oxiseq.engine.kernels.memory.pointers import Pointers, call
+from oxiseq.engine.kernels.memory.pointers import Pointers, call, plain
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 from oxiseq.grammar.records import dataclass
@@ -19,6 +24,58 @@ from oxiseq.grammar.records import dataclass
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 FEW: Final = 128
 """Batches of at most so many events are copied to where the kernel looks: cheaper than passing their addresses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """n events: see `MarkedEvents` for the columns it shares."""
+
+    symbol: NDArray[np.uint64]
+    time: NDArray[np.int64]
+    attribute: NDArray[np.float64] | None
+    values: NDArray[np.int64]
+    """i64[n, k]: of the attributes of PARTITION BY, then of those that aggregates are of, the ids of the terms; 0 where
+    an event lacks one."""
+    fault: NDArray[np.int64] | None = None
+    """What is wrong with each as a tuple event (term_marks.py), 0: nothing; None: nothing is with any. Events that wait
+    have none."""
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def take(self, index: NDArray[np.int64] | slice) -> Marks:
+        """Some of the events."""
+        attribute = None if self.attribute is None else self.attribute[index]
+        return Marks(self.symbol[index], self.time[index], attribute, self.values[index])
+
+    def slice(self, start: int, stop: int) -> Marks:
+        """The events start, ..., stop - 1."""
+        return self.take(np.s_[start:stop])
+
+    def save(self, terms: SavedTerms) -> State:
+        """As a saved state."""
+        named = {name: getattr(self, name) for name in ("symbol", "time", "attribute")}
+        return {**named, "values": terms.ids(self.values)}
+
+    @classmethod
+    def restored(cls, state: State, terms: KnownTerms) -> Marks:
+        """The same marks, copied."""
+        symbol, time, attribute = (state[name] for name in ("symbol", "time", "attribute"))
+        values = terms.ids(state["values"]).astype(np.int64)
+        return cls(symbol.copy(), time.copy(), None if attribute is None else attribute.copy(), values)
+
+    @classmethod
+    def concat(cls, parts: Collection[Marks]) -> Marks:
+        """One after the other, one part at least."""
+        if len(parts) == 1:
+            return next(iter(parts))
+        attributes = [p.attribute for p in parts if p.attribute is not None]
+        return cls(
+            np.concatenate([p.symbol for p in parts]),
+            np.concatenate([p.time for p in parts]),
+            np.concatenate(attributes) if attributes else None,
+            np.concatenate([p.values for p in parts]),
+        )
 
 
 @dataclass(frozen=True, slots=True)

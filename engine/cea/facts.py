@@ -211,3 +211,12 @@ class LeafMachine:
             for row in distinct.tolist()
         ]
         return np.array(decided, np.bool_)[inverse.reshape(-1)]
+
+
+def symbols(plan: FactPlan, facts: NDArray[np.uint64], type_of: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """u64[n, words of atoms], from the facts about leaves (u64[n, plan.words], changed) and the numbers of types."""
+    out = np.zeros((len(type_of), words_of(plan.atoms)), np.uint64)
+    kernels.symbols(
+        facts, type_of, len(plan.leaves), plan.gates, plan.any_of, plan.first_atom, plan.atom_of, plan.masks, out
+    )
+    return out

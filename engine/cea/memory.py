@@ -21,18 +21,20 @@ from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.collect import collect, pack
 from oxiseq.engine.kernels.matches.records import NEED_STACK, NODE_TOP, PLACE_BITS, SPINE
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
-from oxiseq.engine.matches.memory import EMPTY_BETWEEN_BATCHES, match_sizes, with_room_for_nodes
+from oxiseq.engine.matches.memory import EMPTY_BETWEEN_BATCHES, append_nodes, match_sizes, with_room_for_nodes
 from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.records import dataclass
 
-_BUSY_NODES: Final = 1 << 11
+BUSY_NODES: Final = 1 << 11
 """Room for nodes to which each time that it is full leads: 64 KiB."""
+WEIGHED_NODES: Final = 1 << 14
+"""The same where nodes are weighed, for which each collection is a batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capacities:
     """Numbers of records to begin with, few, since most of a thousand queries have no partial match; how many `moves`
-    the automaton's table is to hold; `disorder`: ageing.py."""
+    the automaton's table is to hold; `disorder`: kernels/cea/moving.py."""
 
     nodes: int = 8
     live: int = 64
@@ -92,7 +94,7 @@ def begin_parts(S: k.Memory, fresh: Array, count: int) -> k.Memory:
 
 
 def keep_all(parts: Array) -> None:
-    """Partitions are not to forget anything for now (kernels/cea/ageing.py)."""
+    """Partitions are not to forget anything for now (kernels/cea/moving.py)."""
     parts["tau"], parts["low"], parts["aged"] = *k.KEEP_ALL.values(), 0
 
 
@@ -105,16 +107,16 @@ def _pack(S: k.Memory) -> k.Memory:
     return S._replace(live=live)
 
 
-def free_nodes(A: Pointers[k.Cache], S: k.Memory, now: int, again: bool, *, full: bool) -> tuple[k.Memory, int]:
+def free_nodes(A: Pointers[k.Cache], S: k.Memory, now: int, again: bool, *, busy: int) -> tuple[k.Memory, int]:
     """Collect dead nodes; double the room if more than half is still in use, or if that did not help before, or if it
-    was `full` and is little: a query that makes nodes all the time would collect them all the time.
+    is less than `busy`: a query that makes nodes all the time would collect them all the time.
 
     Returns the memory and the smallest position that a node still refers to (1 << 62: none does). There is room
     for as many nodes as partitions, since the kernel visits all of those.
     """
     marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.parts), np.int64)
     oldest = int(call(collect, A, Pointers(S), marks, floors, now))
-    return with_room_for_nodes(S, again, least=max(len(S.parts), _BUSY_NODES if full else 0)), oldest
+    return with_room_for_nodes(S, again, least=max(len(S.parts), busy)), oldest
 
 
 # --- from memory to memory --------------------------------------------------------------------------
@@ -153,15 +155,12 @@ def put_memory(
 ) -> k.Memory:
     """Memory with partitions of `M`, which has just been collected, in the place of its own ones. `places`: their
     numbers there and here; positions are more by `shift` here; `cache`, `other`: the states of both."""
-    node, live = S.scalars[[NODE_TOP, k.LIVE_TOP]].tolist()
-    nodes, blocks = M.scalars[[NODE_TOP, k.LIVE_TOP]].tolist()
-    S = S.grow("nodes", max(len(S.nodes), node + nodes)).grow("live", max(len(S.live), live + blocks))
-    made, moved = S.nodes[node : node + nodes], S.live[live : live + blocks]
-    made[:], moved[:] = M.nodes[:nodes], M.live[:blocks]
-    made["pos"] += np.where(made["leaf"] < 0, shift << PLACE_BITS, 0)
-    for kind in ("left", "right", "leaf"):
-        made[kind] += np.where(made[kind] >= 0, node, 0)
-    moved["node"] += node
+    nodes, live, blocks = M.nodes[: M.scalars[NODE_TOP]].copy(), int(S.scalars[k.LIVE_TOP]), int(M.scalars[k.LIVE_TOP])
+    nodes["pos"] += np.where(nodes["leaf"] < 0, shift << PLACE_BITS, 0)
+    S, first = append_nodes(S.grow("live", max(len(S.live), live + blocks)), nodes)
+    moved = S.live[live : live + blocks]
+    moved[:] = M.live[:blocks]
+    moved["node"] += first
     mine, own = M.parts[[*places]], [*places.values()]
     mine["count"] *= mine["epoch"] == M.scalars[k.EPOCH]
     mine["epoch"] = S.scalars[k.EPOCH]
@@ -171,5 +170,5 @@ def put_memory(
         states[state] = cache.number_of(other.state(state))
     mine["first"] += live
     S.parts[own], S.live["state"][live + there] = mine, states[M.live["state"][there]]
-    S.scalars[[NODE_TOP, k.LIVE_TOP]] = node + nodes, live + blocks
+    S.scalars[k.LIVE_TOP] = live + blocks
     return S

@@ -18,6 +18,8 @@ from oxiseq.engine.cea.events import MarkedEvents, Placed
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.listed import FoundEvents, events_of
 from oxiseq.engine.cea.memory import (
+    BUSY_NODES,
+    WEIGHED_NODES,
     Capacities,
     allocate,
     begin_parts,
@@ -305,7 +307,7 @@ class CeaRun(MatchRunner[k.Memory]):
     @property
     def behind(self) -> int:
         """At how many events a window of an attribute reached back to forgotten events: matches that end there
-        may be missing (kernels/cea/ageing.py)."""
+        may be missing (kernels/cea/moving.py)."""
         return int(self._memory.scalars[k.BEHIND])
 
     @property
@@ -372,7 +374,8 @@ class CeaRun(MatchRunner[k.Memory]):
         scalars = self._memory.scalars
         at = int(scalars[k.AT])
         now = int(self._times[at]) if self._by_time and at < len(self._times) else self._now
-        self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, now, again, full=full)
+        busy = 0 if not full else BUSY_NODES if self._weigher is None else WEIGHED_NODES
+        self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, now, again, busy=busy)
         position = int(scalars[k.BASE]) + (int(self._events.event[at]) if at < len(self._times) else 0)
         self.oldest = max(self.oldest, min(oldest, position))
         if self._weigher is not None:

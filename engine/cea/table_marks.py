@@ -20,9 +20,8 @@ from oxiseq.engine import kinds
 from oxiseq.engine.cea.column_facts import MOST_KNOWN, AttributeFacts
 from oxiseq.engine.cea.column_ids import ColumnIds, Recent
 from oxiseq.engine.cea.column_notes import ColumnNotes
-from oxiseq.engine.cea.events import FEW
-from oxiseq.engine.cea.facts import FactPlan, LeafMachine
-from oxiseq.engine.cea.marks import Marks, symbols
+from oxiseq.engine.cea.events import FEW, Marks
+from oxiseq.engine.cea.facts import FactPlan, LeafMachine, symbols
 from oxiseq.engine.cea.plan import words_of
 from oxiseq.engine.cea.rows import RowProgram, stored_numbers
 from oxiseq.engine.errors import EventError

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine import kinds
-from oxiseq.engine.cea.facts import FactPlan, LeafMachine, compile_facts
-from oxiseq.engine.cea.marks import Marks, symbols
+from oxiseq.engine.cea.events import Marks
+from oxiseq.engine.cea.facts import FactPlan, LeafMachine, compile_facts, symbols
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Unfit
 from oxiseq.engine.kernels.cea import facts as kernels
-from oxiseq.engine.kernels.memory.growing import plain
+from oxiseq.engine.kernels.memory.pointers import plain
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import AttributeWindow, summed_attributes
 

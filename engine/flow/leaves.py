@@ -30,8 +30,8 @@ from oxiseq.engine.flow.views import PatternView, compile_views
 from oxiseq.engine.kernels.flow import windowing as k
 from oxiseq.engine.kernels.flow.arrangement import NEVER
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.memory.growing import longer, plain
-from oxiseq.engine.kernels.memory.pointers import WORDS, Bound, Pointers, Replaceable, call
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.pointers import WORDS, Bound, Pointers, Replaceable, call, plain
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.conditions import ConditionMemo
 from oxiseq.engine.terms.dictionary import TermDictionary

@@ -19,7 +19,6 @@ from oxiseq.engine.kernels.sequence.records import BUCKET, GROUP
 
 SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     "cea.advance": {"advance": "i8, i8, i8"},
-    "cea.cells": {"find_cells": "i8, i8, i8, SLOT[::1], u4[:, ::1], i8[::1], u4[:, ::1], i8[:, ::1], i8"},
     "cea.clocks": {
         "attribute_clocks": "i8, f8[::1], i8[::1], i8[::1]",
         "enter_few": "i8, i8, i8[::1], i8[::1], i8, i8, i8",
@@ -41,7 +40,10 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "append": "i8, u8[:, ::1], i8[::1], i8, i8",
         "resolve": "i8, i8, i8, i8[::1], i8",
     },
-    "cea.rows": {"mark_rows": "i8, i8, i8, i8, i8, b1"},
+    "cea.rows": {
+        "find_cells": "i8, i8, i8, SLOT[::1], u4[:, ::1], i8[::1], u4[:, ::1], i8[:, ::1], i8",
+        "mark_rows": "i8, i8, i8, i8, i8, b1",
+    },
     "cea.symbols": {
         "enter_steps": "i8, i8, i8",
         "enter_symbols": "i8",
@@ -189,8 +191,8 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "sequence.hashing": {
         "hash_again": "i8, i8",
-        "rehash_buckets": "i4[::1], BUCKET[::1], i8",
-        "rehash_groups": "i4[::1], GROUP[::1], i8",
+        "rehash_buckets": "SLOT[::1], BUCKET[::1], i8",
+        "rehash_groups": "SLOT[::1], GROUP[::1], i8",
     },
     "sequence.indexes": {"index_groups": "i8, i8, i8", "remove_dead": "i8, i8"},
     "sequence.joining": {"remember": "i8, i8, i8[:, ::1], i8, i8"},

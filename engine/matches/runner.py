@@ -69,7 +69,7 @@ class MatchRunner(Stateful, ABC, Generic[M]):
         """Work through a batch: `step` calls the kernel, and says why it returned."""
         self._begin_counting(self._memory)
         failed = -1
-        while not self.over:
+        while not self._halts:
             need = step()
             if need == k.DONE:
                 break
@@ -104,6 +104,11 @@ class MatchRunner(Stateful, ABC, Generic[M]):
     @abstractmethod
     def _limit(self) -> int:
         """How many matches of an instant the query lists at most."""
+
+    @property
+    def _halts(self) -> bool:
+        """Whether the rest of the batch is not worked through."""
+        return self.over
 
     @property
     def _waited(self) -> bool:

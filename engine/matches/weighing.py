@@ -69,7 +69,8 @@ class NodeWeigher(Stateful):
     def weigh(self, S: Any, finals: I64, cut: I64, at: I64, line: I64) -> U64:
         """The weights of finals, those of a line together, of the form `form`; `at`: a number of the end of each, in
         all batches."""
-        self._take_rows()
+        if self._measures.measures:
+            self._take_rows()
         finals, cut, at, line = map(np.ascontiguousarray, (finals, cut, at, line))
         limbs = int(self.form[numbers.LIMBS])
         while True:

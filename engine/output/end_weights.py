@@ -77,7 +77,8 @@ class EndWeigher(Stateful):
     def weigh(self, S: Memory, found: Found, position: I64, _time: I64) -> None:
         """The nodes in `found.rows` are finals of the events at these positions."""
         self._next = int(position[-1]) + 1
-        at, line = np.unique(position, return_inverse=True)
+        new = np.diff(position, prepend=-1) > 0
+        at, line = position[new], np.cumsum(new) - 1
         weights = self._nodes.weigh(S, found.rows, found.marks[:, 1], position, line)
         form = self._nodes.form
         number, small = number_of(0, weights, form)

@@ -212,6 +212,8 @@ class Finder(Stateful):
         if plan.clauses.partitioned:
             self.partitions = Partitions(plan, self.sequence, self.capacities.groups, self._terms)
         self._kept_rows = 0
+        self.placed = 0
+        """How many partitions of the next part's first instant have been worked through, where it was with others."""
         self.unmatched, self._undecided = Streak(terms.bounds), Streak(terms.bounds)
         """Of instants with an event that has too many mappings: running are those with no other event matched in
         between; and of those at which time decides too many matches, or lets too many reports become due."""
@@ -413,6 +415,7 @@ class Finder(Stateful):
         if newest is not None and instants.clock is not None:
             newest -= 1  # the next position may be at the same time
         until = self._until(newest, number + count, last, instants.passed)
+        placed, self.placed = self.placed, 0
         ended = instants.reached if last and instants.passed >= AFTER_ALL else None
         found: Found | None = None
         decided: Sequence[Decided] = ()
@@ -428,9 +431,10 @@ class Finder(Stateful):
             passed = self._time_until(newest, last, instants.passed)
             if self._weigher is not None:
                 self._weigher.origin = self.window_start
-            found = self.sequence.feed(
-                self._letters.buffer if written else None, until, self.rows, passed, self.window_start
-            )
+            buffer = self._letters.buffer if written else None
+            if placed and buffer is not None and split is not None:
+                placed = buffer.count_of(instants.time.item(0), split.partition[:placed])
+            found = self.sequence.feed(buffer, until, self.rows, passed, self.window_start, placed)
             if self.arranges:
                 found = found.arranged()
             seen = _NO_INSTANTS if self._deadlines is None else self._seen(part, written=written)

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.cea.composed import automaton_of
-from oxiseq.engine.cea.events import kind_of
+from oxiseq.engine.cea.events import Marks, kind_of
 from oxiseq.engine.cea.facts import compile_facts
-from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.plan import Atom, CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.term_marks import TermMarker, asked_of

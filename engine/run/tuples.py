@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.cea.composed import ComposedRun, not_composed, not_weighed
-from oxiseq.engine.cea.events import MarkedEvents
+from oxiseq.engine.cea.events import MarkedEvents, Marks
 from oxiseq.engine.cea.facts import compile_facts
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.listed import EventReader, FoundEvents
-from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.ordering import EventOrder
 from oxiseq.engine.cea.plan import Atom, CeaPlan
@@ -119,7 +118,7 @@ class TupleRun(AloneRun):
         self._weights: EndWeights | None = None
         self._weigher: EndWeigher | None = None
         self._totals: EndTotals | None = None
-        self._cea = self._automaton(composes=True)
+        self._cea = self._automaton(composes=plan.query.totals is not None and not_composed(plan) is None)
         self._at_once: AtOnce | None = None
         self._begin_partitions()
 
@@ -128,8 +127,8 @@ class TupleRun(AloneRun):
         return 0 if self._picker is None else self._picker.paged
 
     def _automaton(self, *, composes: bool) -> CeaRun | ComposedRun:
-        """One that has not seen anything. `composes`: it counts by composed windows, where it may; earlier versions
-        could not."""
+        """One that has not seen anything. `composes`: it counts by composed windows; earlier versions did so in other
+        cases."""
         plan, capacities, log = self._plan, self._capacities, self._log
         if plan.query.totals is None:
             return CeaRun(plan, capacities, pick=None if self._picker is None else self._pick_with(self._picker))
@@ -140,10 +139,11 @@ class TupleRun(AloneRun):
             self._totals = EndTotals(*ends)
             return CeaRun(plan, capacities, self._totals)
         weights = EndWeights(*ends)
-        if composes and not_composed(plan) is None:
+        self._weights, self._weigher = None, None
+        if composes:
             self._weights = weights
             return ComposedRun(plan, capacities, weights.measured, weights.least)
-        self._weights, self._weigher = None, EndWeigher(plan, weights, reader, lambda: log.oldest)
+        self._weigher = EndWeigher(plan, weights, reader, lambda: log.oldest)
         return CeaRun(plan, capacities, weigher=self._weigher)
 
     def _pick_with(self, picker: MatchPicker) -> Pick:
@@ -532,8 +532,9 @@ class TupleRun(AloneRun):
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        if self._weights is not None and "measures" not in state["automaton"]:
-            self._cea = self._automaton(composes=False)
+        composes = "measures" in state["automaton"]
+        if composes != (self._weights is not None):
+            self._cea = self._automaton(composes=composes)
             self._begin_partitions()
         super().restore(state, terms)
 

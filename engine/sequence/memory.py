@@ -34,6 +34,9 @@ from oxiseq.engine.window import window_start
 from oxiseq.grammar.records import dataclass
 
 _ASKED = 256
+_MOST_ASKED = 1 << 14
+_MUCH_READ: Final = ((1 << 23, 16), (1 << 20, 4))
+"""Reads of an instant that are not to be done again for each doubling, and by how much room grows then."""
 _COUNTED_NODES = 1 << 14
 _BUSY_NODES = 1 << 12
 """Room for nodes where those of one batch are collected again and again: 128 KiB."""
@@ -125,7 +128,7 @@ def grow(
             return S
     if need == k.NEED_LEADS:
         return _grow_leads(S, compiled)
-    S = S.grow(_ROOMS[need])
+    S = S.grow(_ROOMS[need], _more(S) * S.room(_ROOMS[need]))
     if need == k.NEED_GROUPS:
         rehash_groups(S.table, S.groups, S.scalars[k.GROUP_TOP])
     elif need == k.NEED_BUCKETS:
@@ -168,7 +171,19 @@ def make_nodes(
     oldest = int(call(collect, T, memory, marks, floors))
     # few of them live long: room for many saves collections
     least = _COUNTED_NODES if S.weights.shape[1] else _BUSY_NODES if busy else 0
-    return with_room_for_nodes(S, again, least), oldest
+    S = with_room_for_nodes(S, again, least)
+    return (S.grow("nodes", _more(S) // 2 * len(S.nodes)) if again else S), oldest
+
+
+def _more(S: k.Memory) -> int:
+    """By how much what is too small grows."""
+    return next((more for read, more in _MUCH_READ if S.meter[k.WHOLE_READ] > read), 2)
+
+
+def without_spare_nodes(S: k.Memory) -> k.Memory:
+    """Memory that has given back most of the room for nodes that nobody needs."""
+    room = 2 * int(S.scalars[matches.NODE_TOP]) + 2 * SPINE
+    return S._replace(nodes=S.nodes[:room].copy(), weights=S.weights[:room].copy())
 
 
 def rows_named(M: k.Memory) -> NDArray[np.int64]:
@@ -202,15 +217,23 @@ def partitions_in_use(S: k.Memory, compiled: SequenceTables, count: int) -> NDAr
 
 def keep_answers(S: k.Memory, compiled: SequenceTables, answers: NDArray[np.int64]) -> k.Memory:
     """Keep Python's decisions on the questions in `S.asked`, in their order."""
-    asked = S.asked
-    if 2 * (int(S.scalars[k.MEMOS]) + len(answers)) > len(S.memo):
+    asked, size = S.asked, len(S.memo)
+    while 2 * (int(S.scalars[k.MEMOS]) + len(answers)) > size:
+        size *= 2
+    if size > len(S.memo):
         old = S.memo[S.memo[:, 0] != 0]
-        S = S._replace(memo=np.zeros((2 * len(S.memo), S.memo.shape[1]), np.int64))
+        S = S._replace(memo=np.zeros((size, S.memo.shape[1]), np.int64))
         _refill(S, compiled, old)
     tables, memory = Pointers(compiled.tables), Pointers(S)
     for n, answer in enumerate(answers):
         call(remember, tables, memory, asked, n, answer)
     return S
+
+
+def more_questions(S: k.Memory) -> k.Memory:
+    """Room for more questions at once: an instant is read again when they have been answered."""
+    count, width = S.asked.shape
+    return S if count >= _MOST_ASKED else S._replace(asked=np.zeros((4 * count, width), np.int64))
 
 
 def _refill(S: k.Memory, compiled: SequenceTables, rows: Array) -> None:

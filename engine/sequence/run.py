@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.bounds import TRIES
 from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
@@ -33,10 +34,12 @@ from oxiseq.engine.sequence.memory import (
     grow,
     keep_answers,
     make_nodes,
+    more_questions,
     partitions_in_use,
     restore_memory,
     save_memory,
     standing_entries,
+    without_spare_nodes,
 )
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -69,6 +72,11 @@ class RowBuffer:
         """Room for so many rows, and instants; what was there is lost."""
         if count > self._capacity:
             self._allocate(max(count, 2 * self._capacity))
+
+    def count_of(self, time: int, partitions: NDArray[np.int64]) -> int:
+        """How many of its instants are at a time (µs), and of these partitions."""
+        there = self.arrays.time[: self.instants] == time
+        return int(np.count_nonzero(there & np.isin(self.arrays.partition[: self.instants], partitions)))
 
     def _allocate(self, capacity: int) -> None:
         self._capacity = capacity
@@ -175,17 +183,19 @@ class SequenceRun(MatchRunner[k.Memory]):
         store: Any = None,
         passed: int | None = None,
         origin: int | None = 0,
+        first: int = 0,
     ) -> Found:
         """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
         still come; `passed` is the same in µs, if that is another unit; `origin`: the first clock of the first tumbling
-        window, None: as its memory says; `store`: the rows that nodes refer to, for its choice. Matches of an instant
-        where they are past a limit are as if they were none: see `take_omitted`."""
+        window, None: as its memory says; `store`: the rows that nodes refer to, for its choice; `first`: the first
+        instant in `rows` that is to be worked through. Where matches of an instant are past a limit, it is as if there
+        were none, and where what comes there tries too much, as if it had not come: see `take_omitted`."""
         tables, memory = self._compiled.tables, self._memory
         # the number of an event's graph means another event in each batch
         if memory.scalars[k.MEMOS]:
             forget_answers(memory, changed=self.ask is not None or self._generation != self._terms.generation)
         self._generation = self._terms.generation
-        memory.scalars[k.INSTANT] = 0
+        memory.scalars[k.INSTANT] = first
         if origin is not None:
             memory.origins[0] = origin
         if rows is None:
@@ -198,6 +208,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         T, R = table(tables), rows.pointers
         if self._compiled.measure_count:
             call(measure, T, table(memory), R, table(self._terms.columns))
+        memory.meter[k.MOST_READS] = self.bounds.reads
         # new terms may move their columns
         self._work(lambda: call(advance, T, table(self._memory), R, table(self._terms.columns), until, passed))
         self._weigh()
@@ -207,12 +218,21 @@ class SequenceRun(MatchRunner[k.Memory]):
         memory = self._memory
         if need == k.NEED_DECISIONS:
             self._decide()
+        elif need == k.BEYOND:
+            self._leave_out(at)
         elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
             self._counts.append(take_counts(memory))
             self._memory = more_limbs(memory) if need == matches.NEED_LIMBS else more_tallies(memory)
         else:
             table = self._tables.of
             self._memory = grow(table(self._compiled.tables), table(memory), memory, need, self._compiled)
+
+    def _leave_out(self, at: int) -> None:
+        """What comes at an instant of the batch is tried too often: nothing of it is read."""
+        self._note(TRIES, self.bounds.reads + 1, self._times.item(at))
+        self._pass_by()
+        self._memory.scalars[[k.PENDING, k.FIRED]] = 0
+        self._memory = without_spare_nodes(self._memory)
 
     @property
     def _limit(self) -> int:
@@ -385,6 +405,8 @@ class SequenceRun(MatchRunner[k.Memory]):
         questions = memory.asked[: int(memory.scalars[k.ASKED])]
         answers = [self._answer(self._compiled.filters[int(q[0])], q[1:]) for q in questions]
         self._memory = keep_answers(memory, self._compiled, np.array(answers, np.int64))
+        if len(questions) == len(memory.asked):
+            self._memory = more_questions(self._memory)
 
     def _answer(self, asked: CompiledFilter | CompiledFold, vector: NDArray[np.int64]) -> int:
         if isinstance(asked, CompiledFold):

@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
+from zoneinfo import available_timezones
 
-from pyoxigraph import BlankNode, Variable
+from pyoxigraph import BlankNode, Literal, Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
@@ -36,7 +37,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.checking.comparisons import check_comparisons
 from oxiseq.grammar.errors import Finding, at_pattern, at_variable, close_name, error, lint_finding, named
-from oxiseq.grammar.functions import CASTS, GEO_FUNCTIONS, GEOSPARQL
+from oxiseq.grammar.functions import CASTS, GEO_FUNCTIONS, GEOSPARQL, LOCAL, OWN_FUNCTIONS
 from oxiseq.grammar.name_chars import NAME_CHARS
 from oxiseq.grammar.places import Variables
 from oxiseq.grammar.scope import (
@@ -79,10 +80,25 @@ def check_function(e: Expression) -> Iterator[Finding]:
         iri = e.function.value
         if iri in CASTS and (len(e.args) != 1 or e.distinct):
             yield error("function", f"the cast <{iri}> takes one argument", e.span)
+        elif iri in OWN_FUNCTIONS:
+            yield from _check_own(e, OWN_FUNCTIONS[iri])
         elif iri not in CASTS and iri not in GEO_FUNCTIONS:
-            known = GEO_FUNCTIONS if iri.startswith(GEOSPARQL) else CASTS
-            hint = close_name(iri, known, "a function with an IRI is a cast to an XSD type or a GeoSPARQL function")
+            known = GEO_FUNCTIONS if iri.startswith(GEOSPARQL) else CASTS | OWN_FUNCTIONS.keys()
+            hint = close_name(
+                iri, known, "a function with an IRI is a cast to an XSD type, a GeoSPARQL function or one of oxiseq's"
+            )
             yield error("function", f"there is no function <{iri}>", e.span, hint)
+
+
+def _check_own(e: FunctionCall, arguments: int) -> Iterator[Finding]:
+    if len(e.args) != arguments or e.distinct:
+        count = "one argument" if arguments == 1 else f"{arguments} arguments"
+        yield error("function", f"the function <{e.function.value}> takes {count}", e.span)
+    elif e.function.value == LOCAL and isinstance(zone := e.args[1], Literal):
+        known = available_timezones()
+        if zone.value not in known:
+            hint = close_name(zone.value, known, 'write a name of the IANA database, such as "Europe/Berlin"')
+            yield error("function", f"there is no time zone {zone.value!r}", e.span, hint)
 
 
 def products(pattern: Group, name: str, text: str) -> Iterator[Finding]:

@@ -29,6 +29,7 @@ from oxiseq.changes.methods import grows, growth
 from oxiseq.engine.attended import check
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError, QueryError
 from oxiseq.engine.events.time import Time, to_microseconds
+from oxiseq.engine.expressions.times import FUNCTIONS
 from oxiseq.engine.kb import expect
 from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Asker, Limits
@@ -58,9 +59,10 @@ class SparqlError(QueryError, SyntaxError):  # type: ignore[misc]  # its text is
 
 
 def explaining(method: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
-    """A store's `query` or `update`; where it raises SyntaxError this raises SparqlError."""
+    """A store's `query` or `update`, with oxiseq's functions; where it raises SyntaxError this raises SparqlError."""
 
     def asked(*args: Any, **named: Any) -> Any:
+        named["custom_functions"] = FUNCTIONS | (named.get("custom_functions") or {})
         try:
             return method(*args, **named)
         except SyntaxError as error:

@@ -82,8 +82,7 @@ def written(value: str) -> str:
 def run_of(plan: CeaPlan, terms: TermDictionary, capacities: Capacities, way: str) -> TupleRun:
     """A run that counts in a way."""
     with pytest.MonkeyPatch.context() as patch:
-        if way != "composed":
-            patch.setattr(tuples, "not_composed", lambda _plan: "the test says so")
+        patch.setattr(tuples, "not_composed", lambda _plan: None if way == "composed" else "the test says so")
         if way == "sets":
             patch.setattr(tuples, "not_weighed", lambda _plan: "the test says so")
         run = TupleRun(plan, terms, capacities=capacities)
@@ -244,8 +243,11 @@ def test_a_state_of_another_layout_is_refused() -> None:
             " OR ".join(f"(A{i}; B{i})" for i in range(9)),
             "none is listed: the automaton has more than 12 states",
         ),
-        ("COUNT(*) AS n", " OR ".join(f"A{i}" for i in range(10)), "composed windows"),
-        ("COUNT(*) AS n", " OR ".join(f"A{i}" for i in range(11)), "none is listed: the automaton has more than 12"),
+        ("COUNT(*) AS n", "; ".join(f"A{i}" for i in range(12)), "composed windows"),
+        ("COUNT(*) AS n", "; ".join(f"A{i}" for i in range(13)), "none is listed: the automaton has more than 12"),
+        ("COUNT(*) AS n", "A AS x : B", "none is listed: few are live, since each event of a match directly follows"),
+        ("COUNT(*) AS n", "A AS x : B+ : C", "composed windows"),
+        ("COUNT(*) AS n", "A AS x", "none is listed: few are live, since each event of a match directly follows"),
     ],
 )
 def test_explain_says_which_are_composed(select: str, where: str, way: str) -> None:

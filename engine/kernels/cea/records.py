@@ -38,7 +38,7 @@ PART = np.dtype(
     [
         ("clock", "i8"),  # events so far
         ("epoch", "i8"),  # its prefixes are forgotten if an earlier one than the run's
-        ("tau", "i8"),  # windows of an attribute (ageing.py): what starts before it is forgotten,
+        ("tau", "i8"),  # windows of an attribute (moving.py): what starts before it is forgotten,
         ("gone", "i8"),  # the largest that it has been,
         ("low", "i8"),  # the smallest cut of the events since tau moved,
         ("aged", "i8"),  # how many those are
@@ -73,7 +73,7 @@ READ, EMIT = range(2)
     NEED_FRESH,
     NEED_SYMBOL,
     NEED_STATE,
-    NEED_PURGE,  # what a partition has forgotten is to be dropped now (ageing.py)
+    NEED_PURGE,  # what a partition has forgotten is to be dropped now (moving.py)
 ) = range(MATCH_NEEDS, MATCH_NEEDS + 5)
 """Why the kernel returned."""
 
@@ -100,12 +100,12 @@ CANNOT_END = (1 << 63) - 1
     SIZES,
 ) = range(11)
 """Places in Cache.sizes. SIZE: events of a window; LIMIT: matches per event; STRIDE: symbols that there is room
-for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses; DISORDER: see ageing.py; NOTES: 1 if what
+for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses; DISORDER: see moving.py; NOTES: 1 if what
 ends is weighed (kernels/matches/weighing.py)."""
 
 
 KEEP_ALL: Final = {"tau": BEFORE_ALL, "low": CANNOT_END}
-"""What a partition has that is not to forget anything for now (ageing.py)."""
+"""What a partition has that is not to forget anything for now (moving.py)."""
 
 
 QUERY = np.dtype([("back", "i8"), ("omitted", "i8")], align=True)

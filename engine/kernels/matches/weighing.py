@@ -114,6 +114,10 @@ def _weigh_node(S: Ptr[MatchMemory], W: Ptr[Weighing], n: int, cut: int) -> bool
             if child >= 0 and nodes[child].maxs >= cut and not add(form(W), weights(W), n, 0, weights(W), child, 0):
                 return False
         return True
+    if held(W).shape[1] == 0:  # nothing but matches is counted
+        if left < 0:
+            return add(form(W), weights(W), n, 0, one(W), 0, 0)
+        return add(form(W), weights(W), n, 0, weights(W), left, 0)
     row = (nodes[n].pos >> PLACE_BITS) - state(W)[FIRST_ROW]
     place = nodes[n].pos & ((1 << PLACE_BITS) - 1) if state(W)[BY_PLACE] else i64(letter(W)[row])
     mask = flags(W)[row] & masks(W)[place]

@@ -1,9 +1,9 @@
-"""Room for more: what all arrays do that double when they are full; and arrays as kernels take them."""
+"""Room for more: what all arrays do that double when they are full."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +44,3 @@ def lines(rows: int, words: int) -> NDArray[np.int64]:
     raw = np.zeros(rows * words * 8 + LINE, np.uint8)
     start = -address_of(raw) % LINE
     return raw[start : start + rows * words * 8].view(np.int64).reshape(rows, words)
-
-
-def plain(array: Array, dtype: Any) -> Array:
-    """It as kernels take it, C-contiguous, writable and of that type: Numba compiles again for anything else.
-    `np.require` alone takes as long as a kernel."""
-    flags = array.flags
-    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
-        return array
-    return np.require(array, dtype, ("C", "W"))

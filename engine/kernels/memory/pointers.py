@@ -143,6 +143,15 @@ def call(kernel: Callable[..., Any], *args: Addressed[Any] | Array | int) -> Any
     return kernel(*[arg.address if isinstance(arg, Addressed) else arg for arg in args])
 
 
+def plain(array: Array, dtype: Any) -> Array:
+    """It as kernels take it, C-contiguous, writable and of that type: Numba compiles again for anything else.
+    `np.require` alone takes as long as a kernel."""
+    flags = array.flags
+    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
+        return array
+    return np.require(array, dtype, ("C", "W"))
+
+
 class Bound(partial[Any]):
     """A kernel with the addresses of its first arguments, whose owners it keeps alive: a call is no dearer than the
     kernel's own."""
