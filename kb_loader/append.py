@@ -19,14 +19,12 @@ from oxiseq.engine.errors import KbError
 from oxiseq.kb_loader.graphs import INFERRED
 from oxiseq.kb_loader.job import Job
 from oxiseq.kb_loader.marker import batches, begin_append, end, note_batch
-from oxiseq.kb_loader.plain import PlainLoad
+from oxiseq.kb_loader.plain import load_plain
 from oxiseq.kb_loader.preparing import Given, beside, check_apart, check_reasoning, prepared
 from oxiseq.kb_loader.quarantine import Quarantine
-from oxiseq.kb_loader.rdfs import reason
-from oxiseq.kb_loader.report import LoadReport, Progress, Watch
+from oxiseq.kb_loader.report import LoadReport, Watch
 from oxiseq.kb_loader.shapes import Shapes
 from oxiseq.kb_loader.tables import Mapping
-from oxiseq.kb_loader.void import describe
 
 _LONGEST = 200
 """Characters of a batch's id."""
@@ -82,7 +80,7 @@ def append(
     try:
         store, reasons = begin_append(folder, number, lambda store: job.reasoning or _has_inferred(store))
         bad.empty()
-        _add(job, store, report, reasons=reasons)
+        load_plain(job, store, report, reasons=reasons)
         if shaped is not None:
             report.violations = shaped.validated(store, bad, report, watch)
         note_batch(folder, number, report.read)
@@ -105,20 +103,3 @@ def _id(job: Job) -> str:
 
 def _has_inferred(store: RdfStore) -> bool:
     return store.contains_named_graph(INFERRED)
-
-
-def _add(job: Job, store: RdfStore, report: LoadReport, *, reasons: bool) -> None:
-    work = PlainLoad(job)
-    total = sum(source.size for source in job.sources)
-    before = len(store)
-    with report.timed("loading"):
-        work.into(store)
-    report.read, report.stored, report.without = work.read, len(store) - before, work.without
-    if reasons:
-        job.watch(Progress("reasoning", total, total, work.read))
-        with report.timed("reasoning"):
-            report.inferred = reason(store)
-    job.watch(Progress("counting", total, total, work.read))
-    with report.timed("counting"):
-        report.statistics = describe(store, report.inferred or None)
-    store.flush()

@@ -109,7 +109,7 @@ def load(
             how = OnSpark(master or "local[*]", memory or "2g", staging, parts is not None)
             load_on_spark(job, how, new_store, report)
         else:
-            load_plain(job, new_store(), report)
+            load_plain(job, new_store(), report, reasons=job.reasoning)
         if shaped is not None:
             report.violations = shaped.validated(stores[0], bad, report, watch)
         end(folder)

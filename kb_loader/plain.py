@@ -36,14 +36,16 @@ _SINGLES = 50_000
 """Statements of lines that are not usual, gathered from blocks and loaded together: each bulk load makes a file."""
 
 
-def load_plain(job: Job, store: RdfStore, report: LoadReport) -> None:
-    """Do the job in this process. Raises KbError at the first fault if the quarantine is strict."""
+def load_plain(job: Job, store: RdfStore, report: LoadReport, *, reasons: bool) -> None:
+    """Do the job in this process, into a store that may hold something already. reasons: whether what follows by RDFS
+    is inferred anew. Raises KbError at the first fault if the quarantine is strict."""
     work = PlainLoad(job)
     total = sum(source.size for source in job.sources)
+    before = len(store)
     with report.timed("loading"):
         work.into(store)
-    report.read, report.stored, report.without = work.read, len(store), work.without
-    if job.reasoning:
+    report.read, report.stored, report.without = work.read, len(store) - before, work.without
+    if reasons:
         job.watch(Progress("reasoning", total, total, work.read))
         with report.timed("reasoning"):
             report.inferred = reason(store)

@@ -33,15 +33,6 @@ from oxiseq.kb_loader.rows import Rows, column_names, table_rows
 from oxiseq.kb_loader.sources import BROKEN, Source
 from oxiseq.kb_loader.statements import scoped
 
-_TOKEN = re.compile(
-    r"<[^<>\"{}|^`\\\s]*>"
-    r"|\"\"\".*?\"\"\"|'''.*?'''"
-    r"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
-    r"|#[^\n]*|[{}]",
-    re.DOTALL,
-)
-"""What may hold a brace that is none, or is one."""
-
 
 @cache
 def _word() -> re.Pattern[str]:
@@ -81,7 +72,7 @@ class Mapping:
         self.name = name
         self.text = text
         depth, groups = 0, 0
-        for token in _TOKEN.finditer(text):
+        for token in _word().finditer(text):
             if token[0] == "{":
                 depth += 1
                 groups += depth == 1

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 import numpy as np
 
 from oxiseq.engine.kernels.memory.growing import lines
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of, view_of_columns
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.grammar.records import dataclass
 
 WHOLE: Final = -1
@@ -230,4 +230,4 @@ def array(
         group._views += ((len(group._fields), group._fields.index(of)),)
     group._fields += (name,)
     group.declared = MappingProxyType({**group.declared, name: declared})
-    return view_of_columns(group, name, dtype, int(columns)) if known else view_of(group, name, dtype, ndim)
+    return view_of(group, name, dtype, ndim, int(columns) if known else None)

@@ -7,9 +7,7 @@ by instant. A tick is an instant here: all that comes and goes then is one step.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
-
-import numpy as np
+from typing import ClassVar, Final
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.conjunctions import Apart, apart
@@ -24,13 +22,10 @@ from oxiseq.engine.flow.told import Told
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import Stateful, part, value
+from oxiseq.engine.terms.saved import MadeOf, Stateful, part, value
 from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
-_DEAD: Final = 1 << 11
-"""Rows of patterns that may have gone before operators are stepped: those that have gone stay until then, and what does
-not fit the cache takes twice as long."""
 _ONLY: Final[Mapping[Report, Only]] = {Report.ISTREAM: "COME", Report.DSTREAM: "GO"}
 _MORE: Final = 8
 """How many times as much as at an instant is made, and tried, where operators take in again what windows hold: that is
@@ -47,7 +42,7 @@ class WindowFlow(Stateful):
     """Operators at work over windows and the knowledge base. plan: one of single patterns; windows: changes of their
     contents, by number, unused by `_move`."""
 
-    made_of = value("_tick"), part("_flow"), part("leaves")
+    made_of: ClassVar[MadeOf] = (value("_tick"), part("_flow"), part("leaves"))
     knowledge: KbPart
     """What they know of the KB."""
 
@@ -131,20 +126,10 @@ class Standing(WindowFlow):
         rows to emit at them. Raises KbError, LimitError."""
         self._bound()
         graphs = self._know(self.knowledge.changed())
-        times = self.leaves.push(batches, graphs, self._tick, _DEAD)
-        found = self._step(self.leaves.done)
-        return times, *(found if self.leaves.done == len(times) else self._stepped(found, len(times)))
-
-    def _stepped(self, found: tuple[I64, Ids], instants: int) -> tuple[I64, Ids]:
-        """What the first instants of a batch emit → what all of them emit, some at a time."""
-        parts, too_many = [found], {**self._told.too_many}
-        while (done := self.leaves.done) < instants:
-            self.leaves.go_on()
-            at, rows = self._step(self.leaves.done - done)
-            parts.append((at + done, rows))
-            too_many |= {done + number: given for number, given in self._told.too_many.items()}
-        self._told.too_many = too_many
-        return np.concatenate([at for at, _ in parts]), np.concatenate([rows for _, rows in parts])
+        first = self._tick
+        times = self.leaves.push(batches, graphs, first, self._flow)
+        self._tick += len(times)
+        return times, *self._told.rows(self._flow.found.delta, first, len(times))
 
     def _step(self, instants: int) -> tuple[I64, Ids]:
         first, self._tick = self._tick, self._tick + instants

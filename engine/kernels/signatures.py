@@ -52,13 +52,15 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "events.arrow": {"copy_times": "i8, i8, i8[::1]"},
     "events.assembly": {"tidy": "i8, i8"},
-    "events.lines": {"other_lines": "const u1[::1], u1[:, ::1], i8[:, ::1]"},
     "events.messages": {
         "label": "i8, i8, i8, i8",
         "read": "i8, i8",
     },
     "events.nquads": {"read": "i8, i8"},
-    "events.triples": {"read_triples": "i8, i8, i8, u4[:, ::1], i8[:, ::1], i8"},
+    "events.triples": {
+        "keep_triples": "u1[::1], i8[::1], u4[::1], u4[::1], u4[::1], i8[::1], u4[:, ::1]",
+        "read_triples": "i8, i8, i8, u4[:, ::1], i8[:, ::1], i8",
+    },
     "expressions.machine": {"truth_column": "i4[::1], i8, i8, i8[:, ::1], u1[::1], f8[::1], i8[::1], u1[::1]"},
     "flow.arranging": {
         "arrange": "i8, i8",
@@ -66,7 +68,22 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "fill_by_row": "i8",
         "forget": "i8, i8",
     },
-    "flow.choosing": {"choose": "i8, i8, i8, i8"},
+    "flow.buffers": {
+        "tell": "i8[::1], i8[::1], u4[:, ::1], i8, i8, i8[::1], u4[:, ::1]",
+        "told_rows": "i8[::1], i8",
+        "with_rows": "i8[::1], i8[::1]",
+    },
+    "flow.choosing": {
+        "choose": "i8, i8, i8, i8",
+        "drop_used": "i8, i8[::1]",
+        "fill_used": "i8[::1], i8[::1]",
+    },
+    "flow.computing": {
+        "extend": "i8, i8, i8",
+        "fill_slots": "i8",
+        "learn": "i8, i8, i8, i8",
+        "sift": "i8, i8, i8, i8",
+    },
     "flow.conjoining": {"conjoin": "i8, i8, i8, i8"},
     "flow.copying": {
         "merge": "i8, i8",
@@ -74,16 +91,13 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "pick": "i8, i8, i8",
     },
     "flow.counting": {
+        "consolidate": "i8, i8, i8",
         "distinct": "i8, i8, i8",
+        "fill_found": "i8, i8, i8",
         "fill_slots": "i8",
         "forget": "i8, i8",
     },
     "flow.driving": {"drive": "i8"},
-    "flow.extending": {
-        "extend": "i8, i8, i8",
-        "fill_slots": "i8",
-        "learn": "i8, i8, i8, i8",
-    },
     "flow.facts": {
         "make_facts": "i8, i8, i8, i8",
         "read_rows": "i8, i8[::1], u4[:, ::1], i8[::1]",
@@ -100,11 +114,10 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "lasting": "i8, i8, i8",
         "sometime": "i8, i8",
     },
-    "flow.joining": {"join": "i8, i8, i8, i8, i8, i8"},
-    "flow.looking": {"look": "i8, i8, i8, i8"},
-    "flow.merging": {
-        "consolidate": "i8, i8, i8",
-        "fill_found": "i8, i8, i8",
+    "flow.joining": {
+        "between": "i8, i8, i8, i8",
+        "join": "i8, i8, i8, i8, i8, i8",
+        "look": "i8, i8, i8, i8",
     },
     "flow.path_storing": {
         "fill_pair_slots": "i8",
@@ -120,22 +133,11 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "large_terms": "i8, i8, i8[::1], f8[::1], u1[::1], u4[::1], i8",
         "number_terms": "i8, i8, i8[::1], f8[::1], u8[::1], u8[::1], u4[::1], i8",
     },
-    "flow.sifting": {"sift": "i8, i8, i8, i8"},
     "flow.stepping": {"step_by_tick": "i8"},
-    "flow.table": {"between": "i8, i8, i8, i8"},
-    "flow.telling": {
-        "tell": "i8[::1], i8[::1], u4[:, ::1], i8, i8, i8[::1], u4[:, ::1]",
-        "told_rows": "i8[::1], i8",
-        "with_rows": "i8[::1], i8[::1]",
-    },
     "flow.timelines": {
         "fill_group_slots": "i8",
         "fill_row_slots": "i8",
         "keep_rows": "i8, i8, i8",
-    },
-    "flow.using": {
-        "drop_used": "i8, i8[::1]",
-        "fill_used": "i8[::1], i8[::1]",
     },
     "matches.choice.choose": {"choose": "i8"},
     "matches.composed": {

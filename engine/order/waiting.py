@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from copy import copy
 from dataclasses import field, replace
 from operator import is_
-from typing import Final, Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from oxiseq.grammar.records import dataclass
 
 P = TypeVar("P", bound="Piece")
 S = TypeVar("S", bound="SavedPiece")
-_ONE: Final = np.zeros(1, np.int64)
 
 
 class Piece(Protocol):
@@ -131,45 +130,27 @@ class Order(Watermarks[Waiting[S]]):
 
     def take_in(self, stream: int, piece: S) -> NDArray[np.int64] | None:
         """Events of a stream in order of arrival; the numbers of those that are late, None if none is."""
-        count = len(piece)
-        self.events += count
-        if not count:
+        if not (count := len(piece)):
             return None
         waiting, time = self._streams[stream], piece.time
-        first = last = time.item(0)
-        if count > 1:
-            if not (time[1:] >= time[:-1]).all():
-                return self._take_kept(waiting, piece)
-            last = time.item(-1)
-        if first < waiting.at(self.lateness) or (self._start is not None and first < self._start):
-            return self._take_kept(waiting, piece) if count > 1 else self._leave_one(waiting, first)
-        if self._begun and first <= self._begun[-1] and (count > 1 or first in self._begun):
-            return self._take_kept(waiting, piece) if count > 1 else self._leave_one(waiting, first)
-        waiting.largest, self.accepted = max(waiting.largest, last), max(self.accepted, last)
+        first, last = time.item(0), time.item(-1)
+        if not self.takes(stream, first) or (count > 1 and not (time[1:] >= time[:-1]).all()):
+            return self._take_kept(waiting, piece)
+        self.pass_by(stream, count, last)
         waiting.wait_in_order(piece, first, last)
         return None
 
     def pass_at_once(self, count: int, first: int, last: int) -> bool:
         """Events of the only stream that come in order, from the time `first` to `last`. True: they are complete, none
         is late or before the start, and they count as taken; False: `take_in` is to get them."""
-        waiting = self._streams[0]
-        if self.lateness or waiting.pending or first < waiting.largest or first < waiting.punctuation:
+        if self.lateness or self._streams[0].pending or not self.takes(0, first):
             return False
-        if (self._start is not None and first < self._start) or (self._begun and first <= self._begun[-1]):
-            return False
-        self.events += count
-        waiting.largest, self.accepted = last, max(self.accepted, last)
+        self.pass_by(0, count, last)
         return True
-
-    def _leave_one(self, waiting: Waiting[S], time: int) -> NDArray[np.int64] | None:
-        """A single event that is late, or lies before the start, or in an instant that had begun before."""
-        late = time < waiting.at(self.lateness)
-        waiting.largest = max(waiting.largest, time)
-        self.late += late
-        return _ONE if late else None
 
     def _take_kept(self, waiting: Waiting[S], piece: S) -> NDArray[np.int64] | None:
         """Events of which some may be late, or lie before the start, or in an instant that had begun before."""
+        self.events += len(piece)
         late, kept = self._sort_out(waiting, piece.time)
         if not kept.all():
             piece = piece.take(np.flatnonzero(kept))

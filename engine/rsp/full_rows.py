@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.flow.delta import I64, Ids
-from oxiseq.engine.flow.nodes.computing import Computed
+from oxiseq.engine.flow.operators.computing import Computed
 from oxiseq.engine.flow.ordering import in_order
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.flow.sparql import Told

@@ -13,13 +13,12 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.flow.cutting import cut
 from oxiseq.engine.flow.delta import I64
 from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.leaves import Moves
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.flow.standing import Standing
-from oxiseq.engine.flow.stepping import Stepping
+from oxiseq.engine.flow.stepping import Stepping, cut
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.patterns.matcher import StreamMatcher
 from oxiseq.engine.rsp.event_mappings import EventMappings, Source

@@ -3,7 +3,7 @@
 In the flow: complete events in order → one plan of operators with several roots (engine/flow/sharing) → **what each
 query emits**. A query emits what it emits alone, in the same order: its answer is a function of its windows' contents.
 Either all instants of a batch are answered at once (`JointAnswers`), or those that are due (`JointGeneral`), from the
-contents of all their windows (held.py) and event mappings (common_events.py).
+contents of all their windows (held.py) and event mappings (event_mappings.py).
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from oxiseq.engine.flow.sharing.joining import Output, joined
 from oxiseq.engine.flow.standing import WindowFlow, only_of
 from oxiseq.engine.flow.told import Told
 from oxiseq.engine.patterns.matcher import StreamMatcher
-from oxiseq.engine.rsp.common_events import CommonEvents
-from oxiseq.engine.rsp.event_mappings import EventMappings
+from oxiseq.engine.rsp.event_mappings import CommonEvents, EventMappings
 from oxiseq.engine.rsp.full_rows import FullRows, full_rows
 from oxiseq.engine.rsp.general import TOLD, moves_of, repeated
 from oxiseq.engine.rsp.held import Held

@@ -233,7 +233,7 @@ class _Packed:
         """Those of a batch with the triples that are read; its arrays, many times as long, may go."""
         short = batch if read is None else batch.only(read)
         first, last = (batch.time.item(0), batch.time.item(-1)) if len(batch) else (0, 0)
-        subject, predicate, object_ = (ids.copy() for ids in short.ids)
+        subject, predicate, object_ = (ids.copy() for ids in batch.ids) if short is batch else short.ids
         steps, sizes = _narrow(batch.time), _narrow(short.offset)
         return cls(first, last, steps, sizes, (subject, predicate, object_))
 

@@ -1,8 +1,8 @@
-"""Between streams and queries: what is pushed reaches every query that reads it, and what they find is passed on.
+"""Streams and continuous queries in memory: what is pushed reaches every query that reads it, and what they find is
+passed on.
 
-The matches of a query at work, so far: as columns, numbered from 1, the newest of them kept.
-
-In the flow: batches of a run → **found** → `Match`, `Matches`, when somebody looks.
+In the flow: a push → the runs of all queries → their matches, as columns, numbered from 1, the newest of them kept →
+`Match`, `Matches`, when somebody looks.
 
 Between queries: what a push has found is returned once every query has seen the push.
 
@@ -17,33 +17,40 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from pyoxigraph import Triple
 
+from oxiseq.api.continuous import IDLE, ContinuousQuery, Reader, ask_nobody
+from oxiseq.api.query import Query
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events, encode_event
+from oxiseq.engine.events.time import Time
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL, REMEMBERED, Passed
+from oxiseq.engine.run.progress import ReadProgress
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import ConflictError, CursorError
 from oxiseq.journal.events import pack_events, unpack_events
+from oxiseq.languages.language import Language
+from oxiseq.languages.reasons.read import Span, reading_of
+from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.matches.match import Match, result_event
+from oxiseq.matches.matches import Matches
 from oxiseq.matches.results import ResultQueue
 from oxiseq.matches.shape import Block, Shape
-from oxiseq.options.kinds import whole_number
-
-if TYPE_CHECKING:
-    from oxiseq.api.continuous import ContinuousQuery
-
-    AnyQuery: TypeAlias = ContinuousQuery
-
+from oxiseq.options import HISTORY, Options, said
+from oxiseq.options.kinds import Duration, duration, whole_number
+from oxiseq.sources.warned import LateEvent, late_events, warn_of
 
 # --- kept ------------------------------------------------------------------------------------------------
 
@@ -315,10 +322,10 @@ class Feed:
         self.streams: dict[str, MemoryStream] = {}
         """In the order in which they were named first."""
         self._exchange = Exchange(self._write, lambda iri, until: self.stream(iri).punctuate(until), self._complete)
-        self.writers: dict[AnyQuery, None] = {}
+        self.writers: dict[MemoryQuery, None] = {}
         """The queries whose results go to streams."""
-        self._queries: dict[Run, AnyQuery] = {}
-        self.named: dict[str, AnyQuery] = {}
+        self._queries: dict[Run, MemoryQuery] = {}
+        self.named: dict[str, MemoryQuery] = {}
         """The same by their names."""
         self._closed = False
 
@@ -343,11 +350,11 @@ class Feed:
             self._closed = True
 
     @property
-    def queries(self) -> tuple[AnyQuery, ...]:
+    def queries(self) -> tuple[MemoryQuery, ...]:
         """Those registered, in that order."""
         return tuple(self._queries.values())
 
-    def add(self, run: Run, query: AnyQuery, start: int | None) -> None:
+    def add(self, run: Run, query: MemoryQuery, start: int | None) -> None:
         """Events go to `query` from now on: those of instants that begin from now on."""
         run.take_over({iri: self.stream(iri).passed for iri in run.plan.streams})
         self._queries[run] = self.named[query.name] = query
@@ -356,9 +363,20 @@ class Feed:
             self.stream(query.feeds)
             self.writers[query] = None
 
-    def readers(self, stream: str) -> list[AnyQuery]:
+    def readers(self, stream: str) -> list[MemoryQuery]:
         """Queries that read a stream: all others take its events in the order of one of these."""
         return [self._queries[run] for run in self.runs.orders(stream)]
+
+    def feeders(self, query: MemoryQuery) -> tuple[MemoryQuery, ...]:
+        """The queries whose results reach `query` through streams, upstream first."""
+        found: list[MemoryQuery] = []
+        reached = [query]
+        while reached and self.writers:
+            reads = reached.pop().reads
+            new = [q for q in self.writers if q.feeds in reads and q is not query and q not in found]
+            found += new
+            reached += new
+        return tuple(reversed(found))
 
     def keep_answers(self, run: Run) -> None:
         """The KB is about to change: instants up to the newest one so far keep the present answers."""
@@ -411,3 +429,250 @@ class Feed:
         for outcome in outcomes:
             if outcome.error is not None:
                 raise outcome.error
+
+
+# --- a query at work -------------------------------------------------------------------------------------
+
+
+class MemoryQuery:
+    """A continuous query of a store in memory, behind the lock of its feed. See `QueryBackend`."""
+
+    ask = staticmethod(ask_nobody)
+    sinks: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        query: Query,
+        language: Language[Any],
+        run: Run,
+        shape: Shape,
+        feed: Feed,
+        kb: KnowledgeBase,
+        options: Options,
+        name: str,
+        keep: int,
+    ) -> None:
+        self.query, self.name = query, name
+        self.reads, self.feeds, self.variables = shape.reads, shape.feeds, shape.variables
+        """The streams that it reads, the one that its results go to, the answer's columns."""
+        self.progress = ReadProgress(lambda: run, shape.reads)
+        """How far the streams have come that it reads."""
+        self.closed = False
+        self._spoken, self._kb, self._options = language, kb, options
+        self._feed, self._run, self._shape = feed, run, shape
+        self._arrived = feed.arrived
+        self._found = FoundMatches(shape, keep)
+        self._callbacks: Callbacks = ()
+        self._late: list[tuple[str, EventBatch]] = []
+        self._warned = 0
+        self._begun = time.monotonic()
+        self.face = ContinuousQuery(self, self.status)
+
+    # --- what its users ask ---------------------------------------------------------------------------
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """See `Registered.status`."""
+        with self._arrived:
+            run = self._now
+            return {
+                "name": self.name,
+                "state": "failed" if run.omitted.over else "closed" if self.closed else "running",
+                "language": self.query.language,
+                "text": self.query.text,
+                "rules": self._options.rules,
+                "variables": self.variables,
+                "reads": self.reads,
+                "feeds": self.feeds,
+                "events": run.events,
+                "late": run.late,
+                "ignored": {"count": run.faults.count, "first": run.faults.first},
+                "omitted": {"count": run.omitted.count, "last": run.omitted.last},
+                "matches": {"first": self._found.first, "next": self._found.last + 1},
+                "records": run.state,
+            }
+
+    def matches(self, after: int, limit: int | None) -> Matches:
+        """Those found so far."""
+        with self._arrived:
+            run = self._now
+            behind = min(after or self._found.first - 1, self._found.last)
+            return Matches(self._found.behind(behind, limit), run.events)
+
+    def subscribe(self, callback: Callable[[Match], object], after: int | None) -> Callable[[], object]:
+        """Calls back in the pushing thread."""
+
+        def told(match: Match) -> object:  # another object each time: one may subscribe twice
+            return callback(match)
+
+        def end() -> None:
+            with self._arrived:
+                self._callbacks = tuple(each for each in self._callbacks if each is not told)
+
+        with self._arrived:
+            earlier = () if after is None else self.matches(whole_number(after, "after"), None)
+            self._callbacks = (*self._callbacks, told)
+            for match in earlier:  # no push comes between
+                callback(match)
+        return end
+
+    def late_events(self) -> list[LateEvent]:
+        """Since the last call."""
+        with self._arrived:
+            self._feed.catch_up(self._run)
+            late, self._late = self._late, []
+            return late_events(late, self._shape.terms, self._shape.vocab)
+
+    def why(self, since: Time | None, until: Time | None, limit: int) -> Why:
+        """Over the events that its streams keep."""
+        kept, kb = self._past()
+        asked = said(self.query.language, {"since": since, "until": until, "limit": limit}, (HISTORY,))
+        options = replace(self._options, origin=self._first)
+        request = WhyRequest(reading_of(options, Span(asked.since, asked.until)), asked.limit)
+        return self._spoken.why(self.query.algebra, kept, kb, options, request)
+
+    def matches_at(self, page: Page) -> Matches:
+        """Over the events that its streams keep."""
+        kept, kb = self._past()
+        options = replace(self._options, origin=self._first)
+        request = WhyRequest(reading_of(options, self._spoken.reach(self.query.algebra, page.at, options)))
+        return self._spoken.matches_at(self.query.algebra, kept, kb, options, request, page)
+
+    def _past(self) -> tuple[dict[str, Any], KnowledgeBase | None]:
+        """The events that its streams keep, and the knowledge base that it asks. Raises OxiseqError."""
+        kept = {iri: each.events() for iri in self.reads if (each := self._feed.stream(iri).kept) is not None}
+        if not kept:
+            streams = " nor ".join(f"<{iri}>" for iri in self.reads)
+            raise OxiseqError(
+                f"no events are kept for {streams}: call store.stream(...).retain(10_000) before they come"
+            )
+        return kept, self._kb if self._spoken.asks_kb else None
+
+    @property
+    def _now(self) -> Run:
+        """Its run, once it has processed all events."""
+        self._feed.catch_up(self._run)
+        return self._run
+
+    @property
+    def _first(self) -> int | None:
+        """The t of its tumbling windows."""
+        given = self._options.origin
+        return self._spoken.origin(self._now) if given is None else given
+
+    @property
+    def late_count(self) -> int:
+        """How many events were late so far."""
+        return self._now.late
+
+    def close(self) -> None:
+        """End the query."""
+        with self._arrived:
+            if not self.closed:
+                self.closed = True
+                self._feed.close(self._run)
+
+    delete = close
+
+    # --- waiting for matches --------------------------------------------------------------------------
+
+    def following(self, reader: Reader, seconds: float | None, idle: Duration | None) -> Iterator[Match]:
+        """As they complete."""
+        rest = None if idle is None or (idle == IDLE and self._run.lateness) else duration(idle, "idle") / 1e6
+        return self._handed_out(reader, None if seconds is None else time.monotonic() + seconds, rest)
+
+    def _handed_out(self, reader: Reader, deadline: float | None, idle: float | None) -> Iterator[Match]:
+        while self._awaited(reader, deadline, idle):
+            with self._arrived:
+                try:
+                    match = self._found.one(reader.cursor + 1)
+                except CursorError as error:  # whoever calls again continues with what is kept
+                    reader.cursor = error.first - 1
+                    raise
+                reader.cursor += match is not None
+            if match is not None:  # else somebody else has taken it meanwhile
+                yield match
+
+    def ended(self, reader: Reader) -> bool:
+        """Whether it is closed, and the reader has all."""
+        return self.closed and reader.cursor >= self._found.last
+
+    def _awaited(self, reader: Reader, deadline: float | None, idle: float | None) -> bool:
+        """Whether there is a match behind the cursor, or comes until then (monotonic clock)."""
+        with self._arrived:
+            while reader.cursor >= self._found.last:
+                now = time.monotonic()
+                if self.closed:
+                    return False
+                queries = (*self._feed.feeders(self), self)
+                upstream = [q for q in queries if q.open]
+                quiet_at = max((q.last_push for q in upstream), default=now) + (idle or 0)
+                over = deadline is not None and now >= deadline
+                if upstream and idle is not None and (over or now >= quiet_at):
+                    for query in upstream:
+                        query.settle()
+                    continue
+                due = [] if idle is None else [(q.due_at, q) for q in queries]
+                timed = [(max(at, q.last_push + (idle or 0)), q) for at, q in due if at is not None]
+                if timed and now >= min(timed, key=lambda each: each[0])[0]:
+                    for at, query in timed:
+                        if now >= at:
+                            query.settle()
+                    continue
+                if over:
+                    return False
+                waits = [] if deadline is None else [deadline - now]
+                if upstream and idle is not None:
+                    waits.append(max(quiet_at - now, 0.001))
+                waits += [max(at - now, 0.001) for at, _ in timed]
+                self._arrived.wait(min(waits, default=None))
+            return True
+
+    @property
+    def open(self) -> bool:
+        """Whether events wait for their instant to be complete."""
+        return self._now.open
+
+    @property
+    def last_push(self) -> float:
+        """When events came last (monotonic clock)."""
+        return max([self._begun, *(self._feed.stream(iri).last_push for iri in self.reads)])
+
+    @property
+    def due_at(self) -> float | None:
+        """When time alone completes a match (monotonic clock), if time goes on behind the newest event; None: never."""
+        silence = self._run.silence
+        return None if silence is None else self.last_push + silence / 1_000_000
+
+    def settle(self) -> None:
+        """Take all that has been pushed as complete, and the time since then as passed; pass on what that finds."""
+        until, deadline = BEFORE_ALL, self._run.deadline
+        due = self.due_at
+        if due is not None and deadline is not None and time.monotonic() >= due:
+            until = deadline + 1
+            for query in self._feed.feeders(self):  # a stream that they write is complete when they say so
+                self._feed.settle(query._run, until)
+        self._feed.settle(self._run, until)
+
+    # --- the streams' side ----------------------------------------------------------------------------
+
+    def receive(self, stream: str, late: EventBatch | None, batches: Sequence[Any], exchange: Exchange) -> None:
+        """What an event of `stream` has led to: late events, matches."""
+        faults = self._run.faults
+        if faults.count > self._warned:
+            before, self._warned = self._warned, faults.count
+            warn_of(faults, before)
+        if late is not None:
+            self._shape.terms.hold(*late.ids)
+            self._late.append((stream, late))
+        begin = self._found.last + 1
+        self._found.add(batches)
+        callbacks, into = self._callbacks, self.feeds
+        if batches and (callbacks or into is not None):
+            block = self._shape.block(batches).numbered(begin)
+            for i in range(len(block)):
+                exchange.found(block.match(i), callbacks, into)
+
+    def before_change(self) -> None:
+        """The KB is about to change: instants up to the newest one so far keep the present answers."""
+        self._feed.keep_answers(self._run)

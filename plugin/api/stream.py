@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.report import OnError
@@ -26,8 +26,9 @@ from oxiseq.sources.warned import warn_of_late
 class StreamBackend(Protocol):
     """The place where a stream is."""
 
-    lock: AbstractContextManager[object]
-    """Held while events are coded and pushed: a dictionary that others use is for one thread at a time."""
+    @property
+    def lock(self) -> AbstractContextManager[Any, Any]:
+        """Held while events are coded and pushed: a dictionary that others use is for one thread at a time."""
 
     @property
     def terms(self) -> TermDictionary:
@@ -41,7 +42,7 @@ class StreamBackend(Protocol):
     def mapping(self) -> StreamMapping | None:
         """What pushed rows mean."""
 
-    def push(self, batch: EventBatch, terms: TermDictionary, key: str | None) -> None:
+    def push(self, batch: EventBatch, terms: TermDictionary, key: str | None) -> object:
         """Take events that are coded in `terms`, under a key once. Raises ConflictError for others under that key."""
 
     def extend(self, batches: Iterator[EventBatch], terms: TermDictionary, session: str | None) -> tuple[int, int]:

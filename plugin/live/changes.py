@@ -74,10 +74,13 @@ class KbChanges:
         raise ChangeRefusedError("the service is ending")
 
     def _free(self, before: int) -> bool:
-        """Whether the KB may change now: queries that read it have seen what came before, and no entry in part."""
+        """Whether the KB may change now: queries that read it have seen what came before, and no entry in part; those
+        that have come or gone before, too. Raises FullError."""
         worker = self._worker
-        seen = not self._matters or worker.position >= before
-        return worker.whole and worker.between_entries and seen
+        if not worker.between_entries:
+            return False
+        worker.make_changes()
+        return worker.whole and (not self._matters or worker.position >= before)
 
     @property
     def _matters(self) -> bool:

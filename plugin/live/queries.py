@@ -258,7 +258,7 @@ class Queries:
         """A query's queries to the knowledge base. Raises UnknownError."""
         if self._stands(name):
             standing = self._standing.query(name)
-            return () if standing is None else (standing.asks,)
+            return () if standing is None else (standing.status["asks"],)
         return self._known[name].asks if name in self._known else ()
 
     def pause(self, name: str) -> QueryStatus:

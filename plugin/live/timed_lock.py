@@ -27,7 +27,8 @@ class TimedLock:
         """Whether it is held now; `timeout`: seconds to wait at most, -1 for ever."""
         mine = threading.get_ident()
         if self._owner != mine:
-            if not self._wait(timeout):
+            free = not self._next.locked() and self._lock.acquire(blocking=False)
+            if not free and not self._wait(timeout):
                 return False
             self._owner, self._since = mine, time.perf_counter()
         self._depth += 1

@@ -30,7 +30,7 @@ from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.journal import Entry, FullError, Journal, JournalError, UnknownError
 from oxiseq.live.checkpointer import Checkpointer
-from oxiseq.live.engine import Engine
+from oxiseq.live.engine import Emission, Engine
 from oxiseq.live.live_query import LiveQuery, Readers
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.outbox import DELAY, Outbox
@@ -51,6 +51,8 @@ GROUP: Final = 8192
 """...between two portions of at most so many events, which are passed on together..."""
 _SMALLEST_PORTION: Final = 16
 """...and of at least so many."""
+_COLLECT: Final = 0.2
+"""Seconds of the processor's time after which what was found within an entry is packed: each query costs something."""
 GAP: Final = 0.006
 """Seconds between the beginnings of two turns at least: what comes meanwhile shares the work of the next. An entry that
 comes alone waits for nothing..."""
@@ -128,6 +130,8 @@ class Worker:
         """Events to pass on together next."""
         self._page = PAGE
         """Bytes of the log to take next."""
+        self._collected = 0.0
+        """When what was found was last collected (the thread's time)."""
         self._counted_from = 0
         self._waiting = 0
         self._count_lock = threading.Lock()
@@ -239,7 +243,7 @@ class Worker:
         """Work through what comes next in the log; False when there is nothing."""
         with self.lock:
             if self._passing is None:
-                self._make_changes()
+                self.make_changes()
                 self._bring_back_lost()
             if self.full:
                 self.flush()  # nothing more is found while it cannot be stored
@@ -253,13 +257,16 @@ class Worker:
                     self.outbox.flush_if_due()
                     return False
                 self._passing = self._pass_on(self._at_hand)
-            begun = time.perf_counter()
+            begun, used = time.perf_counter(), time.thread_time()
             with self._store_lock:
-                self._go_on(time.thread_time())
-                emission = self._engine.collected(self._away)
+                self._go_on(used)
+                due = self.between_entries or used - self._collected > _COLLECT
+                emission = self._engine.collected(self._away) if due else Emission()
             self._metrics.processing_seconds.observe(time.perf_counter() - begun)
-            self._lost += [query.name for query in emission.broken]
-            self.outbox.emit(emission)
+            if due:
+                self._collected = used
+                self._lost += [query.name for query in emission.broken]
+                self.outbox.emit(emission)
             self.checkpointer.keep_to_budgets(between_entries=self.between_entries)
             self.outbox.flush_if_due()  # last: until the next turn the disk may take its time, and no reader waits
         return True
@@ -288,7 +295,8 @@ class Worker:
         """Pass entries on, portion by portion; after each whether there is more of an entry."""
         wanted = self._engine.streams.union(*(query.shape.reads for query in self._joining))
         read = read_entries([entry for entry in entries if entry.stream in wanted], self._engine.unpack)
-        yield True
+        if len(read.events) > self._portion:
+            yield True
         for group in self._groups(entries):
             self._join(group[0].position - 1)
             self._progress.under_way = group[-1]
@@ -304,8 +312,13 @@ class Worker:
 
     def _push(self, stream: str, read: ReadEntries, at: int, end: int) -> int:
         """Pass on events of a stream, as many as a turn has time for; up to which."""
-        begun, count = time.thread_time(), min(self._portion, end - at)
-        self._engine.push(stream, read.events.slice(at, at + count))
+        count = min(self._portion, end - at)
+        events = read.events.slice(at, at + count)
+        if count < _SMALLEST_PORTION:  # the clock takes its time, too
+            self._engine.push(stream, events)
+            return at + count
+        begun = time.thread_time()
+        self._engine.push(stream, events)
         took = time.thread_time() - begun
         if took > _STRETCH:
             self._portion = max(_SMALLEST_PORTION, int(count * _STRETCH / took))
@@ -431,7 +444,7 @@ class Worker:
                 free = False
             if free and self._changes:
                 try:
-                    self._make_changes()
+                    self.make_changes()
                 except FullError:
                     self.lock.release()
                     free = False
@@ -448,8 +461,8 @@ class Worker:
             self._changes.append(change)
             self._wake.set()
 
-    def _make_changes(self) -> None:
-        """Raises FullError: those that are left are made later."""
+    def make_changes(self) -> None:
+        """Those that wait, with `lock` held, between two entries. Raises FullError: what is left is made later."""
         while self._changes:
             change = self._changes.popleft()
             try:

@@ -6,26 +6,23 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from itertools import chain
-from threading import Lock
-from typing import Any, Final, Literal, Unpack, overload
+from typing import Any, Final
 
+from oxiseq.api.continuous import ContinuousQuery
 from oxiseq.api.query import Query
+from oxiseq.api.standing import StandingQuery
 from oxiseq.api.store import Store
-from oxiseq.api.stream import Stream
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.time import Time, to_text
+from oxiseq.engine.events.time import to_text
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.arguments import faced, offered
 from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import ConflictError
 from oxiseq.languages.lints import warn_of_lints
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.options import QUERY, as_data, options_for, said
-from oxiseq.options.declared import QueryKeywords, documented
 from oxiseq.options.query_text import QueryLike, query_text
-from oxiseq.pictures.timeline import html_table
 from oxiseq.served.knowledge import ServedKnowledge
 from oxiseq.served.long_push import LongPush, NoSocketError
 from oxiseq.served.query import ServedQuery, ServedStanding
@@ -109,165 +106,76 @@ def _collected(batches: Iterable[EventBatch], terms: TermDictionary) -> Iterator
         terms.collect_if_due()
 
 
-@faced
 class ServedStore:
-    """What `oxiseq.open(folder)` and `oxiseq.open(url)` answer: the face of `Store`, and all that goes through it is
-    durable when a method returns. `pyoxigraph.Store`'s methods are there as well, for the knowledge base.
+    """A store in a folder or at a server. See `StoreBackend`."""
 
-    Close it, or use it in a `with` block: a folder stays locked until then.
-    """
+    lock = nullcontext()
 
     def __init__(self, where: str, wire: Wire, knowledge: Store | ServedKnowledge, end: Callable[[], object]) -> None:
-        """`oxiseq.open` makes it. `end` is called once, when it is closed."""
-        self.where = where
-        """The folder, or the address."""
-        self._wire, self._knowledge, self._end = wire, knowledge, end
-        self._streams: dict[str, Stream] = {}
-        self._lock = Lock()
-        self._closed = False
+        """`end` is called when it is closed."""
+        self.where, self.wire, self.knowledge = where, wire, knowledge
+        self._end = end
 
-    def __dir__(self) -> list[str]:
-        behind = (name for name in dir(self._knowledge) if not name.startswith("_") and name not in _OF_MEMORY)
-        return sorted({*offered(self), *behind})
+    def make(self, iri: str, mapping: StreamMapping | None) -> None:
+        """A stream is to be there."""
+        self.wire.call("putStream", {} if mapping is None else {"json": {"mapping": mapping.as_data()}}, stream=iri)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name in _OF_MEMORY:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self._knowledge, name)
-
-    def __len__(self) -> int:
-        return len(self._knowledge)
-
-    def __iter__(self) -> Any:
-        return iter(self._knowledge)
-
-    def __contains__(self, quad: Any) -> bool:
-        return quad in self._knowledge
-
-    # --- streams and queries ------------------------------------------------------------------------
-
-    def stream(self, iri: str, *, mapping: StreamMapping | Mapping[str, Any] | str | None = None) -> Stream:
-        """The stream of this name, made if there is none. `mapping`: what rows that are pushed to it mean from now on,
-        whoever pushes them, see `StreamMapping`; it is kept with the stream. Raises MappingError."""
-        value = None if mapping is None else StreamMapping(mapping).as_data()
-        self._wire.check_open()
-        with self._lock:
-            known = self._streams.get(iri)
-        if known is not None and value is None:
-            return known
-        self._wire.call("putStream", {} if value is None else {"json": {"mapping": value}}, stream=iri)
-        with self._lock:
-            return self._streams.setdefault(iri, Stream(iri, ServedStream(iri, self._wire)))
+    def at(self, iri: str) -> ServedStream:
+        """A stream."""
+        return ServedStream(iri, self.wire)
 
     @property
-    def streams(self) -> tuple[Stream, ...]:
-        """All streams, in the order in which they were made."""
-        told = self._wire.call("listStreams").json()["streams"]
-        return tuple(Stream(each["iri"], ServedStream(each["iri"], self._wire)) for each in told)
+    def known(self) -> tuple[str, ...]:
+        """The streams."""
+        return tuple(each["iri"] for each in self.wire.call("listStreams").json()["streams"])
 
     @property
-    def queries(self) -> tuple[ServedQuery, ...]:
-        """The registered queries over streams."""
-        return tuple(each for each in self._registered() if isinstance(each, ServedQuery))
+    def registered(self) -> tuple[ContinuousQuery | StandingQuery, ...]:
+        """The queries."""
+        return tuple(_handle(self.wire, each) for each in self.wire.call("listQueries").json()["queries"])
 
-    @property
-    def standing(self) -> tuple[ServedStanding, ...]:
-        """The registered queries over the knowledge base."""
-        return tuple(each for each in self._registered() if isinstance(each, ServedStanding))
+    def find(self, name: str) -> ContinuousQuery | StandingQuery:
+        """Raises UnknownError."""
+        return _handle(self.wire, self.wire.call("getQuery", query=name).json())
 
-    def _registered(self) -> list[ServedQuery | ServedStanding]:
-        return [_handle(self._wire, each) for each in self._wire.call("listQueries").json()["queries"]]
-
-    def find(self, name: str) -> ServedQuery | ServedStanding:
-        """The registered query of this name. Raises UnknownError."""
-        return _handle(self._wire, self._wire.call("getQuery", query=name).json())
-
-    @overload
-    def register(  # type: ignore[overload-overlap]  # the name of a language is any text but this one
-        self, query: QueryLike, language: Literal["sparql"], *, name: str | None = None, replace: bool = False
-    ) -> ServedStanding: ...
-
-    @overload
-    def register(
+    def registration(
         self,
         query: QueryLike,
-        language: str | None = None,
+        language: str | None,
+        name: str | None,
+        keep: int | None,
+        options: Mapping[str, Any],
         *,
-        name: str | None = None,
-        replace: bool = False,
-        **options: Unpack[QueryKeywords],
-    ) -> ServedQuery: ...
-
-    @documented(QUERY)
-    def register(
-        self,
-        query: QueryLike,
-        language: str | None = None,
-        *,
-        name: str | None = None,
-        replace: bool = False,
-        **options: Any,
-    ) -> ServedQuery | ServedStanding:
-        """Register a continuous query, as `Store.register`; it sees the events that are pushed from now on, also after
-        this program has ended.
-
-        With a `name` that is registered already the same query is returned again, so that a program can begin again
-        with the lines it began with; another one is refused (ConflictError), unless `replace`: then it takes its place,
-        and ids of matches continue. Or (`language="sparql"`) a standing query over the knowledge base, which takes no
-        options. Raises QueryError, ConflictError, BoundError, UnreachableError.
-        """
-        given = _given(query, language, options)
+        replace: bool,
+    ) -> ContinuousQuery | StandingQuery:
+        """A query that is registered already is returned again."""
+        given = _given(query, language, options if keep is None else {**options, "keep": keep})
         if replace and name is not None:
-            value = self._wire.call("replaceQuery", {"json": given}, query=name).json()
+            value = self.wire.call("replaceQuery", {"json": given}, query=name).json()
             warn_of_lints(value["lints"])
-            return _handle(self._wire, value)
+            return _handle(self.wire, value)
         try:
             named = given if name is None else {**given, "name": name}
-            value = self._wire.call("registerQuery", {"json": named, "again": name is not None}).json()
+            value = self.wire.call("registerQuery", {"json": named, "again": name is not None}).json()
             warn_of_lints(value["lints"])
         except ConflictError:
-            value = self._wire.call("getQuery", query=name).json()
+            value = self.wire.call("getQuery", query=name).json()
             _check_same(value, given)
-        return _handle(self._wire, value)
-
-    def advance(self, time: Time) -> None:
-        """Punctuation for all streams: no event before `time` will come any more. Streams that queries feed come after
-        those that they read."""
-        fed = {query.feeds for query in self.queries}
-        for stream in sorted(self.streams, key=lambda each: each.iri in fed):
-            stream.advance(time)
-
-    # --- its life -------------------------------------------------------------------------------------
+        return _handle(self.wire, value)
 
     def close(self) -> None:
-        """End what this program holds of it; a server continues. May be called twice."""
-        with self._lock:
-            closed, self._closed = self._closed, True
-        if not closed:
-            self._wire.close()
-            self._end()
-
-    def __enter__(self) -> ServedStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _repr_html_(self) -> str:
-        streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]
-        queries = [(query.name, f"{query.match_count:,} matches") for query in self.queries]
-        return html_table(self.where, [*streams, *queries])
+        """A server continues."""
+        self.wire.close()
+        self._end()
 
     def __repr__(self) -> str:
-        return f"<oxiseq store at {self.where}>"
+        return self.where
 
 
-_OF_MEMORY: Final = ("ask_by", "guard_changes", "inner", "kb", "listen", "lock", "touch", "writable")
-"""Of a `Store` in memory only."""
-
-
-def _handle(wire: Wire, value: Mapping[str, Any]) -> ServedQuery | ServedStanding:
-    return ServedStanding(wire, value) if value["language"] == STANDING else ServedQuery(wire, value)
+def _handle(wire: Wire, value: Mapping[str, Any]) -> ContinuousQuery | StandingQuery:
+    if value["language"] == STANDING:
+        return StandingQuery(ServedStanding(wire, value), value)
+    return ContinuousQuery(ServedQuery(wire, value), value)
 
 
 def _given(query: QueryLike, language: str | None, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,6 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
 from oxiseq.engine.window import Window
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Call, TriplePattern
-from oxiseq.kb_loader.usual import parted
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "ceql"))
@@ -149,7 +148,6 @@ def read_texts() -> None:
     """Documents and lines as they come: bytes, which nobody may write."""
     Guarded(None, RdfFormat.RDF_XML).check(b"<a/>")
     Guarded(None, RdfFormat.JSON_LD).check(b"{}")
-    assert parted(b"<urn:a> <urn:b> <urn:c> .\n" * 100 + b"bad\n", graphs=False) is not None
 
 
 def others() -> dict[str, list[object]]:

@@ -129,9 +129,9 @@ def test_each_finds_among_others_and_in_any_batches_what_it_finds_alone(
     monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(reads=reads))
     events, stops = stream(seed), list[int]()
 
-    def stopped(self: CommonRun, rows: object, at: int, usual: object = CommonRun._leave_out) -> bool:
+    def stopped(self: CommonRun, at: int, usual: object = CommonRun._leave_out) -> None:
         stops.append(at)
-        return usual(self, rows, at)  # type: ignore[operator]
+        usual(self, at)  # type: ignore[operator]
 
     monkeypatch.setattr(CommonRun, "_leave_out", stopped)
     alone = {name: told([text], events, 1000)[0] for name, text in TEXTS.items()}
@@ -264,9 +264,9 @@ def test_large_instants_end_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dictionary, "BOUNDS", SERVED)
     sequences = list[SequenceRun]()
 
-    def left(self: SequenceRun, rows: object, at: int, usual: object = SequenceRun._leave_out) -> bool:
+    def left(self: SequenceRun, at: int, usual: object = SequenceRun._leave_out) -> None:
         sequences.append(self)
-        return usual(self, rows, at)  # type: ignore[operator]
+        usual(self, at)  # type: ignore[operator]
 
     monkeypatch.setattr(SequenceRun, "_leave_out", left)
     graphs = [" ".join(f"<{E}{n}> <{E}{name}> {n} ." for n in range(14_500)) for name in "vw"]

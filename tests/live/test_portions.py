@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from live_events import BEGIN, POWER, RISES, Batch, batches, limits_update, power
+from live_events import BEGIN, POWER, RISES, Batch, limits_update, power
 from live_services import Rows, eventually, live, push, rest, rows
 from profiles import in_the_gate
 from test_kb_changes import OFTEN, QUERIES, RARELY, after_a_kill, begun, found, steps, take
@@ -32,6 +32,7 @@ def event_by_event() -> Iterator[None]:
         patch.setattr("oxiseq.live.worker._STRETCH", -1.0)
         patch.setattr("oxiseq.live.worker._SMALLEST_PORTION", 1)
         patch.setattr("oxiseq.live.worker.GROUP", 8)
+        patch.setattr("oxiseq.live.worker._COLLECT", -1.0)
         patch.setattr(TermDictionary, "collect_if_due", TermDictionary.collect)
         yield
 
@@ -223,15 +224,16 @@ def test_no_checkpoint_is_made_within_an_entry(
     assert all(made)
 
 
-def test_a_service_that_ends_within_an_entry_ends_behind_it(tmp_path: Path) -> None:
-    batch = batches(1, seed=3, most=200)[0]
-    with event_by_event(), live(tmp_path) as service:
-        service.queries.register("rises", RISES)
-        push(service, batch)
-    assert service.worker.position == 1
-    with live(tmp_path) as service:
-        (query,) = service.worker.at_work
-        assert query.saved == 1
+def test_a_service_that_ends_within_an_entry_ends_behind_it(within: tuple[LiveService, Steps]) -> None:
+    service, held = within
+    ends = threading.Thread(target=service.worker.stop)
+    ends.start()
+    eventually(lambda: service.worker._thread.ending)
+    assert not service.worker.between_entries
+    held.go_on(freely=True)
+    ends.join(60)
+    latest = service.journal.checkpoints.latest("rises")
+    assert service.worker.position == 1 and latest is not None and latest.position == 1
 
 
 def test_an_error_within_an_entry_is_one_of_the_entry(
@@ -299,7 +301,8 @@ def test_a_portion_fits_what_events_take(tmp_path: Path, monkeypatch: pytest.Mon
         assert worker._portion == 1024
         monkeypatch.setattr("oxiseq.live.worker._STRETCH", -1.0)
         service.queries.register("rises", RISES)
-        push(service, HOUSES)
+        some = "".join(power(i, BEGIN + i * SECOND, 1, 1) for i in range(40))
+        push(service, Batch(POWER, "some", some.encode()))
         rest(service)
         assert worker._portion == 16
         monkeypatch.setattr("oxiseq.live.worker._STRETCH", 1e9)

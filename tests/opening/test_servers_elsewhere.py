@@ -349,7 +349,7 @@ def test_a_server_that_falls_silent_while_one_waits(tmp_path: Path, monkeypatch:
         begun = time.monotonic()
         for timeout in ("0s", "500ms"):
             with pytest.raises(UnreachableError):
-                list(ServedQuery(wire, value).poll(timeout))
+                list(oxiseq.ContinuousQuery(ServedQuery(wire, value), value).poll(timeout))
         assert time.monotonic() - begun < 20
         wire.close()
 

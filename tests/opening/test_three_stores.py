@@ -196,6 +196,53 @@ def test_names_are_taken_once(store: Any) -> None:
     query.close()
 
 
+def test_one_takes_the_place_of_another_if_that_is_said(store: Any) -> None:
+    store.register(PAIRS, name="pairs")
+    other = QUERIES["SPAseq, ASK"][1]
+    with pytest.raises(oxiseq.QueryError):
+        store.register(PAIRS.replace("SEQ(A; B)", "SEQ(A; C)"), name="pairs", replace=True)
+    assert store.find("pairs").query.text == PAIRS
+    with store.register(other, name="pairs", replace=True) as query:
+        assert [each.query.text for each in store.queries] == [other] == [query.query.text]
+        assert (query.language, query.status["text"], query.sinks) == ("spaseq", other, ())
+
+
+def test_all_three_are_one_class_each(store: Any) -> None:
+    query, standing = store.register(PAIRS), store.register("SELECT * { ?s ?p ?o }", language="sparql")
+    kinds = (oxiseq.Store, oxiseq.ContinuousQuery, oxiseq.StandingQuery, oxiseq.Stream)
+    assert tuple(map(type, (store, query, standing, store.stream(S)))) == kinds
+    assert (store.find(query.name).name, store.find(standing.name).text) == (query.name, standing.text)
+    before = standing.snapshot().number
+    store.update(f"INSERT DATA {{ <{E}a> <{E}b> 1 }}")
+    standing.catch_up()
+    assert (standing.number, standing.first, standing.cursor) == (before + 1, before, before)
+    assert "SELECT" in str(standing.explain()) and str(query.explain()) == str(query.query.explain())
+    assert standing.findings == () and "1" in standing._repr_html_()
+    pushed(store, range(1, 4))
+    store.advance(9_000_000)
+    eventually(query, 2)
+    view = query.live()
+    assert "3 events, 0 late, 2 matches" in view.html()
+    view.stop()
+    assert query.name in store._repr_html_() and PAIRS.split()[0] in query._repr_html_()
+    query.delete()
+    assert query.closed and store.queries == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_needs_a_journal_is_told_apart(kind: str, tmp_path: Path) -> None:
+    with opened(kind, tmp_path) as store:
+        query = store.register(PAIRS)
+        if kind != "memory":
+            query.pause()
+            assert query.status["state"] == "paused"
+            query.resume()
+            return
+        for call in (query.pause, query.resume, lambda: query.sink("s", kind="webhook", url="http://e")):
+            with pytest.raises(oxiseq.OxiseqError, match="a store in a folder or at a server"):
+                call()
+
+
 def test_arguments_that_are_none(store: Any) -> None:
     query = store.register(PAIRS, name="pairs")
     wrong: list[tuple[Any, str]] = [

@@ -164,7 +164,7 @@ def test_repr() -> None:
     _, found, stream = live()
     stream.push(paid(1), 1)
     assert repr(stream) == f"<Stream {S}>"
-    assert repr(found) == "<ContinuousQuery who, first: 1 events>"
+    assert repr(found) == "<ContinuousQuery q1: who, first>"
 
 
 def test_times_are_texts_too() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import pytest
 from loaded import load
 from pyoxigraph import Store
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.flow import standing
-from oxiseq.engine.flow.leaves import Leaves
+from oxiseq.engine.flow import leaves
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.languages.registry import language_for
@@ -25,33 +27,36 @@ def events(terms: TermDictionary, first: int, last: int) -> EventBatch:
     return encode_events(zip(range(first, last), texts, strict=True), terms)
 
 
-def told(dead: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[tuple[int, ...]], list[int]]:
-    """The rows of a batch of 60 events behind one of 8, and how many instants of each were worked through at once."""
-    cut: list[int] = []
-    go_on = Leaves.go_on
-
-    def spied(leaves: Leaves) -> None:
-        done = leaves.done
-        go_on(leaves)
-        cut.append(leaves.done - done)
-
-    monkeypatch.setattr(standing, "_DEAD", dead)
-    monkeypatch.setattr(Leaves, "go_on", spied)
-    terms, query = TermDictionary(), load(QUERY, "rspql")
-    run, _ = language_for(query).compile(query, terms, StoreKb(Store()), Options())
+def told(
+    query: str, changed: int, ends: Sequence[int], monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[tuple[int, ...]], int]:
+    """The rows of batches of events that end there, and how large the run is then."""
+    monkeypatch.setattr(leaves, "_CHANGED", changed)
+    terms, parsed = TermDictionary(), load(query, "rspql")
+    run, _ = language_for(parsed).compile(parsed, terms, StoreKb(Store()), Options())
     rows: list[tuple[int, ...]] = []
-    for first, last in ((0, 8), (8, 68)):
+    for first, last in pairwise((0, *ends)):
         run.push(STREAM, events(terms, first, last))
         run.settle()
         for batch in run.advance():
             rows += [(int(at), *map(int, row)) for at, row in zip(batch.time, batch.values, strict=True)]
-    return rows, cut
+    return rows, run.bytes
 
 
-def test_a_batch_is_cut_where_windows_hold_little_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patched:
-        whole, uncut = told(1 << 11, patched)
-    rows, cut = told(4, monkeypatch)
-    assert rows == whole and len(rows) > 60
-    assert uncut == [8, 60]
-    assert cut[0] == 8 and sum(cut) == 68 and len(cut) > 5
+def test_operators_are_stepped_within_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, bytes_whole = told(QUERY, 1 << 11, (8, 868), monkeypatch)
+    rows, bytes_cut = told(QUERY, 4, (8, 868), monkeypatch)
+    assert rows == whole and len(rows) > 860
+    assert bytes_cut < bytes_whole / 4  # rows that have gone do not stay until the end of the batch
+
+
+@pytest.mark.parametrize("report", ["ISTREAM", "DSTREAM", "RSTREAM"])
+@pytest.mark.parametrize(
+    "ends", [(25, 50, 75, 100), (30, 60, 100), (100,)], ids=["where they fall", "beside", "at once"]
+)
+def test_whole_windows_fall_at_once(report: str, ends: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    query = QUERY.replace("ISTREAM", report).replace("RANGE 5 EVENTS SLIDE 1", "RANGE 25 EVENTS SLIDE 25")
+    one_by_one, _ = told(query, 1 << 11, range(1, 101), monkeypatch)
+    for changed in (4, 1 << 11):
+        rows, _ = told(query, changed, ends, monkeypatch)
+        assert rows == one_by_one and len(rows) > 100

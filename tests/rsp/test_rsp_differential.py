@@ -16,7 +16,7 @@ from rsp_lives import Row, pushed_one_by_one, row_of, row_of_reference
 from rsp_strategies import Setting, continuous, event_queries, kb_store, selections, triples
 
 import oxiseq
-from oxiseq.engine.flow import standing
+from oxiseq.engine.flow import leaves
 from oxiseq.engine.run import rsp
 from oxiseq.grammar.rsp_algebra import Consume, Report, RspQuery
 
@@ -78,7 +78,7 @@ def test_all_instants_of_a_batch_answer_as_one_after_the_other(setting: Setting)
 
 @given(continuous(), st.integers(0, 3))
 def test_a_batch_in_portions_answers_as_a_whole(setting: Setting, most: int) -> None:
-    with patch.object(standing, "_DEAD", most):
+    with patch.object(leaves, "_CHANGED", most):
         in_portions = by_engine(setting)
     assert in_portions == by_engine(setting)
 

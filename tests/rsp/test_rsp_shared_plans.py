@@ -17,7 +17,7 @@ from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.plan import Filter, Group, Join, Look, Lookup, Patterns
 from oxiseq.engine.flow.sharing.joining import Joint, joined
-from oxiseq.engine.rsp.common_events import CommonEvents
+from oxiseq.engine.rsp.event_mappings import CommonEvents
 from oxiseq.engine.rsp.joint import JointAnswers, JointGeneral, Part
 from oxiseq.engine.rsp.plan import RspPlan, compile_rsp
 from oxiseq.engine.run.rsp import RspRun

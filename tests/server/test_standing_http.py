@@ -17,7 +17,6 @@ import oxiseq
 from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
-from oxiseq.served import ServedStanding
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlEndpoint
 
@@ -286,7 +285,7 @@ def test_it_says_why(here: str) -> None:
     update(here, "INSERT DATA { :b :age 3 }")
     kb = oxiseq.open(here)
     paused = kb.find("older")
-    assert isinstance(paused, ServedStanding)
+    assert isinstance(paused, oxiseq.StandingQuery)
     report = paused.why(limit=1)
     assert report.found == 1 and len(report.matches[0].facts) == 2
     prov = ask(here, "GET", "/queries/older/why", [("Accept", "application/trig")]).body

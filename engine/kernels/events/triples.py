@@ -84,3 +84,20 @@ def _blank(D: Terms, at: int, size: int, labels: Array) -> int:
     if term != 0:
         labels[slot, _HASH], labels[slot, _START], labels[slot, _SIZE], labels[slot, _ID] = h, at, size, term
     return term
+
+
+@kernel
+def keep_triples(
+    among: Array, offset: Array, subject: Array, predicate: Array, object_: Array, sizes: Array, kept: Array
+) -> int:
+    """Of events, whose triples begin at `offset`, keep those whose predicate is `among` some: u8 by id, 0 for the last,
+    which stands for all that are larger. kept: u32[3, triples]; sizes: how many each event keeps. How many all do."""
+    n, last = i64(0), i64(among.shape[0] - 1)
+    for event in range(sizes.shape[0]):
+        before = n
+        for t in range(offset[event], offset[event + 1]):
+            if among[min(i64(predicate[t]), last)] != 0:
+                kept[0, n], kept[1, n], kept[2, n] = subject[t], predicate[t], object_[t]
+                n += 1
+        sizes[event] = n - before
+    return n

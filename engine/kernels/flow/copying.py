@@ -69,6 +69,18 @@ def copy_row(D: Delta, i: int, out: Delta, n: int) -> None:
 
 
 @inner
+def append(D: Delta, out: Delta) -> bool:
+    """Write a delta behind what another one holds. False: there is no room for it."""
+    count, top = buffers.count(D)[0], buffers.count(out)[0]
+    if top + count > buffers.at(out).shape[0]:
+        return False
+    for i in range(count):
+        copy_row(D, i, out, top + i)
+    buffers.count(out)[0] = top + count
+    return True
+
+
+@inner
 def put_row(out: Delta, t: int, weight: int, rows: Array, i: int, first: int, width: int) -> bool:
     """Write columns of a row behind others, from a first one on. False: there is no room for it."""
     n, made = buffers.count(out)[0], buffers.rows(out)

@@ -95,6 +95,12 @@ def driven(P: Ptr[Steps]) -> int:
 
 
 @inner
+def largest(P: Ptr[Steps]) -> int:
+    """The most rows that any delta has had room for of late."""
+    return _scalars(P)[LARGEST]
+
+
+@inner
 def _begin(P: Ptr[Steps]) -> None:
     """Clear what was written of the last batch; what sources hold has come."""
     scalars, steps, sources, filled = _scalars(P), _steps(P), _sources(P), _filled(P)

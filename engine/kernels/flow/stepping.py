@@ -13,7 +13,7 @@ import numpy as np
 from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.copying import copy_row, put_row
+from oxiseq.engine.kernels.flow.copying import append, put_row
 from oxiseq.engine.kernels.flow.driving import ALL_DONE, driven
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -159,14 +159,9 @@ def _keep(M: Ptr[Stepped]) -> bool:
     """Put what has been found behind what was before. False: there is no room for it."""
     scalars, kept = _scalars(M), _kept(M)
     for k in range(scalars[NEXT_KEPT], kept.shape[0]):
-        D, out = kept[k, 0], kept[k, 1]
-        count, top = buffers.count(D)[0], buffers.count(out)[0]
-        if top + count > buffers.at(out).shape[0]:
+        if not append(kept[k, 0], kept[k, 1]):
             scalars[NEXT_KEPT] = scalars[WHICH] = k
             return False
-        for i in range(count):
-            copy_row(D, i, out, top + i)
-        buffers.count(out)[0] = top + count
     return True
 
 

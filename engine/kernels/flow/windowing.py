@@ -10,8 +10,11 @@ those clocks: `list_place` and the half behind it hold the next and the previous
 with two chains is a line of the cache.
 
 Whenever room or a decision is wanted the kernel returns, and is called again with the batch: all that it needs to go on
-stands in the scalars. It returns as well before rows that have gone, and stay until operators have seen the changes,
-fill the processor's cache: they are no more than those that are there, or as many as the caller says.
+stands in the scalars.
+
+Operators are stepped several times within a batch: after so many changes that these are still in the processor's cache,
+since rows that have gone stay until then, too; and before a pattern loses all that it has, which then leave its tables
+at once.
 """
 
 from __future__ import annotations
@@ -39,6 +42,8 @@ from oxiseq.engine.kernels.flow.arranging import (
     sweep,
 )
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.copying import append
+from oxiseq.engine.kernels.flow.driving import ALL_DONE, driven, largest
 from oxiseq.engine.kernels.matching.match import object_place
 from oxiseq.engine.kernels.matching.records import PREDICATE_OBJECT, SUBJECT_OBJECT, SUBJECT_PREDICATE
 from oxiseq.engine.kernels.memory.hashing import row_tag
@@ -49,8 +54,9 @@ from oxiseq.engine.kernels.memory.slots import put_slot
 from oxiseq.engine.kernels.terms import columns
 from oxiseq.engine.kernels.terms.columns import Columns
 
-NEED_NOTES, NEED_DECISION, NEED_STEP = 4, 5, 6
-"""More that the kernel answers."""
+NEED_NOTES, NEED_DECISION, NEED_FIRST, NEED_STEP, NEED_CHECK, NEED_FOUND = range(4, 10)
+"""More that the kernel answers: that operators are to be stepped by the caller, for once, or the one at WHICH is; that
+one may have made too many rows; that there is no room for what the root has found."""
 
 LAST: Final = WEIGHT
 """The word of an entry that is the clock of the last event that holds the row."""
@@ -103,15 +109,24 @@ LISTED = np.dtype([("clock", "i8"), ("first", "i4"), ("last", "i4"), ("source", 
     TICK,  # of the batch's first instant
     TOUCHED,  # patterns from which rows have gone in the last batch
     WRITTEN,  # patterns whose deltas hold something
-    GONE,  # rows that have gone in this batch, and are still there for joins
-    MOST,  # of those, so many may be
-    WHICH,  # the pattern that wants room
+    CHANGED,  # rows that have come since operators were stepped, or gone and are still there for them
+    MOST,  # so many may be
+    WHICH,  # the pattern that wants room, or the operator that Python steps
     ASKED_CONDITION,
     ASKED_TERM,
+    STEPS,  # address of the operators' table (driving.py); 0: the caller steps them, once for the batch
+    ROOT,  # address of the root's delta
+    FOUND,  # and of that to which it is added after each step
+    BOUND,  # rows that an operator may have at a tick
+    FIRST,  # 1: the first step is the caller's
+    STEPPING,
     SCALARS,
-) = range(16)
+) = range(22)
 
 _BEGIN, _REFRESH, _EVICT, _INSERT = range(4)
+"""Phases of an instant."""
+_NOT, _DRIVE, _ADD = range(3)
+"""Phases of a step of the operators."""
 
 
 class Views(Arrays):
@@ -168,6 +183,8 @@ _FAR: Final = 1 << 13
 """Rows from which on it pays to fetch memory ahead."""
 _AHEAD: Final = 8
 """So many triples."""
+_MANY: Final = 16
+"""Rows that leave in less time at once, a step of the operators included."""
 _BATCH: Final = WORDS * Windowing._fields.index("batch")
 
 
@@ -210,11 +227,19 @@ def advance(
         _sweep(T, S)
         scalars[PHASE] = _REFRESH
     while scalars[INSTANT] < instants:
+        if scalars[STEPPING] != _NOT:
+            need = _step(S)
+            if need != DONE:
+                return need
+            _sweep(T, S)
         if scalars[PHASE] == _REFRESH:
             need = _refresh(T, S, C, B)
             if need != DONE:
                 return need
             scalars[PHASE] = _EVICT
+            if scalars[STEPS] != 0 and scalars[WRITTEN] > 0 and _falls(T, S, B):
+                scalars[STEPPING] = _DRIVE
+                continue
         if scalars[PHASE] == _EVICT:
             need = _evict(T, S, B)
             if need != DONE:
@@ -226,9 +251,29 @@ def advance(
         scalars[NOTES] = scalars[NOTE] = 0
         scalars[PHASE] = _REFRESH
         scalars[INSTANT] += 1
-        if scalars[GONE] > max(scalars[MOST], scalars[COUNT]) and scalars[INSTANT] < instants:
-            scalars[PHASE] = _BEGIN
+        if scalars[STEPS] != 0 and scalars[CHANGED] > scalars[MOST]:
+            scalars[STEPPING] = _DRIVE
+    return DONE if scalars[STEPS] == 0 else _step(S)
+
+
+@inner
+def _step(S: Ptr[Windowing]) -> int:
+    """Step the operators: what has been found is added to the rest."""
+    scalars = _scalars(S)
+    if scalars[STEPPING] != _ADD:
+        scalars[STEPPING] = _ADD
+        if scalars[FIRST] != 0:
+            scalars[FIRST] = 0
+            return NEED_FIRST
+        scalars[WHICH] = driven(scalars[STEPS])
+        if scalars[WHICH] != ALL_DONE:
+            scalars[STEPPING] = _DRIVE
             return NEED_STEP
+        if largest(scalars[STEPS]) > scalars[BOUND]:
+            return NEED_CHECK
+    if not append(scalars[ROOT], scalars[FOUND]):
+        return NEED_FOUND
+    scalars[STEPPING] = _NOT
     return DONE
 
 
@@ -247,7 +292,7 @@ def _sweep(T: Ptr[Views], S: Ptr[Windowing]) -> None:
     scalars[WRITTEN] = 0
     for i in range(scalars[TOUCHED]):
         sweep(views[touched[i]].kept)
-    scalars[TOUCHED] = scalars[GONE] = 0
+    scalars[TOUCHED] = scalars[CHANGED] = 0
 
 
 # --- refresh -----------------------------------------------------------------------------------------
@@ -486,12 +531,29 @@ def _evict(T: Ptr[Views], S: Ptr[Windowing], B: Ptr[Batch]) -> int:
 
 
 @inner
+def _falls(T: Ptr[Views], S: Ptr[Windowing], B: Ptr[Batch]) -> bool:
+    """Whether a pattern loses all its rows at the instant, and has many."""
+    listed, views, lows, oldest = _listed(S), _views(T), _low(B), _oldest(S)
+    instant = _scalars(S)[INSTANT]
+    for source in range(oldest.shape[0]):
+        low = lows[instant, source]
+        if oldest[source] <= low:
+            for view in range(listed.shape[0]):
+                ends = listed[view]
+                if ends.source == source and ends.clock <= low:
+                    A = views[view].kept
+                    if v.scalars(A)[LIVE] > _MANY and v.words(A)[ends.last, LAST] <= low:
+                        return True
+    return False
+
+
+@inner
 def _evict_of(T: Ptr[Views], S: Ptr[Windowing], view: int, low: int) -> bool:
     """What has this clock or an earlier one goes; False: there is no room for the changes."""
     scalars, shape, ends = _scalars(S), _views(T)[view], _listed(S)[view]
     A, place, tick = shape.kept, list_place(shape.width), scalars[TICK] + scalars[INSTANT]
     words, halves, links = v.words(A), v.halves(A), v.links(A)
-    unseen = scalars[INSTANT] == 0 and shape.wanted & GOES == 0  # what comes with the batch finds it no more
+    unseen = scalars[WRITTEN] == 0 and shape.wanted & GOES == 0  # what comes with the batch finds it no more
     if unseen and words[ends.last, LAST] <= low:
         rows = v.scalars(A)[LIVE]
         if empty(A):
@@ -510,7 +572,7 @@ def _evict_of(T: Ptr[Views], S: Ptr[Windowing], view: int, low: int) -> bool:
                 _touched(S)[scalars[TOUCHED]] = view
                 scalars[TOUCHED] += 1
             end_entry(A, e, tick)
-            scalars[GONE] += 1
+            scalars[CHANGED] += 1
         ends.first = following
         if following >= 0:
             links[following, place + 1] = -1
@@ -546,6 +608,7 @@ def _insert(T: Ptr[Views], S: Ptr[Windowing]) -> int:
             scalars[WHICH] = view
             return NEED_OUT
         _enter(T, S, view, row, 0, mask, tag, scalars[TICK] + scalars[INSTANT], note.last)
+        scalars[CHANGED] += 1
     return DONE
 
 

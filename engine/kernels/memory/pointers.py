@@ -164,36 +164,23 @@ class Bound(partial[Any]):
     owners: tuple[Addressed[Any], ...]
 
 
-def view_of(group: type[G], name: str, dtype: Any, ndim: int = 1) -> Callable[[Ptr[G]], Array]:
-    """The function from a pointer table's address to the array `name` of the named tuple `group`."""
+def view_of(
+    group: type[G], name: str, dtype: Any, ndim: int = 1, columns: int | None = None
+) -> Callable[[Ptr[G]], Array]:
+    """The function from a pointer table's address to the array `name` of the named tuple `group`. columns: how many it
+    has, if the compiler is to know."""
     view = View(from_dtype(np.dtype(dtype)), ndim)
-    first = WORDS * cast(Any, group)._fields.index(name)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        table = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
-        address, rows, columns = (builder.load(cgutils.gep_inbounds(builder, table, first + i)) for i in range(WORDS))
-        return view_at(builder, context.get_value_type(view), address, rows, columns)
-
-    def typed(typing_context: Any, table: Any) -> tuple[Any, Callable[..., Any]]:
-        return view(types.int64), generate
-
-    typed.__name__ = name
-    return cast(Callable[[Ptr[G]], Array], intrinsic_or(array_in(np.dtype(dtype), ndim, first))(typed))
-
-
-def view_of_columns(group: type[G], name: str, dtype: Any, columns: int) -> Callable[[Ptr[G]], Array]:
-    """`view_of` for an array of two dimensions, of which the compiler knows how many columns it has."""
-    view = View(from_dtype(np.dtype(dtype)), 2)
     first = WORDS * cast(Any, group)._fields.index(name)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(64)
         table = builder.inttoptr(args[0], word.as_pointer())
-        address, rows = (builder.load(cgutils.gep_inbounds(builder, table, first + i)) for i in range(2))
-        return view_at(builder, context.get_value_type(view), address, rows, word(columns))
+        address, rows, wide = (builder.load(cgutils.gep_inbounds(builder, table, first + i)) for i in range(WORDS))
+        known = wide if columns is None else word(columns)
+        return view_at(builder, context.get_value_type(view), address, rows, known)
 
     def typed(typing_context: Any, table: Any) -> tuple[Any, Callable[..., Any]]:
         return view(types.int64), generate
 
     typed.__name__ = name
-    return cast(Callable[[Ptr[G]], Array], intrinsic_or(array_in(np.dtype(dtype), 2, first, columns))(typed))
+    return cast(Callable[[Ptr[G]], Array], intrinsic_or(array_in(np.dtype(dtype), ndim, first, columns))(typed))

@@ -57,44 +57,6 @@ def _move(typing_context: Any, target: Any, source: Any, count: Any) -> tuple[An
     return types.none(types.int64, types.int64, types.int64), generate
 
 
-@intrinsic_or(reader("q", int))
-def _load_cell(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        base = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
-        return builder.load(builder.gep(base, [args[1]]))
-
-    return types.int64(types.int64, types.int64), generate
-
-
-@intrinsic_or(writer("q", int))
-def _store_cell(typing_context: Any, table: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        base = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
-        builder.store(args[2], builder.gep(base, [args[1]]))
-        return context.get_dummy_value()
-
-    return types.none(types.int64, types.int64, types.int64), generate
-
-
-@intrinsic_or(reader("I", int))
-def _load_half(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        base = builder.inttoptr(args[0], ir.IntType(32).as_pointer())
-        return builder.zext(builder.load(builder.gep(base, [args[1]])), ir.IntType(64))
-
-    return types.int64(types.int64, types.int64), generate
-
-
-@intrinsic_or(writer("I", lambda value: value & 0xFFFFFFFF))
-def _store_half(typing_context: Any, table: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        base = builder.inttoptr(args[0], ir.IntType(32).as_pointer())
-        builder.store(builder.trunc(args[2], ir.IntType(32)), builder.gep(base, [args[1]]))
-        return context.get_dummy_value()
-
-    return types.none(types.int64, types.int64, types.int64), generate
-
-
 @intrinsic_or(writer("Q", int))
 def _store_unaligned(typing_context: Any, address: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -103,16 +65,6 @@ def _store_unaligned(typing_context: Any, address: Any, value: Any) -> tuple[Any
         return context.get_dummy_value()
 
     return types.none(types.int64, types.uint64), generate
-
-
-@intrinsic_or(writer("d", float))
-def _store_number(typing_context: Any, table: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        base = builder.inttoptr(args[0], ir.DoubleType().as_pointer())
-        builder.store(args[2], builder.gep(base, [args[1]]))
-        return context.get_dummy_value()
-
-    return types.none(types.int64, types.int64, types.float64), generate
 
 
 @intrinsic_or(lambda address: None)
@@ -128,9 +80,29 @@ def _fetch(typing_context: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
     return types.none(types.int64), generate
 
 
+def _element(bits: int, real: bool) -> Any:
+    return {32: ir.FloatType(), 64: ir.DoubleType()}[bits] if real else ir.IntType(bits)
+
+
+def _setting(bits: int, in_python: Callable[..., None], *, real: bool = False) -> Any:
+    """The function that writes an i64 or f64 as the element of an array: of its address, an index, and the number."""
+    element, given = _element(bits, real), types.float64 if real else types.int64
+
+    def typed(typing_context: Any, table: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
+        return types.none(types.int64, types.int64, given), generate
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        base = builder.inttoptr(args[0], element.as_pointer())
+        value = args[2] if bits == 64 else builder.trunc(args[2], element)
+        builder.store(value, builder.gep(base, [args[1]]))
+        return context.get_dummy_value()
+
+    return intrinsic_or(in_python)(typed)
+
+
 def _elements(bits: int, *, signed: bool = False, real: bool = False) -> Any:
     """The function from the address of an array and an index to an element, as i64 or f64."""
-    element = {32: ir.FloatType(), 64: ir.DoubleType()}[bits] if real else ir.IntType(bits)
+    element = _element(bits, real)
 
     def typed(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
         return (types.float64 if real else types.int64)(types.int64, types.int64), generate
@@ -144,7 +116,7 @@ def _elements(bits: int, *, signed: bool = False, real: bool = False) -> Any:
             return builder.fpext(loaded, ir.DoubleType())
         return (builder.sext if signed else builder.zext)(loaded, ir.IntType(64))
 
-    format_ = ("f" if bits == 32 else "d") if real else {8: "B", 16: "H", 32: "I"}[bits]
+    format_ = ("f" if bits == 32 else "d") if real else {8: "B", 16: "H", 32: "I", 64: "Q"}[bits]
     in_python = reader(format_.lower() if signed else format_, np.float64 if real else int)
     return intrinsic_or(in_python)(typed)
 
@@ -157,11 +129,11 @@ set_byte: Callable[[int, int], None] = _store_byte
 """Write a byte."""
 move: Callable[[int, int, int], None] = _move
 """Copy `count` bytes from `source` to `target`, which may overlap: move(target, source, count)."""
-get: Callable[[int, int], int] = _load_cell
+get: Callable[[int, int], int] = _elements(64, signed=True)
 """The i64 at `index` of the table at an address: get(table, index)."""
-put: Callable[[int, int, int], None] = _store_cell
+put: Callable[[int, int, int], None] = _setting(64, writer("q", int))
 """Write the i64 at `index` of the table at an address: put(table, index, value)."""
-half: Callable[[int, int], int] = _load_half
+half: Callable[[int, int], int] = _elements(32)
 """The u32 at `index` of the array at an address, as i64."""
 signed_byte: Callable[[int, int], int] = _elements(8, signed=True)
 """The i8 at `index` of the array at an address, as i64; those below likewise: i16, u16, i32."""
@@ -172,11 +144,11 @@ number: Callable[[int, int], float] = _elements(64, real=True)
 """The f64 at `index` of the array at an address."""
 short_number: Callable[[int, int], float] = _elements(32, real=True)
 """The f32 at `index` of the array at an address, as f64."""
-put_half: Callable[[int, int, int], None] = _store_half
+put_half: Callable[[int, int, int], None] = _setting(32, writer("I", lambda value: value & 0xFFFFFFFF))
 """Write the u32 at `index` of the array at an address."""
 set_word: Callable[[int, np.uint64], None] = _store_unaligned
 """Write eight bytes at any address."""
-put_number: Callable[[int, int, float], None] = _store_number
+put_number: Callable[[int, int, float], None] = _setting(64, writer("d", float), real=True)
 """Write the f64 at `index` of the array at an address."""
 
 fetch: Callable[[int], None] = _fetch

@@ -10,10 +10,10 @@ from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import ArgumentTypeError, QueryError
 from oxiseq.engine.events.report import OnError
+from oxiseq.engine.flow.epsparql.facts import spanned, start_triple
 from oxiseq.engine.flow.epsparql.query import IntervalPlan, compile_intervals
-from oxiseq.engine.flow.epsparql.stamps import spanned, start_triple
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kernels.flow import looking, merging
+from oxiseq.engine.kernels.flow import counting, joining
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
@@ -98,7 +98,7 @@ class EpSparql(Language[EpQuery]):
     whole = "its rules and filters look at all triples"
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
-        announce((looking.look, merging.consolidate), tell)
+        announce((joining.look, counting.consolidate), tell)
 
     def compile(
         self, query: EpQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options

@@ -9,8 +9,8 @@ from typing import Final, cast
 import numpy as np
 
 from oxiseq.engine.events.faults import Faults
+from oxiseq.engine.flow.epsparql.facts import Stamps
 from oxiseq.engine.flow.epsparql.query import compile_intervals
-from oxiseq.engine.flow.epsparql.stamps import Stamps
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun

@@ -14,7 +14,7 @@ from oxiseq.engine.flow.relations import Column
 from oxiseq.engine.rsp.joint import why_alone
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.steady import is_steady
-from oxiseq.engine.sharing.equal import why_unequal
+from oxiseq.engine.sharing.member import why_unequal
 from oxiseq.grammar.algebra import OnChange, OnClose
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render import amount
