@@ -131,6 +131,10 @@ class QueryBackend(RegisteredBackend, Protocol):
     def subscribe(self, callback: Callable[[Match], object], after: int | None) -> Callable[[], object]:
         """Call back; what this returns ends it."""
 
+    @property
+    def open(self) -> bool:
+        """Whether events wait for their instant to be complete. Raises OxiseqError where that is not known."""
+
     def late_events(self) -> list[LateEvent]:
         """The late events since the last call."""
 
@@ -352,6 +356,11 @@ class ContinuousQuery(Registered):
     def late_count(self) -> int:
         """How many events were late so far."""
         return int(self.status["late"])
+
+    @property
+    def open(self) -> bool:
+        """True while events wait for their instant to be complete. Raises OxiseqError in a folder and at a server."""
+        return self._backend.open
 
     def drain_late_events(self) -> list[LateEvent]:
         """Returns the late events since the last call, of each stream in order of arrival, and keeps them no longer. In

@@ -264,6 +264,11 @@ class ServedQuery(ServedRegistered[Match]):
         """The names of its sinks."""
         return tuple(each["id"] for each in self.ask("listSinks")["sinks"])
 
+    @property
+    def open(self) -> bool:
+        """Raises OxiseqError."""
+        raise OxiseqError("open: a server says how many events a query has not read yet: status['lag']")
+
     def late_events(self) -> list[LateEvent]:
         """Since the last call: the newest 1,000 since the server began."""
         told = self.ask("listLateEvents", after=self._late_seen)
