@@ -534,8 +534,11 @@ class StateBuilder:
                 last = at + 1 >= len(steps)
                 moves = () if last else tuple(Move(check.letter, check.check, first + at + 1) for check in steps[at])
                 kills = (*alone, *(steps[at] if steps and last else ()))
-                changed = {"arms": arms, "guards": kills, "moves": moves, "limit": limit, "lasting": lasting}
-                self.edges.append(replace(gap, then=then, follows=number > 0 or at > 0, **changed))
+                follows = number > 0 or at > 0
+                part = replace(
+                    gap, arms=arms, guards=kills, moves=moves, limit=limit, lasting=lasting, then=then, follows=follows
+                )
+                self.edges.append(part)
             first = following
 
     def _guard(self, guard: Guard, scopes: _Scopes) -> _Guarded:
