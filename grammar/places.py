@@ -191,7 +191,8 @@ class _Walk:
         if not names:
             return self
         bound = (variable for name in names for variable in self.binds.get(name, ()))
-        return replace(self, earlier=self.earlier.and_then(names), left=self.left.and_then(bound), first=False)
+        earlier, left = self.earlier.and_then(names), self.left.and_then(bound)
+        return _Walk(self.binds, earlier, left, self.beside, self.repeats, self.negated, first=False)
 
     def place(self, atom: Atom) -> Place:
         """For an atom at this position."""

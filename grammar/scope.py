@@ -244,10 +244,10 @@ def split_gpm(gpm: Gpm, others: AbstractSet[Variable] = frozenset()) -> GpmParts
     conditions, body = _take_filters(gpm, others)
     graphs: list[PatternElement] = [e for e in body if isinstance(e, GraphPattern)]
     rest: list[PatternElement] = [e for e in body if not isinstance(e, GraphPattern)]
-    in_place = _needs_kb_inside(rest, graphs)
+    pattern = _with_elements(gpm.pattern, rest)
+    in_place = _needs_kb_inside(pattern, graphs)
     if in_place:
-        rest, graphs = list(body), []
-    pattern = Group(tuple(rest), span=gpm.pattern.span)
+        pattern, graphs = _with_elements(gpm.pattern, body), []
     kb = Group(tuple(graphs), span=gpm.pattern.span) if graphs else None
     pattern_variables = visible_variables(pattern)
     kb_variables = visible_variables(kb) if kb is not None else ()
@@ -319,9 +319,13 @@ def _given(condition: Expression, known: frozenset[Variable], gpm: str) -> Expre
             return condition
 
 
-def _needs_kb_inside(rest: Iterable[PatternElement], graphs: list[PatternElement]) -> bool:
+def _with_elements(whole: Group, some: Sequence[PatternElement]) -> Group:
+    """The pattern with some of its elements; itself if these are all, of which much is known (`once`)."""
+    return whole if len(some) == len(whole.elements) else Group(tuple(some), span=whole.span)
+
+
+def _needs_kb_inside(own: Group, graphs: list[PatternElement]) -> bool:
     """GRAPH below the top level, or an expression in the pattern that reads what only the KB binds."""
-    own = Group(tuple(rest))
     if any(isinstance(e, GraphPattern) for e in nested_elements(own)):
         return True
     if not graphs:

@@ -24,6 +24,7 @@ from oxiseq.engine.automaton.memory import (
     counted_of,
     deadlines_by_query,
     part_of,
+    records_of,
     with_part,
 )
 from oxiseq.engine.automaton.parted import CommonPartitions
@@ -244,7 +245,16 @@ class SharedAutomaton:
         if run is None or not len(run.memory.groups):
             return
         self.collect()
-        sequence = finder.plan.runner.sequence
+        common, held = self._memory_of(member, run)
+        memory, ids = part_of(common, finder.plan.runner.sequence, member.span, held, finder.capacities, self._terms)
+        memory.scalars[OMITTED] = member.streak.running
+        rows = self._with_answers(self.own_rows(member, ids), member.shape)
+        partitions = None if self._partitions is None else self._partitions.table
+        finder.take_back(memory, rows, member.finder, ids, partitions)
+
+    def _memory_of(self, member: JoinedQuery, run: CommonRun) -> tuple[k.Memory, NDArray[np.int64]]:
+        """The run's memory, which has been collected, with what it has of a query at its edges, and the rows that the
+        query holds."""
         common, deferred = run.memory, member.finder.deferred
         held = np.zeros(0, np.int64) if deferred is None else deferred.rows_named
         if member.rung is not None and self._kind.counting:
@@ -253,14 +263,19 @@ class SharedAutomaton:
         elif member.rung is not None:
             begins = member.rung.ladder.begins(member, self.rows.block).view(np.uint8)
             common = begun_with(common, begins, self.rows.base)
-        memory, ids = part_of(common, sequence, member.span, held, finder.capacities, self._terms)
-        memory.scalars[OMITTED] = member.streak.running
-        rows = self._with_answers(self.own_rows(member, ids), member.shape)
-        partitions = None if self._partitions is None else self._partitions.table
-        finder.take_back(memory, rows, member.finder, ids, partitions)
+        return common, held
 
-    def note_exact(self, member: JoinedQuery) -> None:
-        """Somebody has counted its records: that holds until the next step."""
+    def count(self, member: JoinedQuery) -> None:
+        """Have the exact number of a query's records, which holds until the next step; what is dead has gone."""
+        run, deferred = self._run, member.finder.deferred
+        member.exact = 0 if deferred is None else deferred.held
+        if member.rung is not None:  # its window may be shorter than the ladder's: alone it has less
+            alone = self.copy_of(member)
+            alone.collect()
+            member.exact = alone.records
+        elif run is not None and len(run.memory.groups):
+            common, held = self._memory_of(member, run)
+            member.exact += records_of(common, member.finder.plan.runner.sequence, member.span, held)
         self._asked.append(member)
 
     def collect(self, clock: int = BEFORE_ALL, instants: int = 0) -> None:

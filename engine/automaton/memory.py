@@ -23,7 +23,14 @@ from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.matches.memory import append_nodes, match_sizes, shift_links, with_room_for_nodes
 from oxiseq.engine.output.deferred import renumbered
 from oxiseq.engine.sequence.counts import with_limbs
-from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries, restore_memory, standing_entries
+from oxiseq.engine.sequence.memory import (
+    Capacities,
+    allocate,
+    free_entries,
+    oldest_lead,
+    restore_memory,
+    standing_entries,
+)
 from oxiseq.engine.sequence.states import ValueKind
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -89,7 +96,7 @@ def _of_one_shape(S: k.Memory, new: k.Memory) -> bool:
     return (
         all(getattr(S, name).shape[1] == getattr(new, name).shape[1] for name in widths)
         and all(len(getattr(S, name)) == len(getattr(new, name)) for name in lengths)
-        and len(S.links) // max(len(S.groups), 1) == len(new.links) // max(len(new.groups), 1)
+        and _probes(S) == _probes(new)
         and (len(S.aged) > 0, len(S.memo) > 1) == (len(new.aged) > 0, len(new.memo) > 1)
     )
 
@@ -160,6 +167,53 @@ def part_of(
     state["scalars"] = scalars
     _move_clocks(state, own, -span.clocks)
     return restore_memory(state, own, capacities, SameTerms(terms), terms.columns), rows
+
+
+def records_of(S: k.Memory, own: SequenceTables, span: TableSpan, held: I64) -> int:
+    """How many records `part_of` gives, as `Finder.records` counts them after a collection."""
+    (groups, picked), top = _groups_of(S, span), int(S.scalars[k.ENTRY_TOP])
+    there = np.zeros(len(S.groups) + 1, np.bool_)  # one more: -1 is none
+    there[picked] = True
+    aged = S.aged[: S.scalars[k.AGED_TOP]]
+    aged = aged[there[aged["group"]]]
+    edges = S.entries["edge"][:top] - span.edge
+    waiting = np.flatnonzero((edges >= 0) & (edges < span.edges))
+    roots = np.concatenate([groups["node"], aged["node"], aged["union"], S.entries["node"][waiting]])
+    found = _below(S, roots)[0]
+    outputs = found[S.nodes["leaf"][found] < 0]
+    rows = held if S.weights.shape[1] else np.union1d(S.nodes["pos"][outputs] >> PLACE_BITS, held)
+    buckets, parts = list[I64](), list[I64]()
+    signatures, edge, probes = own.tables.probes["signature"], own.tables.edges[groups["edge"]], _probes(S)
+    for local in range(int(own.tables.sizes[k.PROBES])):
+        has = np.flatnonzero(edge["probe0"] + local < edge["probe1"])
+        signature = signatures[edge["probe0"][has] + local].astype(np.int64)
+        bucket = S.links["bucket"][picked[has] * probes + local]
+        buckets.append((signature << 32 | bucket)[signature >= 0])
+    if own.tables.sizes[k.PARTITIONED]:
+        leads = S.lead_keys[: S.scalars[k.LEADS]]
+        alive = leads[:, 1] >= oldest_lead(S._replace(origins=S.origins[[span.query]]), own)
+        leads = leads[alive & (leads[:, 0] >= span.lead) & (leads[:, 0] < span.lead + span.leads)]
+        parts.append(S.keys[picked, edge["part"]])
+        parts.append(S.entry_keys[waiting, own.tables.edges["part"][edges[waiting]]])
+        parts.append(leads[np.arange(len(leads)), 2 + own.tables.leads["part"][leads[:, 0] - span.lead]])
+    distinct = sum([len(np.unique(np.concatenate(each))) for each in (buckets, parts) if each])
+    return len(picked) + len(aged) + len(outputs) + len(rows) + distinct
+
+
+def _probes(S: k.Memory) -> int:
+    """How many links a group has."""
+    return len(S.links) // max(len(S.groups), 1)
+
+
+def _below(S: k.Memory, roots: Array) -> tuple[I32, I32]:
+    """The nodes that are roots (-1: none) or below them, ascending, and by node of the memory which of them it is, or
+    -1, with one more: -1 stays -1."""
+    top = int(S.scalars[NODE_TOP])
+    marks, found = np.full(top + 1, -1, np.int32), np.empty(top, np.int32)
+    count = int(call(nodes_below, Pointers(S), np.ascontiguousarray(roots), marks, found))
+    found = np.sort(found[:count])
+    marks[found] = np.arange(count)
+    return found, marks
 
 
 def _move_clocks(state: State, own: SequenceTables, by: int) -> None:
@@ -254,12 +308,7 @@ def _nodes_of(S: k.Memory, holders: list[Array], held: I64) -> tuple[Array, I64,
     """The nodes that groups, runs in age segments and `,` waits hold, which get their new numbers, the rows that they
     name, or that are `held`, and what is counted below them, in as many limbs as that takes."""
     names = [(each, name) for each in holders for name in ("node", "union") if name in (each.dtype.names or ())]
-    roots = np.ascontiguousarray(np.concatenate([each[name] for each, name in names]))
-    top = int(S.scalars[NODE_TOP])
-    marks, found = np.full(top + 1, -1, np.int32), np.empty(top, np.int32)
-    count = int(call(nodes_below, Pointers(S), roots, marks, found))
-    found = np.sort(found[:count])
-    marks[found] = np.arange(count)
+    found, marks = _below(S, np.concatenate([each[name] for each, name in names]))
     for each, name in names:
         each[name] = marks[each[name]]
     nodes = S.nodes[found].copy()
@@ -380,7 +429,7 @@ def _order_of_groups(M: k.Memory) -> I64:
 
 def _with_room(S: k.Memory, M: k.Memory, groups: int) -> k.Memory:
     """Room for what is to come, in whatever order."""
-    top, probes = int(S.scalars[k.GROUP_TOP]) + groups, len(S.links) // max(len(S.groups), 1)
+    top, probes = int(S.scalars[k.GROUP_TOP]) + groups, _probes(S)
     if top > len(S.groups):
         S = S.grow("groups", 2 * top)
         rehash_groups(S.table, S.groups, S.scalars[k.GROUP_TOP])

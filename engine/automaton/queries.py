@@ -125,10 +125,7 @@ class JoinedQuery:
     def collect(self, clock: int, instants: int) -> None:
         """Frees what is dead, of all."""
         self.automaton.collect(clock + self.span.clocks, instants + self.span.shift)
-        alone = self.copied()
-        alone.collect()
-        self.exact = alone.records
-        self.automaton.note_exact(self)
+        self.automaton.count(self)
 
     def keep(self, clock: Clock) -> bool:
         """The KB is about to change; whether something is kept for it that was not."""

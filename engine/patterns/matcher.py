@@ -149,9 +149,10 @@ class StreamMatcher:
         self._native = tuple(distinct)
         self._place = np.array(numbers, np.int64)
         """Of each of the kernel's GPMs which of its tables' it is: equal ones are one there, with the same rows."""
-        self.nothing = [
-            Rows.of(np.zeros(0, np.int64), np.zeros((0, max(width, 1)), np.uint32)) for width in plan.widths
-        ]
+        nothing = {
+            width: Rows.of(np.zeros(0, np.int64), np.zeros((0, max(width, 1)), np.uint32)) for width in {*plan.widths}
+        }
+        self.nothing = [nothing[width] for width in plan.widths]
         """Per request, then per leaf, rows that are none."""
         self.beyond: dict[int, dict[int, MappingsError]] = {}
         """By number the kernel's GPMs that were beyond a limit on events of the last batch that `find` got, of those

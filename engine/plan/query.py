@@ -372,7 +372,7 @@ def _only_compares(query: Query, automaton: Automaton, parts: Mapping[str, GpmPa
         return False
     if any(way.op is Op.STRICT and way.source != START for way in automaton.transitions):
         return False
-    return all(set(by) <= certain_variables(gpm.pattern) for gpm in parts.values())
+    return not by or all(set(by) <= certain_variables(gpm.pattern) for gpm in parts.values())
 
 
 def _members(
@@ -470,9 +470,7 @@ def _gpm_plan(
     timed: bool,
 ) -> GpmPlan:
     own = parts.pattern_variables
-    needed = set(compared)
-    if positive:
-        needed |= wanted
+    needed, wanted = set(compared), wanted if positive else frozenset()
     for condition in parts.kb_filters:
         needed |= expression_variables(condition)
     kb, late = None, False
@@ -482,7 +480,7 @@ def _gpm_plan(
         kb = KbPattern(parts.kb, shared, terms)
         from_kb = set(parts.kb_variables) - certain_variables(parts.pattern)
         late = not parts.kb_filters and not (compared & from_kb)
-    keep = tuple(v for v in own if v in needed)
+    keep = tuple([v for v in own if v in needed or v in wanted])
     return GpmPlan(parts.gpm.name, stream, parts, keep, kb, late, order, timed)
 
 

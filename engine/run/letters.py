@@ -311,11 +311,11 @@ class LetterRows:
 def _places(wanted: Sequence[tuple[Variable, ...]], given: Sequence[tuple[Variable, ...]]) -> NDArray[np.int32]:
     """[letter, column]: the place of a wanted variable among those given; UNBOUND if it is not there."""
     places = np.full((len(wanted), max([len(columns) for columns in wanted] + [1])), lr.UNBOUND, np.int32)
-    columns_of: dict[tuple[Variable, ...], dict[Variable, list[int]]] = {}  # letters that want much want the same
+    columns_of: dict[int, dict[Variable, list[int]]] = {}  # letters that want much want the very same
     for number, (columns, variables) in enumerate(zip(wanted, given, strict=True)):
-        known = columns_of.get(columns)
+        known = columns_of.get(id(columns))
         if known is None:
-            known = columns_of[columns] = {}
+            known = columns_of[id(columns)] = {}
             for column, variable in enumerate(columns):
                 known.setdefault(variable, []).append(column)
         for place, variable in enumerate(variables):

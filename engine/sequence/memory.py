@@ -140,7 +140,7 @@ def grow(
 
 def _grow_leads(S: k.Memory, compiled: SequenceTables) -> k.Memory:
     """Drop leading negations that no window still holds; more room if that does not free half."""
-    count, tau = int(S.scalars[k.LEADS]), _oldest_lead(S, compiled)
+    count, tau = int(S.scalars[k.LEADS]), oldest_lead(S, compiled)
     alive = int((S.lead_keys[:count, 1] >= tau).sum())
     size = len(S.lead_keys) if 2 * alive < len(S.lead_keys) and alive < count else 2 * len(S.lead_keys)
     old = S.lead_keys.copy()
@@ -149,7 +149,7 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables) -> k.Memory:
     return S
 
 
-def _oldest_lead(S: k.Memory, compiled: SequenceTables) -> int:
+def oldest_lead(S: k.Memory, compiled: SequenceTables) -> int:
     """Leading negations before this clock are out of all windows."""
     windows, clock = compiled.tables.windows, int(S.scalars[k.CLOCK])
     if clock == k.BEFORE_ALL or not windows["size"].all() or compiled.tables.sizes[k.COUNTED]:
@@ -210,7 +210,7 @@ def partitions_in_use(S: k.Memory, compiled: SequenceTables, count: int) -> NDAr
     tables, memory = Pointers(compiled.tables), Pointers(S)
     call(sweep, tables, memory)
     leads = S.lead_keys[: S.scalars[k.LEADS]].copy()
-    call(rebuild_leads, tables, memory, leads, len(leads), _oldest_lead(S, compiled))
+    call(rebuild_leads, tables, memory, leads, len(leads), oldest_lead(S, compiled))
     call(used_partitions, tables, memory, used)
     return used.astype(np.bool_)
 

@@ -39,6 +39,8 @@ class ValueKind(Enum):
     FOLD = "fold"
     LAST = "last"
 
+    __hash__ = object.__hash__  # that of an Enum is a function of Python's
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -526,14 +528,17 @@ class StateBuilder:
             following = first + max(len(steps), 1)
             goes_on = group is not None and number + 1 < len(ranges) and group.reaches(limit)
             arms = gap.arms if low >= least else ()
-            part = replace(gap, arms=arms, limit=limit) if group is None else _lasts(replace(gap, arms=arms), limit)
+            lasting, limit = (gap.lasting, limit) if group is None else (_lasts(gap.lasting, limit), gap.limit)
             for at in range(max(len(steps), 1)):
                 then = None if number + 1 == len(ranges) else following + (at if goes_on else 0)
                 last = at + 1 >= len(steps)
                 moves = () if last else tuple(Move(check.letter, check.check, first + at + 1) for check in steps[at])
                 kills = (*alone, *(steps[at] if steps and last else ()))
                 follows = number > 0 or at > 0
-                self.edges.append(replace(part, guards=kills, moves=moves, then=then, follows=follows))
+                part = replace(
+                    gap, arms=arms, guards=kills, moves=moves, limit=limit, lasting=lasting, then=then, follows=follows
+                )
+                self.edges.append(part)
             first = following
 
     def _guard(self, guard: Guard, scopes: _Scopes) -> _Guarded:
@@ -656,9 +661,9 @@ def _ends(guards: Iterable[Guard | _Guarded]) -> list[int | None]:
     return [guard.within for guard in guards]
 
 
-def _lasts(gap: Edge, size: int | None) -> Edge:
-    """The edge where runs wait so long (µs) after the gap's beginning."""
-    return gap if size is None else replace(gap, lasting=(*gap.lasting, (LAST_EVENT, size)))
+def _lasts(lasting: tuple[tuple[Value, int], ...], size: int | None) -> tuple[tuple[Value, int], ...]:
+    """What LASTING bounds where runs wait so long (µs) after the gap's beginning, too."""
+    return lasting if size is None else (*lasting, (LAST_EVENT, size))
 
 
 def age_ranges(least: int, most: int | None, bounds: Iterable[int | None]) -> list[tuple[int, int | None]]:

@@ -140,10 +140,11 @@ def build_tables(
     )
 
 
-def _record(dtype: np.dtype[np.void], rows: Sequence[Mapping[str, int]]) -> Array:
+def _record(dtype: np.dtype[np.void], rows: Sequence[dict[str, int]]) -> Array:
     out, names = np.zeros(max(len(rows), 1), dtype), dtype.names or ()
+    nothing, count = dict.fromkeys(names, 0), len(names)
     if rows:  # the padding stays 0: fingerprints of plans read it
-        out[:] = [tuple([row.get(name, 0) for name in names]) for row in rows]
+        out[:] = [tuple((nothing | row).values())[:count] for row in rows]
     return out
 
 
