@@ -441,7 +441,7 @@ def _read(kind: Any, value: Any) -> Any:
     if value is None:
         return None
     if isinstance(kind, type) and is_dataclass(kind):
-        types = get_type_hints(kind)
+        types = get_type_hints(kind, globals())  # `Why` is `oxiseq`'s, where the others are not
         return kind(**{each.name: _read(types[each.name], value[each.name]) for each in fields(kind)})
     if get_origin(kind) is tuple:
         return tuple(_read(get_args(kind)[0], each) for each in value)
