@@ -17,6 +17,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 
+_F64: Final = np.dtype(np.float64)
 FEW: Final = 128
 """Batches of at most so many events are copied to where the kernel looks: cheaper than passing their addresses."""
 _window_start: Final[Any] = in_python(window_start)
@@ -107,7 +108,7 @@ class Placed:
             return placed
         if self._kind == k.BY_ATTRIBUTE:
             assert attribute is not None
-            clocks, cuts = attribute_clocks(self._few, plain(attribute, np.float64))
+            clocks, cuts = attribute_clocks(self._few, plain(attribute, _F64))
         else:
             clocks, cuts = time, self.cuts(time) if cut is None else cut
         return Pointers(k.Events(symbol, partition, _numbers(count) if event is None else event, clocks, cuts))

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.memory.pointers import Array, address_of
 
+AS_I64: Final = np.dtype(np.int64)
+AS_U32: Final = np.dtype(np.uint32)
+"""What `plain` takes."""
 LINE: Final = 64
 """Bytes of a line of the cache."""
 
@@ -46,10 +49,10 @@ def lines(rows: int, words: int) -> NDArray[np.int64]:
     return raw[start : start + rows * words * 8].view(np.int64).reshape(rows, words)
 
 
-def plain(array: Array, dtype: Any) -> Array:
+def plain(array: Array, dtype: np.dtype[Any]) -> Array:
     """It as kernels take it, C-contiguous, writable and of that type: Numba compiles again for anything else.
-    `np.require` alone takes as long as a kernel."""
+    `np.require` alone takes as long as a kernel, and comparing types as long as all else here."""
     flags = array.flags
-    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
+    if array.dtype is dtype and flags.c_contiguous and flags.writeable:
         return array
     return np.require(array, dtype, ("C", "W"))
