@@ -47,7 +47,7 @@ LIST, SEEN = HERE / ".ci" / "mutants.json", HERE / ".ci" / "seen"
 AREAS: Final = {
     "sequence": "engine/sequence",
     "kernels": "engine/kernels",
-    "operators": "engine/flow/nodes",
+    "operators": "engine/flow/operators",
     "cea": "engine/cea",
     "journal": "plugin/journal",
     "live": "plugin/live",

@@ -49,7 +49,7 @@ NEAR = {
     "engine/events": ("events", "mappings"),
     "engine/expressions": ("expressions", "engine/test_ranked_matches.py", "engine/test_stateful_exists.py"),
     "engine/flow": FLOW,
-    "engine/flow/nodes": (*FLOW, "intervals/test_ep_state.py", "rsp/test_rsp_sharing.py"),
+    "engine/flow/operators": (*FLOW, "intervals/test_ep_state.py", "rsp/test_rsp_sharing.py"),
     "engine/flow/sharing": ("rsp/test_rsp_sharing.py", "rsp/test_rsp_shared_plans.py", "flow/test_concerns.py"),
     "engine/kernels": ("engine/test_kernel_signatures.py", "engine/test_kernels_as_python.py", *CORPUS),
     "engine/kernels/cea": ("cea", "ceql/test_ceql_end_to_end.py"),

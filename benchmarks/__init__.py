@@ -25,6 +25,7 @@
     batches.py    CEQL over tables in batches of few rows; partitions.py, PARTITION BY; filters.py, string functions;
                   texts.py, events as Turtle and JSON-LD; start.py, a new process; compiling.py, kernels made here;
                   shipped.py, kernels that come compiled beside these: `python -m benchmarks.batches`...
+    papers/       the five papers' figures, one by one, with their published values: `python -m benchmarks.papers`
     spectra/      graph patterns over windows, incrementally and by evaluating them again
     soak/         one query over a hundred million events, counted a second time
 

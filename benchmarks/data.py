@@ -109,12 +109,12 @@ def stock_events(terms: TermDictionary, count: int, seed: int = 1, every: int = 
     kind[planted], name[planted] = number % 2, number % 20 // 2
     cents[planted] = np.where(np.isin(number + 1, STEPS), 100 * RARE_PRICE + 100, 4999)
     gaps[planted] = np.where(number == 0, 1_000 * SECOND, 100_000)
-    prices = _ids(terms, cents, decimal)
+    prices = number_ids(terms, cents, decimal)
     columns = {
         "type": _choice(terms, kind, [iri(t) for t in TYPES]),
         "name": _choice(terms, name, [Literal(n) for n in NAMES]),
         "price": prices,
-        "volume": _ids(terms, volume, integer),
+        "volume": number_ids(terms, volume, integer),
     }
     return _star(terms, START + np.cumsum(gaps) - int(gaps[0]), columns)
 
@@ -135,18 +135,18 @@ def quotes(
     random = np.random.default_rng(seed)
     company = random.integers(0, companies, count)
     change = random.integers(-100, 101, count) if moves == "walk" else -random.integers(1, 51, count)
-    cents = _along(company, change)
+    cents = along(company, change)
     cents += 1_000 - int(cents.min(initial=0))
     spread = np.arange(companies) * (1 if known is None else known // companies)
     columns = {
         "company": _choice(terms, company, [iri(f"company/{c}") for c in spread]),
-        "price": _ids(terms, cents, decimal),
+        "price": number_ids(terms, cents, decimal),
         "kind": _choice(terms, random.integers(0, 3, count), [iri(k) for k in ("Open", "Trade", "Close")]),
     }
     return _star(terms, START + SECOND * np.arange(count), columns)
 
 
-def _along(group: NDArray[np.int64], change: NDArray[np.int64]) -> NDArray[np.int64]:
+def along(group: NDArray[np.int64], change: NDArray[np.int64]) -> NDArray[np.int64]:
     """Running sums within each group."""
     order = np.argsort(group, kind="stable")
     total = np.cumsum(change[order])
@@ -161,7 +161,8 @@ def _choice(terms: TermDictionary, index: NDArray[np.int64], of: list[NamedNode]
     return terms.intern_all(of)[index]
 
 
-def _ids(terms: TermDictionary, values: NDArray[np.int64], make: Callable[[int], Literal]) -> Ids:
+def number_ids(terms: TermDictionary, values: NDArray[np.int64], make: Callable[[int], Literal]) -> Ids:
+    """The ids of the terms that `make` makes of whole numbers."""
     distinct, inverse = np.unique(values, return_inverse=True)
     return terms.intern_all(make(int(v)) for v in distinct)[inverse]
 

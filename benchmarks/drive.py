@@ -35,10 +35,14 @@ class Prepared:
 
     def run(self, batches: Iterable[EventBatch]) -> list[MatchBatch]:
         """All matches, as columns."""
+        return self.run_streams((STREAM, batch) for batch in batches)
+
+    def run_streams(self, pushes: Iterable[tuple[str, EventBatch]]) -> list[MatchBatch]:
+        """All matches of events that are pushed to several streams, by IRI."""
         run = QueryRun(self.plan, self.terms, self.kb)
         found: list[MatchBatch] = []
-        for batch in batches:
-            run.push(STREAM, batch)
+        for stream, batch in pushes:
+            run.push(stream, batch)
             found += run.advance()
         run.close()
         return found + run.advance()

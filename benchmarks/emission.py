@@ -12,7 +12,7 @@ from benchmarks.drive import Prepared
 from benchmarks.measure import measure
 from benchmarks.report import Figure, Result, Row, Size
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.languages.spaseq.shape import spaseq_shape
+from oxiseq.languages.spaseq.language import spaseq_shape
 from oxiseq.matches.matches import Matches
 
 PER_EVENT: Final = 5

@@ -28,7 +28,9 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 STAGES: tuple[tuple[str, Any, str], ...] = (
     ("clock", Clock, "push"),
     ("clock", Clock, "take"),
-    ("matching", StreamMatcher, "rows"),
+    ("matching", StreamMatcher, "rows_within"),
+    ("matching", StreamMatcher, "find"),
+    ("matching", StreamMatcher, "rows_of"),
     ("partitions", Partitions, "split"),
     ("letters", LetterRows, "sources"),
     ("letters", RowWriter, "write"),

@@ -125,7 +125,7 @@ class Live:
     def __init__(self, kind: str, queries: int, events: int) -> None:
         store = oxiseq.Store()
         # a store's dictionary is its own business; whoever codes events for `push_batch` needs it
-        self._events, _ = readings(store._terms, kind, events)
+        self._events, _ = readings(store.stream(STREAM)._backend.terms, kind, events)
         self._queries = [store.register(query(kind, number, queries)) for number in range(queries)]
         self._stream = store.stream(STREAM)
         self._later = 0

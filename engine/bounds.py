@@ -26,6 +26,9 @@ MADE: Final = InstantBound(
 )
 KEPT: Final = InstantBound("matches", "matches of one window that are kept until it closes (write a smaller LIMIT)")
 REPORTS: Final = InstantBound("reports", "moments of REPORT EVERY between two instants (write a longer EVERY)")
+TRIES: Final = InstantBound(
+    "reads", "tries of what comes at one instant against partial matches; join by a variable, or shorten the window"
+)
 STEPS: Final = InstantBound("steps", "steps of the automaton that one event takes")
 TRIPLES: Final = InstantBound("triples", "triples that rules derive at one instant; do they make new terms for ever?")
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from pyoxigraph import QuerySolutions, Store
 
 from oxiseq.engine.errors import KbError
+from oxiseq.engine.expressions.times import FUNCTIONS
 
 
 class Solution(Protocol):
@@ -51,7 +52,7 @@ class WatchedKb(KnowledgeBase, Protocol):
 
 def expect(kb: KnowledgeBase, texts: Sequence[str]) -> None:
     """These are going to be asked: what they read is found out now, while nothing waits for their answers."""
-    if isinstance(kb, WatchedKb):
+    if texts and isinstance(kb, WatchedKb):
         kb.watch(texts)
 
 
@@ -87,7 +88,7 @@ class StoreKb(Versioned):
         if self._store is None:
             raise KbError("the knowledge base is being opened again")
         try:
-            answer = self._store.query(query_text)
+            answer = self._store.query(query_text, custom_functions=FUNCTIONS)
         except (SyntaxError, ValueError, OSError) as error:
             raise KbError(f"the knowledge base refuses a query: {error}") from error
         if not isinstance(answer, QuerySolutions):

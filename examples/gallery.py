@@ -25,6 +25,30 @@ HERE = Path(__file__).parent
 GALLERY = HERE.parent / "plugin" / "page" / "static" / "gallery.json"
 AT = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
 _BLANK = re.compile(r"_:[0-9a-f]+\b")
+QUESTIONS = {
+    "smart-grid": ("energy", "Who offered cheaper solar power to a house with a high fare once the weather turned?"),
+    "fraud": ("cards", "Which card paid ten times more within 30 minutes?"),
+    "head-and-shoulders": ("stocks", "Which price made a head between two shoulders, seven days in a row?"),
+    "v-shape": ("stocks", "Which price rose one day and fell the next?"),
+    "traffic": ("traffic", "When did both other roads reach the speed of the first one?"),
+    "vessels": ("ships", "Which vessel left the harbour, sped up and stopped with another in sight?"),
+    "glucose": ("health", "When did glucose spike and come back within three hours?"),
+    "live": ("energy", "Which house doubled its load?"),
+    "two-languages": ("stocks", "Which trades of QQQ lie between two large sales?"),
+    "big-kb": ("factory", "Which machine was hot twice within ten minutes?"),
+    "server": ("stocks", "Which quotes fell and rose again?"),
+    "popular-users": ("social media", "Which post did a popular user like within the hour?"),
+    "spark": ("stocks", "Which price fell by a tenth and rose above its start?"),
+    "tsunami": ("sea", "Did the sea rise at two buoys after a strong quake?"),
+    "deliveries": ("logistics", "Into which region did the goods get, from truck to truck?"),
+    "smart-city": ("traffic", "How congested are two roads of a commute now?"),
+    "alarms": ("factory", "Which machine was hot three times, and nobody acknowledged it within ten minutes?"),
+    "process": ("orders", "Which order was paid and not shipped for two days?"),
+    "ssh": ("security", "Which address failed five times within a minute and then logged in?"),
+    "cold-chain": ("logistics", "Which box was too warm three times and not delivered within half an hour?"),
+    "ais": ("ships", "Which vessel slowed down in the protected area?"),
+}
+"""The domain of an example, and the question that its query answers."""
 LARGEST = 60_000
 """Characters of a story's knowledge base; larger ones have no place on a page."""
 
@@ -49,9 +73,11 @@ def _story(folder: Path, case: Case) -> dict[str, Any] | None:
     kb = _knowledge(case)
     if len(kb) > LARGEST:
         return None
+    domain, question = QUESTIONS[folder.name[3:]]
     return {
         "name": folder.name[3:],
-        "title": folder.name[3:].replace("-", " ").capitalize(),
+        "domain": domain,
+        "question": question,
         "story": case.name,
         "language": language_for(case.query).name,
         "text": case.text,

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.open import write_events
-from oxiseq.engine.flow.epsparql.stamps import spanned
+from oxiseq.engine.flow.epsparql.facts import spanned
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 EXAMPLES = Path(__file__).resolve().parent

@@ -80,7 +80,7 @@ def checked(function: T) -> T:
     parameters = inspect.signature(function).parameters
     order = [p.name for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     checks: dict[str, Callable[[Any], None]] = {}
-    by_place: list[Callable[[Any], None] | None] = []
+    by_place: list[tuple[int, Callable[[Any], None]]] = []
     ready = False
 
     @wraps(function)
@@ -88,11 +88,12 @@ def checked(function: T) -> T:
         nonlocal ready
         if not ready:
             checks.update(_checks(function, parameters))
-            by_place.extend(map(checks.get, order))
+            by_place.extend((place, checks[name]) for place, name in enumerate(order) if name in checks)
             ready = True
-        for check, value in zip(by_place, given, strict=False):
-            if check is not None:
-                check(value)
+        for place, check in by_place:
+            if place >= len(given):
+                break
+            check(given[place])
         for name, value in named.items():
             if name in checks:
                 checks[name](value)

@@ -1,7 +1,7 @@
 """Checks: does a query that parses also mean something?
 
-In the flow: algebra → findings. A language's passes (`checking.spaseq`, `checking.ceql`, `checking.epsparql`,
-`checking.rsp`; the rules are semantics.md 2, 3, 5, 4 and 6) look at the whole query and yield `Finding`s, errors (the
+In the flow: algebra → findings. A language's passes (`spaseq.checks`, `ceql.checks`, `epsparql.checks`,
+`windows.checks`; the rules are semantics.md 2, 3, 5, 4 and 6) look at the whole query and yield `Finding`s, errors (the
 query is refused) and lints; they come out in the order of the text.
 """
 

@@ -66,6 +66,13 @@ _GEO = (
 GEO_FUNCTIONS = frozenset(GEOSPARQL + name for line in _GEO for name in line.split())
 """The functions of GeoSPARQL that the store knows by IRI."""
 
+LOCAL: Final = "urn:oxiseq:local"
+"""`oxiseq:local(?t, "Europe/Berlin")`: the same instant as a local time."""
+WEEKDAY: Final = "urn:oxiseq:weekday"
+"""`oxiseq:weekday(?t)`: 1 for Monday to 7 for Sunday."""
+OWN_FUNCTIONS: Final = {LOCAL: 2, WEEKDAY: 1}
+"""Functions that oxiseq adds, by IRI → the number of arguments."""
+
 MIRRORED_ORDER: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 """An order of two operands → the one that says the same of them the other way round."""
 MIRRORED: Final = {**MIRRORED_ORDER, "=": "=", "!=": "!="}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.checks import check, refuse
 from oxiseq.grammar.errors import Finding, QueryError
 from oxiseq.grammar.parser import parse
@@ -39,16 +40,16 @@ def check_over_store(query: RspQuery, text: str) -> tuple[Finding, ...]:
     """All findings, in the order of the text: those of queries over windows that are not about windows."""
     about = _about_streams(query)
     found = (f for f in check(query, text) if f.code != "stream")
-    return (*(Finding("error", "stream", what, query.span, _HINT, text=text) for what in about), *found)
+    return (*(Finding("error", "stream", what, span, _HINT, text=text) for what, span in about), *found)
 
 
-def _about_streams(query: RspQuery) -> Iterator[str]:
+def _about_streams(query: RspQuery) -> Iterator[tuple[str, Span]]:
     if query.windows:
-        yield "a query over the store reads no stream"
+        yield "a query over the store reads no stream", query.windows[0].span
     elif query.report is not None or query.into is not None:
-        yield "REGISTER is for queries that read streams"
+        yield "REGISTER is for queries that read streams", query.span
     elif query.when is not None or query.consume is not None or query.events:
-        yield "REPORT, CONSUME and EVENT are for queries that read streams"
+        yield "REPORT, CONSUME and EVENT are for queries that read streams", query.span
 
 
 __all__ = ["QueryError", "check_over_store", "findings_over_store", "load_over_store"]

@@ -1,32 +1,74 @@
-"""Algebra → text.
+"""Algebra → text, with the clauses that several languages write alike.
 
 In the flow: the way back. `render` has the query's language write it: SPAseq's is `render_spaseq`, the others of
-ours are render_ceql.py, render_ep.py and render_rsp.py, and `parse(render(q)) == q`; `render_group` and
+ours are in `ceql`, `epsparql` and `windows`, and `parse(render(q)) == q`; `render_group` and
 `render_expression` write plain SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and expressions are written by
 `render_sparql`.
 """
 
 from __future__ import annotations
 
-from oxiseq.grammar.algebra import (
-    Atom,
-    Bounded,
-    Conjunction,
-    Disjunction,
-    Expression,
-    Group,
-    Maybe,
-    Not,
-    Op,
-    Query,
-    Repeat,
-    Sequence,
-    SequenceElement,
-)
+from decimal import Decimal
+from typing import TypeAlias
+
+from oxiseq.grammar.algebra import Consumption, Every, Expression, Group, Limit, OnChange, OnClose, Sample, Window
 from oxiseq.grammar.arguments import public
+from oxiseq.grammar.ceql_algebra import AttributeWindow
 from oxiseq.grammar.languages import AnyQuery, syntax_named
-from oxiseq.grammar.render_clauses import render_clauses, time_span
-from oxiseq.grammar.render_sparql import SparqlWriter, inside
+from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.rsp_algebra import Consume
+from oxiseq.grammar.words import MICROSECONDS
+
+# --- render clauses ----------------------------------------------------------------------------------
+
+
+Clause: TypeAlias = Window | AttributeWindow | Consumption | Consume | Limit | Sample | Every | OnChange | OnClose
+
+
+def render_clauses(*clauses: Clause | None) -> list[str]:
+    """Those that there are, each on a line."""
+    return [render_clause(each) for each in clauses if each is not None]
+
+
+def render_clause(clause: Clause) -> str:
+    """One of them: `WITHIN 10 MINUTES SLIDING`, `LIMIT 3 OFFSET 1`."""
+    match clause:
+        case Window(size, events, sliding):
+            return f"WITHIN {f'{size} EVENTS' if events else time_span(size)}{' SLIDING' if sliding else ''}"
+        case AttributeWindow(size, attribute):
+            return f"WITHIN {SparqlWriter().literal(size)} [{attribute.value}]"
+        case Consumption(whole_query):
+            return f"CONSUME BY {'ANY' if whole_query else 'PARTITION'}"
+        case Consume():
+            return f"CONSUME {clause.value}"
+        case Limit(count, offset):
+            return f"LIMIT {count}" + (f" OFFSET {offset}" if offset else "")
+        case Sample(count, seed):
+            return f"SAMPLE {count}" + (f" SEED {seed}" if seed else "")
+        case Every(period):
+            return f"REPORT EVERY {time_span(period)}"
+        case OnChange():
+            return "REPORT ON CONTENT CHANGE"
+        case OnClose():
+            return "REPORT ON WINDOW CLOSE"
+
+
+def amount(size: int) -> str:
+    """A span of time: with the largest unit of which it is a whole number, else in microseconds."""
+    for unit, micros in reversed(MICROSECONDS.items()):
+        if size and size % micros == 0:
+            return f"{size // micros} {unit}{'S' * (size != micros)}"
+    return str(size)
+
+
+def time_span(size: int) -> str:
+    """The same with a unit always."""
+    text = amount(size)
+    return f"{Decimal(size).scaleb(-6):f} SECONDS" if text.isdecimal() else text
+
+
+# --- render ------------------------------------------------------------------------------------------
+
 
 _PLAIN = SparqlWriter()
 
@@ -43,21 +85,6 @@ def render(query: AnyQuery) -> str:
     return str(syntax_named(query.language).render(query))
 
 
-def render_spaseq(query: Query) -> str:
-    """A SPAseq query: `parse(render_spaseq(q)) == q`."""
-    writer, summary = SparqlWriter(dict(query.prefixes)), query.summary
-    lines = [*writer.prologue(query), writer.form(query.form), *render_clauses(query.window)]
-    if query.partition is not None:
-        lines.append("PARTITION BY " + " ".join(writer.term(v) for v in query.partition.by))
-    lines += render_clauses(query.consumption)
-    lines += [f"FROM STREAM {s.name} <{s.iri.value}>" for s in query.streams]
-    lines += ["WHERE {", f"  SEQ({render_sequence(query.sequence)})"]
-    lines += [f"  FILTER({writer.expression(f.condition)})" for f in query.filters]
-    lines += [f"  DEFINE GPM {g.name} ON {g.stream} {writer.group(g.pattern, '  ')}" for g in query.gpms]
-    lines += ["}", *writer.clauses_of_groups(summary.group_by, summary.having, summary.order_by, "")]
-    return "\n".join([*lines, *render_clauses(query.limit, query.sample, summary.report)]) + "\n"
-
-
 def render_group(group: Group) -> str:
     """`{ ... }` in SPARQL 1.1 with full IRIs, on one or more lines."""
     return _PLAIN.group(group, "")
@@ -66,42 +93,3 @@ def render_group(group: Group) -> str:
 def render_expression(expression: Expression) -> str:
     """An expression in SPARQL 1.1 with full IRIs; PREV and functions of the match as in SPAseq."""
     return _PLAIN.expression(expression)
-
-
-def render_sequence(element: SequenceElement) -> str:
-    """An expression of SEQ, with the parentheses that it needs."""
-    match element:
-        case Atom(name):
-            return name
-        case Sequence(first, rest):
-            text = _operand(first, Sequence)
-            for op, item in rest:
-                text += (" : " if op is Op.ANY else f"{op.value} ") + _operand(item, Sequence)
-            return text
-        case Disjunction(items):
-            return " | ".join(_operand(i, Sequence, Disjunction, Bounded) for i in items)
-        case Conjunction(items):
-            return " & ".join(_operand(i, Sequence, Disjunction, Conjunction, Bounded) for i in items)
-        case Bounded(item, kind, size):
-            return f"{_operand(item, Sequence)} {kind.value} {time_span(size)}"
-        case Maybe(item):  # `A+?` would be SQL's reluctant repeat
-            return _operand(item, Sequence, Disjunction, Conjunction, Bounded, Repeat, Maybe) + "?"
-        case Not(item):
-            return _postfixed(item) + "!"
-        case Repeat(item, least, most, chain):
-            bounds = (
-                "+"
-                if (least, most) == (1, None)
-                else f"{{{least}}}"
-                if least == most
-                else f"{{{least},{'' if most is None else most}}}"
-            )
-            return _postfixed(item) + (chain.value if chain else "") + bounds
-
-
-def _operand(element: SequenceElement, *loose: type) -> str:
-    return inside(render_sequence(element), element, *loose)
-
-
-def _postfixed(element: SequenceElement) -> str:
-    return _operand(element, Sequence, Disjunction, Conjunction, Bounded)

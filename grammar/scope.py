@@ -388,3 +388,13 @@ def inner_expressions(pattern: Group) -> Iterator[Expression]:
             yield element.condition
         elif isinstance(element, Bind):
             yield element.expression
+
+
+def pattern_expressions(pattern: Group) -> Iterator[Expression]:
+    """Every expression in a pattern with its subexpressions, sub-queries' clauses included."""
+    for condition in inner_expressions(pattern):
+        yield from subexpressions(condition)
+    for element in nested_elements(pattern):
+        if isinstance(element, SubSelect):
+            for e in sub_select_expressions(element):
+                yield from subexpressions(e)

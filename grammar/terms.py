@@ -23,6 +23,10 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDF_TYPE = NamedNode(RDF + "type")
 RDF_FIRST, RDF_REST, RDF_NIL = NamedNode(RDF + "first"), NamedNode(RDF + "rest"), NamedNode(RDF + "nil")
 XSD_INTEGER = NamedNode(XSD + "integer")
+_SIGNED = ("integer", "nonPositiveInteger", "negativeInteger", "long", "int", "short", "byte")
+_UNSIGNED = ("nonNegativeInteger", "positiveInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte")
+INTEGER_TYPES = frozenset(XSD + name for name in (*_SIGNED, *_UNSIGNED))
+"""The IRIs of XSD's integer types."""
 XSD_DECIMAL = NamedNode(XSD + "decimal")
 XSD_DOUBLE = NamedNode(XSD + "double")
 XSD_BOOLEAN = NamedNode(XSD + "boolean")
@@ -86,7 +90,7 @@ class TermBuilder:
                 hint=self._prefix_hint(prefix, local),
                 code="prefix",
             )
-        return self.prefixes[prefix] + re.sub(r"\\(.)", r"\1", local)
+        return self.prefixes[prefix] + (re.sub(r"\\(.)", r"\1", local) if "\\" in local else local)
 
     def _prefix_hint(self, prefix: str, local: str) -> str:
         if close := get_close_matches(prefix, list(self.prefixes), 1):

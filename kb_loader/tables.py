@@ -20,7 +20,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions, QueryTriples, Triple
 from pyoxigraph import Store as RdfStore
@@ -248,13 +248,18 @@ def _cell(value: object) -> str:
     """A value in SPARQL."""
     if value is None:
         return "UNDEF"
-    if isinstance(value, str | bool | int | float):
-        return str(Literal(value))
-    text, datatype = _lexical(value)
+    if isinstance(plain := unwrapped(value), str | bool | int | float):
+        return str(Literal(plain))
+    text, datatype = lexical_form(plain)
     return str(Literal(text, datatype=NamedNode(_XSD + datatype)))
 
 
-def _lexical(value: object) -> tuple[str, str]:
+def unwrapped(value: Any) -> Any:
+    """A scalar of NumPy's as Python's own; all else as it is."""
+    return value.item() if hasattr(value, "item") and type(value.item()) is not type(value) else value
+
+
+def lexical_form(value: object) -> tuple[str, str]:
     """The lexical form and the XSD datatype of what is neither a string nor a number of Python's."""
     if isinstance(value, datetime):
         return value.isoformat(), "dateTime"
@@ -268,7 +273,13 @@ def _lexical(value: object) -> tuple[str, str]:
         return f"{value:f}", "decimal"
     if isinstance(value, bytes):
         return b64encode(value).decode(), "base64Binary"
-    return json.dumps(value, ensure_ascii=False, default=lambda inner: _lexical(inner)[0]), "string"
+    return json.dumps(value, ensure_ascii=False, default=_inner_text), "string"
+
+
+def _inner_text(value: object) -> str:
+    """Of a member that JSON does not know."""
+    plain = unwrapped(value)
+    return Literal(plain).value if isinstance(plain, str | bool | int | float) else lexical_form(plain)[0]
 
 
 def _duration(value: timedelta) -> str:

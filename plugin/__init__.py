@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from oxiseq.api.continuous import ContinuousQuery
     from oxiseq.api.query import Query, run
     from oxiseq.api.standing import Snapshot, StandingQuery, StoreChange
-    from oxiseq.api.store import Store, Stream
+    from oxiseq.api.store import Store
+    from oxiseq.api.stream import Stream
     from oxiseq.engine.errors import (
         ArgumentTypeError,
         ArgumentValueError,
@@ -71,7 +72,7 @@ _HOMES = {
     "Query": "api.query",
     "QueryError": "engine.errors",
     "Store": "api.store",
-    "Stream": "api.store",
+    "Stream": "api.stream",
     "StreamMapping": "mappings.declared",
     "Why": "languages.reasons.report",
     "open": "served.opening",

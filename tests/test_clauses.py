@@ -13,8 +13,7 @@ from strategies import Situation, situations
 
 from oxiseq.grammar import parse, render
 from oxiseq.grammar.algebra import Query, Select
-from oxiseq.grammar.levels import summarises
-from oxiseq.grammar.places import overview
+from oxiseq.grammar.places import overview, summarises
 
 
 def by_reference(query: Query, situation: Situation) -> ReferenceResult:

@@ -21,9 +21,9 @@ from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.matches import paging
 from oxiseq.engine.terms import dictionary
 from oxiseq.grammar import render
-from oxiseq.grammar.render_ceql import render_ceql
+from oxiseq.grammar.ceql.texts import render_ceql
 from oxiseq.languages.ceql.language import Ceql
-from oxiseq.languages.spaseq.reasons.paging import every_match
+from oxiseq.languages.spaseq.evidence import every_match
 from oxiseq.matches.match import Match
 
 E = "http://e/"

@@ -12,10 +12,10 @@ input loaded before, one thread, all partial matches forgotten when a match is f
 matches enumerated for each event that completes some, memory sampled.
 
 Not known, and chosen here: how loads are distributed and how often plugs send (a plug is above 76 in 15 % of the
-minutes; 31 events a second), how trips are distributed over pairs of zones (drawn apart from each other), what unit the
-taxis' windows have (milliseconds, as in the authors' version for Flink), which window Q1 to Q7 had in the figures
-(30 s, as Appendix G prints it for Q7). A run's trades are a millisecond apart, where the original has them at one
-time, so that an order by time is the order of arrival and SPAseq's answers are CEQL's. So that the long queries find
-anything at all, the 24 steps stand one after the other every so many events (`streams.EVERY`); with the
-distributions above nothing else completes more than some nine steps.
+minutes; 31 events a second), how trips are distributed over pairs of zones (drawn independently). Windows: 10 s, of the
+taxis 10,000 s (Appendix F), of Q1 to Q7 30 s (Appendix G); clocks count from 1970. A run's trades are a millisecond
+apart, where the original has them at one time, so that an order by time is the order of arrival and SPAseq's answers
+are CEQL's. So that the long queries find anything at all, the 24 steps stand one after the other every so many events
+(`streams.EVERY`); with the distributions above nothing else completes more than some nine
+steps.
 """

@@ -76,7 +76,7 @@ def apart(query: Query, events: int) -> Memory:
 
 def _rows(query: Query, table: object, events: int) -> Iterator[TupleRows]:
     left = events
-    for piece in repeated(table, query.clock, 1_000_000 if query.stream == "homes" else 1_000, BATCH):
+    for piece in repeated(table, query.clock, 1_000 if query.stream == "stocks" else 1_000_000, BATCH):
         for rows in read_rows(piece.slice(0, left)):
             yield rows
             left -= len(rows)

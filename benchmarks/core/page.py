@@ -7,7 +7,7 @@ from typing import Final
 
 from benchmarks.charts import OXISEQ, Chart, Line, Point
 from benchmarks.core.memory import Memory
-from benchmarks.core.queries import LENGTHS, SECONDS, USUAL
+from benchmarks.core.queries import LENGTHS, SECONDS, TAXIS, seconds_of
 from benchmarks.core.run import Found
 from benchmarks.core.ways import RDF, SPASEQ, TABLE
 from benchmarks.measure import growth
@@ -148,7 +148,7 @@ def _by_window(found: Rates) -> list[str]:
         f"**Over the window**, M events/s from tables; the last column is the quickest over the slowest, "
         f"of which at most {FLAT}× is asked.",
         "",
-        f"| | {' | '.join(f'{s} s' for s in SECONDS)} | |",
+        f"| {TAXIS:,} times as long for taxis | {' | '.join(f'{s} s' for s in SECONDS)} | |",
         "|---|" + "---:|" * (len(SECONDS) + 1),
     ]
     for name, ratio in _windows(found):
@@ -190,7 +190,8 @@ def _memory(memory: Mapping[str, Memory], events: int) -> list[str]:
 
 def _variants(letter: str, name: str = "") -> list[tuple[int, str]]:
     name = name or f"{letter}3'"
-    return [(s, name if s == USUAL and not name.startswith("LAST") else f"{name} {s} s") for s in SECONDS]
+    usual = seconds_of(letter)[0]
+    return [(s, name if s == usual and not name.startswith("LAST") else f"{name} {s} s") for s in seconds_of(letter)]
 
 
 def _rates(found: Rates, names: Iterable[tuple[int, str]], way: str) -> list[tuple[int, float]]:

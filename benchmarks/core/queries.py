@@ -17,8 +17,9 @@ LIMIT: Final = 1_000
 LENGTHS: Final = (3, 6, 9, 12, 24)
 SECONDS: Final = (10, 20, 30, 40, 400)
 """Windows of the variants; the paper's are the first four."""
-USUAL: Final = 10
-"""Seconds of the window of all others but Q1 to Q7."""
+"""Of them the first is that of all others but Q1 to Q7."""
+TAXIS: Final = 1_000
+"""How many times as long the windows of the taxis' queries are: 10,000 seconds (Appendix F)."""
 
 STOCKS: Final = (
     ("SELL", "INTC"),
@@ -163,7 +164,7 @@ def _family(letter: str, step: Callable[[int], Step]) -> Iterator[Query]:
     kinds: dict[str, tuple[Stream, str, int]] = {
         "S": ("stocks", "stock_time", 1_000),
         "H": ("homes", "plug_timestamp", 1),
-        "T": ("taxis", "dropoff_datetime", 1_000),
+        "T": ("taxis", "dropoff_datetime", 1),
     }
     stream, clock, unit = kinds[letter]
     shared: tuple[Test, ...] = (("value", ">", LOAD),) if letter == "H" else ()
@@ -172,11 +173,17 @@ def _family(letter: str, step: Callable[[int], Step]) -> Iterator[Query]:
         steps = tuple(step(n) for n in (*range(length), *([-1] if primed else [])))
         return Query(name, stream, steps, clock, seconds * unit, None, last, shared)
 
-    yield from (made(f"{letter}{n}", n, USUAL, False) for n in LENGTHS)
-    yield from (made(f"{letter}{n}'", n, USUAL, True) for n in LENGTHS)
+    usual, *others = seconds_of(letter)
+    yield from (made(f"{letter}{n}", n, usual, False) for n in LENGTHS)
+    yield from (made(f"{letter}{n}'", n, usual, True) for n in LENGTHS)
     for last in (False, True):
-        seconds = SECONDS if last else SECONDS[1:]
+        seconds = [usual] * last + others
         yield from (made(f"{'LAST ' * last}{letter}3' {s} s", 3, s, True, last) for s in seconds)
+
+
+def seconds_of(letter: str) -> tuple[int, ...]:
+    """The windows of a family's queries, the usual one first."""
+    return tuple(s * TAXIS if letter == "T" else s for s in SECONDS)
 
 
 def _others() -> Iterator[Query]:

@@ -134,7 +134,7 @@ def _stocks(count: int, random: np.random.Generator) -> dict[str, Column]:
         "name": _texts(name, names),
         "volume": np.where(random.random(count) < 0.8, round_lots, odd),
         "price": cents / 100,
-        "stock_time": millis,
+        "stock_time": START // 1_000 + millis,
     }
 
 
@@ -154,7 +154,7 @@ def _homes(count: int, random: np.random.Generator) -> dict[str, Column]:
         "time": START + SECOND * seconds,
         "type": _texts(np.zeros(count, np.int64), ("LOAD",)),
         "id": np.arange(count),
-        "plug_timestamp": seconds,
+        "plug_timestamp": START // SECOND + seconds,
         "value": np.round(value, 3),
         "plug_id": plug % (PLUGS // HOUSEHOLDS),
         "household_id": plug // (PLUGS // HOUSEHOLDS),
@@ -181,8 +181,8 @@ def _taxis(count: int, random: np.random.Generator) -> dict[str, Column]:
         "type": _texts(np.zeros(count, np.int64), ("TRIP",)),
         "id": np.arange(count),
         "medallion": random.integers(0, 13_000, count),
-        "pickup_datetime": millis - 1000 * lasted,
-        "dropoff_datetime": millis,
+        "pickup_datetime": (START // 1_000 + millis) // 1_000 - lasted,
+        "dropoff_datetime": (START // 1_000 + millis) // 1_000,
         "trip_time_in_secs": lasted,
         "trip_distance": miles,
         "pickup_zone": _texts(start, zones),

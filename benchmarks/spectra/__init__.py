@@ -1,4 +1,7 @@
-"""SPECTRA's experiments (Gillani, Picard, Laforest: SPECTRA, SSDBM 2016, section 7): graph patterns over windows.
+"""Graph patterns over windows, after SPECTRA's experiments (Gillani, Picard, Laforest, SSDBM 2016, section 7).
+
+The queries are LUBM's, by LUBM's own numbers, and queries over power meters that are ours. SPECTRA's own seven and
+two, with the published values, are repeated by `benchmarks.papers`.
 
     streams.py   a university and power meters: seeded streams of triples
     queries.py   LUBM's queries in conjunctive form, power queries

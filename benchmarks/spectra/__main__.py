@@ -38,7 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(text)
     if options.output:
         command = " ".join(["python -m benchmarks.spectra", *(arguments or sys.argv[1:])])
-        options.output.write_text(f"# SPECTRA's experiments\n\n`{command}`. {text}", encoding="utf-8")
+        title = "Graph patterns over windows, after SPECTRA's experiments"
+        options.output.write_text(f"# {title}\n\n`{command}`. {text}", encoding="utf-8")
     faults = [fault for one in found for fault in one.faults]
     for line in faults:
         print(line, file=sys.stderr)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from oxiseq.engine.automaton.memory import (
 )
 from oxiseq.engine.automaton.parted import CommonPartitions
 from oxiseq.engine.automaton.queries import AnswerShape, JoinedQuery, ShapeFound
-from oxiseq.engine.automaton.run import CommonRun
+from oxiseq.engine.automaton.run import CommonRun, Stop
 from oxiseq.engine.kernels.matches.records import (
     OMITTED,
     PLACE_BITS,
@@ -51,6 +51,7 @@ from oxiseq.engine.output.write import enriched_gpms
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.finder import Finder, rows_in_use
 from oxiseq.engine.run.letters import RowWriter
+from oxiseq.engine.sequence.run import RowBuffer
 from oxiseq.engine.sequence.states import Edge, StateGraph, Value
 from oxiseq.engine.sequence.tables import SequenceTables, TableBuilder
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
@@ -60,6 +61,15 @@ _PER_RECORD: Final = 3
 """A node may name a row of its own, and a group may have buckets of its own."""
 _FEW_GONE: Final = 16
 """Queries that have left before it is worth while to make all tables again."""
+
+
+class Step(NamedTuple):
+    """What queries have found, shape by shape, and the errors of those that cannot go on. `done`: of so many instants,
+    since the others are to be worked through without queries that are to work by themselves; None: of all."""
+
+    told: list[ShapeFound]
+    failed: dict[Finder, Exception]
+    done: int | None = None
 
 
 class SharedAutomaton:
@@ -98,6 +108,10 @@ class SharedAutomaton:
         """By query those whose matches wait until all of their end are decided."""
         self._without: list[JoinedQuery] = []
         """Those of which the last instants with events that they match were left out (`Finder.unmatched`)."""
+        self._leaving: list[JoinedQuery] = []
+        """Those that are to go before the next step, since they would do too much at its first instant."""
+        self._placed = 0
+        """How many partitions of the next step's first instant have been worked through."""
         self._stale = False
         self._clean = True
         self._newest = BEFORE_ALL
@@ -225,6 +239,7 @@ class SharedAutomaton:
         finder.start = member.finder.start
         finder.answers.follow(self.matching.kb, member.letters.parts)
         finder.unmatched.running = member.finder.unmatched.running
+        finder.placed = self._placed
         run = self._run
         if run is None or not len(run.memory.groups):
             return
@@ -382,24 +397,26 @@ class SharedAutomaton:
 
     # --- instants → matches -------------------------------------------------------------------------
 
-    def step(self, instants: Instants, *, last: bool) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
-        """What queries find in instants that are complete, and the errors of those that cannot go on. Queries of which
-        a pattern is beyond a limit have gone: they are to work by themselves. `last`: as of `Part`."""
+    def step(self, instants: Instants, *, last: bool) -> Step:
+        """What queries find in instants that are complete. Queries of which a pattern is beyond a limit have gone: they
+        are to work by themselves. `last`: as of `Part`."""
+        leaving, self._leaving = self._leaving, []
+        for member in leaving:
+            if member.finder in self.members:
+                self.release(member)
         self._prepare()
         count = len(instants.time)
         passed = self._until = instants.passed if last or not count else instants.time.item(-1) + 1
         if self._kind.by_number and not (last and passed >= AFTER_ALL):
             self._until = instants.first + count
-        if self._run is None:
-            return [], {}
+        if self._run is None or not self.members:
+            return Step([], {})
         try:
             return self._stepped(self._run, instants, passed)
         finally:
             self.matching.end()
 
-    def _stepped(
-        self, run: CommonRun, instants: Instants, passed: int
-    ) -> tuple[list[ShapeFound], dict[Finder, Exception]]:
+    def _stepped(self, run: CommonRun, instants: Instants, passed: int) -> Step:
         count = len(instants.time)
         self._newest = instants.time.item(-1) if count else self._newest
         matched = self._begun(run, instants) if count else NOTHING
@@ -408,8 +425,9 @@ class SharedAutomaton:
         if self._partitions is not None and count:
             sources, columns = self._partitions.place(matched, instants)
         held = any(each.finder.decides_before(self._until) for each in self._deferring.values())
+        placed, self._placed = self._placed, 0
         if self._run is None or not (sources or run.waits or held):  # all may have gone
-            return [], {}
+            return Step([], {})
         settings = self._writer.settings
         written = bool(sources) or (count > 0 and bool(settings[lr.EVERY]))
         if written:
@@ -420,12 +438,30 @@ class SharedAutomaton:
             member.exact = None
         self._asked.clear()
         rows = self._writer.buffer if written else None
-        matches = run.feed(rows, self._until, self.rows, passed, origin=None)
+        if placed and rows is not None:
+            placed = rows.count_of(instants.time.item(0), columns[-1][:placed])
+        matches = run.feed(rows, self._until, self.rows, passed, origin=None, first=placed)
+        stop, run.stopped = run.stopped, None
+        done = None if stop is None else self._stop(stop, self._writer.buffer, instants, columns)
         failed, run.failed = run.failed, {}
         seen = self._seen(instants)
         told = self._told(run, matches, seen) if len(matches) or run.left_out or held else []
         told += self._counted(run) if self._kind.counting else []
-        return told, {each.finder: error for query, error in failed.items() for each in self._by_query[query]}
+        errors = {each.finder: error for query, error in failed.items() for each in self._by_query[query]}
+        return Step(told, errors, done)
+
+    def _stop(self, stop: Stop, rows: RowBuffer, instants: Instants, columns: tuple[NDArray[np.int64], ...]) -> int:
+        """The run has stopped, and what it has not worked through comes again: how many instants are before that."""
+        done = int(np.searchsorted(instants.time, rows.arrays.time[stop.instant]))
+        self._until = instants.first + done if self._kind.by_number else instants.time.item(done)
+        self.rows.end = stop.low
+        self._leaving = [member for query in stop.queries for member in self._by_query[query]]
+        if self._partitions is not None:
+            _, instant, _, partition = columns
+            low = int(np.searchsorted(instant, done))
+            np.subtract.at(self._partitions.table.count, partition[low:], 1)
+            self._placed = int(np.flatnonzero(partition[low:] == rows.arrays.partition[stop.instant])[0])
+        return done
 
     def _begun(self, run: CommonRun, instants: Instants) -> FoundLetters:
         """What some instants bring, with which tumbling windows may begin."""

@@ -28,7 +28,7 @@ from oxiseq.engine.patterns.kb_graphs import KbGraphs
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
 from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
 from oxiseq.engine.plan.thresholds import Threshold
-from oxiseq.engine.run.answers import part_of
+from oxiseq.engine.run.letters import part_of
 from oxiseq.engine.run.partitions import is_plain
 from oxiseq.engine.sequence.positions import Letter
 from oxiseq.engine.sequence.states import PARTITION

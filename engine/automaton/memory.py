@@ -20,11 +20,10 @@ from oxiseq.engine.kernels.sequence.entries import chain_entries
 from oxiseq.engine.kernels.sequence.extraction import adopt_groups, keep_begun, nodes_below
 from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
-from oxiseq.engine.matches.memory import match_sizes, with_room_for_nodes
+from oxiseq.engine.matches.memory import append_nodes, match_sizes, shift_links, with_room_for_nodes
 from oxiseq.engine.output.deferred import renumbered
 from oxiseq.engine.sequence.counts import with_limbs
-from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries, standing_entries
-from oxiseq.engine.sequence.saved import restore_memory
+from oxiseq.engine.sequence.memory import Capacities, allocate, free_entries, restore_memory, standing_entries
 from oxiseq.engine.sequence.states import ValueKind
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -305,14 +304,8 @@ def begun_with(S: k.Memory, begins: NDArray[np.uint8], base: int) -> k.Memory:
 
 def finals_begun_with(S: k.Memory, finals: Array, begins: NDArray[np.uint8], base: int) -> tuple[k.Memory, Array]:
     """Memory with more nodes, and finals of them: of the matches below these `finals` those that begin so."""
-    top = int(S.scalars[NODE_TOP])
     nodes, made = _nodes_begun(S, begins, base)
-    for link in ("left", "right", "leaf"):
-        nodes[link][nodes[link] >= 0] += top
-    if top + len(nodes) > len(S.nodes):
-        S = S.grow("nodes", max(2 * len(S.nodes), top + len(nodes)))
-    S.nodes[top : top + len(nodes)] = nodes
-    S.scalars[NODE_TOP] += len(nodes)
+    S, top = append_nodes(S, nodes)
     kept: Array = finals[made[finals[:, 0]] >= 0]
     kept[:, 0] = made[kept[:, 0]] + top
     return S, kept
@@ -361,9 +354,8 @@ def with_part(
     groups["edge"] += span.edge
     groups["inserted"] += span.shift
     groups["fired"], groups["reach"] = 0, 0
-    groups["node"][groups["node"] >= 0] += nodes
-    for name in ("old", "new"):
-        groups[name][groups[name] >= 0] += aged
+    shift_links(groups, ("node",), nodes)
+    shift_links(groups, ("old", "new"), aged)
     S.groups[first : first + len(order)] = groups
     S.keys[first : first + len(order)] = 0
     S.keys[first : first + len(order), : M.keys.shape[1]] = M.keys[order]
@@ -405,16 +397,13 @@ def _with_room(S: k.Memory, M: k.Memory, groups: int) -> k.Memory:
 
 def _put_nodes(S: k.Memory, M: k.Memory, first: int, rows: tuple[I64, int]) -> None:
     nodes, (ids, base) = M.nodes[: M.scalars[NODE_TOP]].copy(), rows
-    for name in ("left", "right", "leaf"):
-        nodes[name][nodes[name] >= 0] += first
     if (limbs := M.weights.shape[1]) > 0:
         S.weights[first : first + len(nodes)] = 0
         S.weights[first : first + len(nodes), :limbs] = M.weights[: len(nodes)]
     else:
         outputs = nodes["leaf"] < 0
         nodes["pos"][outputs] = renumbered(nodes["pos"][outputs], ids, base)
-    S.nodes[first : first + len(nodes)] = nodes
-    S.scalars[NODE_TOP] += len(nodes)
+    append_nodes(S, nodes)  # there is room
 
 
 def _put_waits(S: k.Memory, M: k.Memory, count: int, name: str, place: I32, serials: I64, first: int) -> None:
@@ -433,14 +422,11 @@ def _put_waits(S: k.Memory, M: k.Memory, count: int, name: str, place: I32, seri
 def _put_aged(S: k.Memory, M: k.Memory, span: TableSpan, place: I32, nodes: int, first: int) -> None:
     """Runs in age segments keep their chains."""
     aged, ages = M.aged[: M.scalars[k.AGED_TOP]].copy(), M.ages[: span.edges].copy()
-    for name in ("next", "before", "after"):
-        aged[name][aged[name] >= 0] += first
-    for name in ("node", "union"):
-        aged[name][aged[name] >= 0] += nodes
+    shift_links(aged, ("next", "before", "after"), first)
+    shift_links(aged, ("node", "union"), nodes)
     there = aged["group"] >= 0
     aged["group"][there] = place[aged["group"][there]]
-    for name in ("oldest", "newest"):
-        ages[name][ages[name] >= 0] += first
+    shift_links(ages, ("oldest", "newest"), first)
     S.aged[first : first + len(aged)] = aged
     S.ages[span.edge : span.edge + span.edges] = ages
     S.scalars[k.AGED_TOP] += len(aged)

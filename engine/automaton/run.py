@@ -5,7 +5,8 @@ In the flow: rows of common letters → **finals of an instant, query by query**
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,17 +35,26 @@ from oxiseq.engine.matches.found import without_last
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import UNCOUNTED_MOST
 from oxiseq.engine.output.rows import RowStore
-from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.engine.sequence.rows import RowBuffer
-from oxiseq.engine.sequence.run import SequenceRun
+from oxiseq.engine.sequence.memory import Capacities, without_spare_nodes
+from oxiseq.engine.sequence.run import RowBuffer, SequenceRun
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
+
+
+class Stop(NamedTuple):
+    """Where a run has stopped: before an instant of its rows at which `queries` would do too much; `low`: the first row
+    there."""
+
+    instant: int
+    low: int
+    queries: list[int]
 
 
 class CommonRun(SequenceRun):
     """The run of an automaton. `left_out`: by query the instants (µs) at which it has more matches than may be listed;
     `failed`: by number of a query the error of a decision that Python could not make; `by_query`: the queries of each
-    number, of which several stand on a ladder; `rows`: those that nodes name."""
+    number, of which several stand on a ladder; `rows`: those that nodes name; `stopped`: if it has not worked through
+    all."""
 
     def __init__(
         self, compiled: SequenceTables, terms: TermDictionary, by_query: Mapping[int, Sequence[JoinedQuery]]
@@ -52,11 +62,10 @@ class CommonRun(SequenceRun):
         super().__init__(compiled, terms, Capacities())
         self.left_out: dict[JoinedQuery, dict[int, tuple[InstantBound, int | LimitError]]] = {}
         self.failed: dict[int, Exception] = {}
+        self.stopped: Stop | None = None
         self.by_query, self.rows = by_query, RowStore(1)
         self.filters_of: list[int] = []
         """By filter the query that it is of."""
-        self._instant = 0
-        """At which some are to choose (µs)."""
 
     def become(self, compiled: SequenceTables) -> None:
         """Queries have been added to its tables, or have gone from them."""
@@ -77,7 +86,21 @@ class CommonRun(SequenceRun):
         most = UNCOUNTED_MOST + 64 * len(self._compiled.tables.windows)
         memory.scalars[UNCOUNTED] = min(self.bounds.matches, most)
 
-    def _list(self, limit: int, instant: int, *, waited: bool = False) -> None:
+    @property
+    def _halts(self) -> bool:
+        return self.over or self.stopped is not None
+
+    def _leave_out(self, at: int) -> None:
+        """Queries that do too much at an instant, or nearly, are to leave before it: which of a ladder's do, each of
+        them knows alone."""
+        work, scalars, rows = self._memory.work, self._memory.scalars, self._rows.arrays
+        now = work[:, k.WORK_OF] == scalars[k.ATTEMPT]
+        queries = np.flatnonzero(now & (work[:, k.READ_BY] > self.bounds.reads >> 3))
+        self.stopped = Stop(at, int(rows.base[0] + rows.first[at]), queries.tolist())
+        scalars[[FINALS, k.PENDING, k.FIRED, k.PHASE]] = 0
+        self._memory = without_spare_nodes(self._memory)
+
+    def _list(self, instant: int) -> None:
         """Each query for itself: one with too many matches at the instant has none there."""
         scalars = self._memory.scalars
         limits, kept, whole = self._compiled.tables.windows["limit"], list[NDArray[np.int64]](), True
@@ -95,7 +118,7 @@ class CommonRun(SequenceRun):
         self._put(kept)
         scalars[[PROGRESS, EMITTED, STACK]] = 0
         self._memory.quotas[:] = limits
-        if not scalars[FINALS] and not waited:  # else the kernel has not come to the instant yet
+        if not scalars[FINALS] and not self._waited:  # else the kernel has not come to the instant yet
             self._pass_by()
 
     def _finals_of_each(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
@@ -141,11 +164,7 @@ class CommonRun(SequenceRun):
         self._memory, finals = finals_begun_with(memory, finals, kept, self.rows.base)
         return finals
 
-    def _choose(self, chosen: Callable[[], k.Memory], instant: int) -> None:
-        self._instant = instant
-        super()._choose(chosen, instant)
-
-    def _chosen(self, store: RowStore) -> k.Memory:
+    def _chosen(self, instant: int) -> k.Memory:
         """Of each query the matches that it keeps."""
         kept = list[NDArray[np.int64]]()
         for query, finals in self._finals_of_each():
@@ -157,7 +176,7 @@ class CommonRun(SequenceRun):
             try:
                 self._memory = member.finder.choice.pick(self._memory, member)
             except LimitError as error:
-                self.left_out.setdefault(member, {})[self._instant] = CHOICES, error
+                self.left_out.setdefault(member, {})[instant] = CHOICES, error
             except Exception as error:  # it is one query's: the others go on
                 self.failed.setdefault(query, error)
             else:

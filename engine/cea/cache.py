@@ -9,16 +9,20 @@ exceeds the bound only as far as one event needs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.cea.events import kind_of
 from oxiseq.engine.cea.plan import CeaPlan, as_words
 from oxiseq.engine.cea.subsets import NOWHERE, Move, State, Subsets
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.symbols import enter_steps, enter_symbols
+from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 
 MOST_MOVES = 1 << 24
@@ -36,8 +40,15 @@ class StepCache:
         self._words = plan.runner.words
         self._most = most
         self._sizes = sizes
+        self.queries = np.zeros(1, k.QUERY)
+        self.queries["back"] = kind_of(plan.query)[1]
         self.rebuilds = 0
         self._empty([NOWHERE])
+
+    def more_queries(self, count: int) -> None:
+        """There are so many."""
+        self.queries = longer(self.queries, count)
+        self.arrays = self.arrays._replace(queries=self.queries)
 
     @property
     def states(self) -> int:
@@ -61,12 +72,12 @@ class StepCache:
         marked, other = self._number(move.marked), self._number(move.other)
         if marked is None or other is None:
             return False
-        if self._steps == len(arrays.step_state):
+        if self._steps == len(arrays.step_key):
             self._more_steps()
             arrays = self.arrays
         step = self._steps
         self._steps += 1
-        arrays.step_state[step], arrays.step_bits[step] = state, bits
+        arrays.step_key[step, 0], arrays.step_key[step, 1:] = state, bits
         arrays.step_move[step] = (marked, move.place, other, _flags(move))
         call(enter_steps, Pointers(arrays), step, self._steps)
         return True
@@ -116,9 +127,13 @@ class StepCache:
         """The state of a number, which is not 0."""
         return self._states[number]
 
-    def begin(self, states: list[State]) -> None:
-        """Keep only these states, numbered from 1 on."""
-        self._empty([NOWHERE, *states])
+    def save(self, numbers: Iterable[int]) -> list[list[str | int]]:
+        """States as they are saved."""
+        return [[hex(s.at_once), hex(s.later), s.strict] for s in map(self.state, numbers)]
+
+    def restore(self, saved: Iterable[Any]) -> None:
+        """Have only these states, numbered from 1 on."""
+        self._empty([NOWHERE, *(State(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in saved)])
 
     def put_symbols(self, symbols: NDArray[np.uint64]) -> None:
         """Have these symbols, by number, and the steps of all states on them; there are none yet."""
@@ -137,7 +152,7 @@ class StepCache:
         """Keep only the states with a new number: `numbers[state]`, from 1 on without gaps, -1 for the others."""
         kept: dict[int, State] = {int(n): self._states[old] for old, n in enumerate(numbers) if old and n >= 0}
         self.rebuilds += 1
-        self.begin([kept[n] for n in sorted(kept)])
+        self._empty([NOWHERE, *(kept[n] for n in sorted(kept))])
 
     def _empty(self, states: list[State]) -> None:
         """Arrays without any step; `states[0]` is a placeholder for the state before a run."""
@@ -147,8 +162,9 @@ class StepCache:
         self._sizes[k.SYMBOLS] = 0
         rows = _power(max(2 * len(states), min(_BEGINNING, isqrt(self._most))))
         self._sizes[k.STRIDE] = columns = max(1, min(_BEGINNING, self._most // rows))
-        arrays = k.Cache.allocate(states=rows, symbols=columns, words=self._words, steps=_BEGINNING)
-        self.arrays = arrays._replace(sizes=self._sizes)
+        words = self._words
+        arrays = k.Cache.allocate(queries=0, states=rows, symbols=columns, words=words, steps=_BEGINNING, key=1 + words)
+        self.arrays = arrays._replace(queries=self.queries, sizes=self._sizes)
         for number, state in enumerate(states):
             self._describe(number, state if number else None)
 

@@ -15,7 +15,7 @@ from oxiseq.engine.events.cells import Cells, Coded, cell_terms, is_text
 from oxiseq.engine.events.exported import Exported
 from oxiseq.engine.events.number_ids import number_ids
 from oxiseq.engine.extras import needed
-from oxiseq.engine.kernels.cea.cells import find_cells
+from oxiseq.engine.kernels.cea.rows import find_cells
 from oxiseq.engine.kernels.events.arrow import F64
 from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows
 from oxiseq.engine.kernels.memory.growing import longer

@@ -6,7 +6,7 @@ In the flow: events → tuples → symbols, values → **run** → weights of en
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -14,42 +14,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.cache import StepCache
-from oxiseq.engine.cea.events import MarkedEvents, sizes_of
-from oxiseq.engine.cea.memory import Capacities
+from oxiseq.engine.cea.events import FEW, MarkedEvents, Placed
+from oxiseq.engine.cea.memory import Capacities, sizes_of
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
-from oxiseq.engine.cea.subsets import FIRST_MASK, Subsets
 from oxiseq.engine.cea.subsets import State as Letters
-from oxiseq.engine.cea.windows import FEW, Placed
+from oxiseq.engine.cea.subsets import Subsets, variables_at
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.symbols import number_events, unknown_state
 from oxiseq.engine.kernels.matches import composed as c
 from oxiseq.engine.kernels.matches.records import DONE
-from oxiseq.engine.kernels.memory.growing import longer, plain
+from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.composed import MOST_STATES, Arcs, ComposedWindows, Ended, Rules
-from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED, Measures
+from oxiseq.engine.matches.events import MeasuredEvents
+from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED
 from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, spread, unsaved
+from oxiseq.grammar.ceql.texts import render_predicate
 from oxiseq.grammar.ceql_algebra import AttributeWindow, aggregates
-from oxiseq.grammar.render_ceql import render_predicate
 
 _MOST_STEPS: Final = 2_000
 _MOST_ATOMS: Final = 14
 """Symbols are not more than two to that."""
-_U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 I64 = NDArray[np.int64]
 
 
 def not_composed(plan: CeaPlan) -> str | None:
     """Why what ends at an event cannot be counted by composed windows; None: it can. Of a plan with totals."""
+    if isinstance(plan.query.window, AttributeWindow) and (plan.query.selection is None or plan.runner.strict):
+        return "a window of an attribute may reach back"
+    because = not_weighed(plan)
+    if because is None and plan.runner.positions.short:
+        return "few are live, since each event of a match directly follows the one before"
+    if because is None and automaton_of(plan) is None:
+        return f"the automaton has more than {MOST_STATES} states"
+    return because
+
+
+def not_weighed(plan: CeaPlan) -> str | None:
+    """Why weights do not say what is counted of what ends at an event; None: they do. Of a plan with totals."""
     query = plan.query
     assert query.totals is not None
     found = aggregates(query.totals)
     if query.selection is not None and not plan.runner.strict:
         return f"{query.selection.strategy.value} chooses among those of an event"
-    if isinstance(query.window, AttributeWindow):
-        return "a window of an attribute may reach back"
     if plan.runner.ambiguous and any(aggregate.arg is not None for aggregate in found):
         return "several variables may hold an event"
     for aggregate in found:
@@ -57,8 +66,6 @@ def not_composed(plan: CeaPlan) -> str | None:
             return f"{render_predicate(aggregate)} needs each value"
     if len({aggregate.arg for aggregate in found} - {None}) > MOST_MEASURES:
         return f"they are over more than {MOST_MEASURES} things"
-    if automaton_of(plan) is None:
-        return f"the automaton has more than {MOST_STATES} states"
     return None
 
 
@@ -111,11 +118,10 @@ class ComposedRun(Stateful):
         self,
         plan: CeaPlan,
         capacities: Capacities | None,
-        measures: Measures,
-        variables: Sequence[int],
+        measured: MeasuredEvents,
         least: int,
     ) -> None:
-        """`variables`: that hold the events of each of `measures`; `least`: fewer complex events are not written."""
+        """`least`: fewer complex events are not written."""
         found = automaton_of(plan)
         assert found is not None
         capacities = capacities or Capacities()
@@ -126,15 +132,14 @@ class ComposedRun(Stateful):
             _KINDS[int(self._sizes[k.KIND])], int(self._sizes[k.SIZE]), consume=int(self._sizes[k.CONSUME])
         )
         rules.settings[c.LEAST] = least
-        masks = [0] * FIRST_MASK + [*subsets.masks]
-        held = np.array([[mask >> v & 1 for v in variables] for mask in masks], np.bool_)
-        held = held.reshape(len(masks), len(variables))
-        self._windows = ComposedWindows(rules, measures, held, found.states, capacities.parts, capacities.out)
+        held = measured.held(variables_at(plan.runner))
+        self._windows = ComposedWindows(rules, measured.measures, held, found.states, capacities.parts, capacities.out)
         self._known = np.zeros(0, np.int32)
         """In how many states the rules say what an event of each symbol does."""
         self._work = np.array([0, 0, 1, found.restless], np.int64)
         self._placed = Placed(plan.query, plan.runner.words)
         self._by_time = self._sizes[k.KIND] == k.BY_TIME
+        self._back = int(self._sizes[k.SIZE]) if self._by_time else 0
         self._numbers, few = np.zeros(FEW, np.int32), self._placed.few
         self._few = Pointers(c.Steps(self._numbers, few.partition, few.clock, few.cut, *_NO_INSTANTS))
         self.begin_partitions, self.partitions_in_use = self._windows.begin_partitions, self._windows.partitions_in_use
@@ -144,16 +149,16 @@ class ComposedRun(Stateful):
         """Take in a batch of events whose attributes have these ids, i64[n, attributes]; what ends in it: the caller
         reads its least and largest values before the next call, which may forget them."""
         columns = self._windows.columns(ids)
-        symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
-        E, count = self._placed.place(symbol, partition, time, None), len(time)
+        E, count = self._placed.place(events), len(events)
         if self._by_time and count:
-            self._windows.tau = self._placed.cut(time.item(-1))
+            self._windows.tau = events.time.item(-1) - self._back
         if count <= FEW:
+            np.subtract(self._placed.few.clock, self._back, out=self._placed.few.cut)
             self._number(E, self._numbers)
             return self._windows.feed(self._few, count, columns)
-        numbers = np.empty(count, np.int32)
+        numbers, clock = np.empty(count, np.int32), E.arrays.clock
         self._number(E, numbers)
-        steps = Pointers(c.Steps(numbers, partition, time, self._placed.cuts(time), *_NO_INSTANTS))
+        steps = Pointers(c.Steps(numbers, E.arrays.partition, clock, clock - self._back, *_NO_INSTANTS))
         return self._windows.feed(steps, count, columns)
 
     def _number(self, E: Pointers[k.Events], numbers: NDArray[np.int32]) -> None:
@@ -205,7 +210,7 @@ class ComposedRun(Stateful):
         """As of CeaRun."""
         self._windows.pass_by(count)
         if self._by_time:
-            self._windows.tau = self._placed.cut(last)
+            self._windows.tau = last - self._back
 
     @property
     def position(self) -> int:
@@ -234,20 +239,17 @@ class ComposedRun(Stateful):
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches."""
-        states = [self._cache.state(number) for number in range(1, self._cache.states)]
         return {
             **super().save(terms),
             "symbols": self._cache.arrays.symbols[: self._cache.symbols],
-            "states": [[hex(s.at_once), hex(s.later), s.strict] for s in states],
+            "states": self._cache.save(range(1, self._cache.states)),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state; for a run that has not seen any event. Raises KeyError, ValueError for one of
         another layout."""
         super().restore(state, terms)
-        self._cache.begin(
-            [Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]]
-        )
+        self._cache.restore(state["states"])
         self._cache.put_symbols(state["symbols"])
         for symbol in range(self._cache.symbols):
             self._describe(symbol)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.positions import Letter, Positions, bits, build_positions
-from oxiseq.engine.cea.ranking import EndRanking, ranking_of
+from oxiseq.engine.cea.ranking import ranking_of
 from oxiseq.engine.errors import QueryError
 from oxiseq.engine.kernels.matches.records import NO_LIMIT
 from oxiseq.engine.matches.plan import Clauses, SequencePlan, forgotten_by
+from oxiseq.engine.matches.ranking import Ranking
 from oxiseq.grammar.algebra import Expression, Strategy
 from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, variables
 from oxiseq.grammar.records import dataclass
@@ -62,7 +63,7 @@ class DeterminisedSets:
         return False
 
 
-CeaPlan: TypeAlias = SequencePlan[CeqlQuery, Atom, EndRanking, Totals, DeterminisedSets]
+CeaPlan: TypeAlias = SequencePlan[CeqlQuery, Atom, Ranking, Totals, DeterminisedSets]
 """That of a CEQL query without joins and GRAPH: an atom is bit number i of an event's symbol."""
 
 
@@ -94,7 +95,7 @@ def compile_ceql(query: CeqlQuery, stream_names: Mapping[str, str] = {}) -> CeaP
         streams=tuple(stream_names.get(s.name, vocab + s.name) for s in query.streams),
         letters=tuple(atoms),
         clauses=_clauses(query, strict),
-        ranking=None if query.order is None else ranking_of(query, query.order, kept, sets.ambiguous),
+        ranking=ranking_of(query, sets.ambiguous),
         summary=query.totals,
         runner=sets,
         because="no condition compares events of two variables or asks the knowledge base",

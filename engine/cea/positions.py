@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field
+from functools import reduce
 from itertools import product
 from math import prod
 
@@ -53,6 +54,14 @@ class Positions:
     last: int
     at_once: tuple[int, ...]
     later: tuple[int, ...]
+
+    @property
+    def short(self) -> bool:
+        """Whether the events of a match directly follow each other, and are no more than the letters."""
+        reached = self.first
+        for _ in self.letters:
+            reached = reduce(int.__or__, (self.at_once[n] for n in bits(reached)), 0)
+        return not reached and not any(self.later)
 
 
 def build_positions(formula: Formula) -> Positions:

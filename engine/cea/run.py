@@ -6,8 +6,7 @@ what it does not know: numbers of new symbols, steps of the automaton.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -15,34 +14,36 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.bounds import STEPS, InstantBound
 from oxiseq.engine.cea.cache import StepCache
-from oxiseq.engine.cea.events import MarkedEvents, sizes_of
+from oxiseq.engine.cea.events import MarkedEvents, Placed
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.listed import FoundEvents, events_of
 from oxiseq.engine.cea.memory import (
+    BUSY_NODES,
+    WEIGHED_NODES,
     Capacities,
     allocate,
     begin_parts,
     free_nodes,
     grow,
     keep_all,
+    put_memory,
+    restore_memory,
+    save_memory,
+    sizes_of,
 )
 from oxiseq.engine.cea.plan import CeaPlan
-from oxiseq.engine.cea.queries import QueryStreaks
-from oxiseq.engine.cea.saved import in_use, restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
-from oxiseq.engine.cea.windows import Placed
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
-from oxiseq.engine.kernels.cea.collect import collect, renumber
-from oxiseq.engine.kernels.cea.few import enter_few
+from oxiseq.engine.kernels.cea.clocks import enter_few
+from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.matches import records as matches
-from oxiseq.engine.kernels.memory.growing import plain
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
-from oxiseq.engine.matches.runner import MatchRunner
-from oxiseq.engine.omissions import InstantError
+from oxiseq.engine.matches.runner import MatchRunner, Weigher
+from oxiseq.engine.omissions import InstantError, Streak
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, part, unsaved, value
 
 if TYPE_CHECKING:
@@ -54,24 +55,12 @@ I64 = NDArray[np.int64]
 _COLLECT_EVERY = 1 << 14
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that continue when partial matches are given up. The cache remembers numbers that SERIAL had."""
-_U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _POSITIONS = np.zeros(0, np.int64)
 """Rows of nodes are positions, without a table."""
 
 
 class Ends(Protocol):
-    """Who sees the complex events of each end as a set, or how many there are."""
-
-    @property
-    def least(self) -> int:
-        """Fewer are no matter."""
-
-    @property
-    def counts(self) -> bool:
-        """Whether numbers are enough."""
-
-    def count(self, at: I64, number: I64) -> None:
-        """So many end at the events at these positions, in order."""
+    """Who sees the complex events of each end as a set."""
 
     def see(self, found: FrozenMatches, holders: Holders, at: int, time: int) -> None:
         """Those that end at the event at position `at`, at `time` (µs); none may be left. Raises LimitError."""
@@ -101,11 +90,12 @@ class CeaRun(MatchRunner[k.Memory]):
         capacities: Capacities | None = None,
         ends: Ends | None = None,
         pick: Pick | None = None,
+        weigher: Weigher[k.Memory] | None = None,
     ) -> None:
-        """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `pick`: for a
-        query that has ORDER BY or SAMPLE, or of which a page is wanted."""
+        """`ends`: receives the complex events of each end as a set, `weigher`: weighs those of all; then they are not
+        emitted one by one. `pick`: for a query that has ORDER BY or SAMPLE, or of which a page is wanted."""
         self._capacities = capacities = capacities or Capacities()
-        super().__init__()
+        super().__init__(weigher)
         strategy, silent = plan.clauses.strategy, -1 if all(plan.runner.masks) else SILENT
         self._chooser = None if strategy is None else choice.Chooser(strategy, capacities.nodes // 4, silent)
         self.plan = plan
@@ -118,34 +108,31 @@ class CeaRun(MatchRunner[k.Memory]):
         self._no_events = k.Events.allocate(events=0, words=1)
         self._times, self._events = none, self._no_events
         """Those of the batch in work."""
-        self._streaks: QueryStreaks | None = None
-        """Of queries of which each is a partition."""
+        self._omitted_of: dict[int, list[InstantError]] | None = None
+        """Of queries of which each is a partition: as `_omitted`."""
         self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none], none)
         self._pick = pick
         self._ends = ends
         if ends is not None:
             self._sizes[k.CHOOSES], self._sizes[k.LIMIT] = 1, 1  # one is emitted, for CONSUME BY
-            self._sizes[k.COUNTS] = self._counted
-            self._sizes[k.LEAST], self._sizes[k.TELLS_COUNTS] = ends.least, ends.counts and self._counted
-        self._memory = allocate(capacities, self._counted)
+        self._sizes[k.NOTES] = weigher is not None
+        self._memory = allocate(capacities)
         self._placed = Placed(plan.query, plan.runner.words)
         self._collected = 0
         self._rebuilt = -1
         self._by_time = self._sizes[k.KIND] == k.BY_TIME
-        self._tau = k.BEFORE_ALL
-        self._newest: int | None = None
-        """See `_begin`."""
+        self._now = k.BEFORE_ALL
+        """The time of the newest event (µs), in windows of time."""
         self._forgotten = 0
         """`oldest` when memory of events was freed last."""
 
     def feed(self, events: MarkedEvents) -> FoundEvents:
         """Take in a batch; the complex events that end in it. Those that end at an event where they are past a limit
         are as if they were none: see `take_omitted`."""
-        symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
-        E = self._placed.place(symbol, partition, time, events.attribute, events.event, events.cut)
-        self._holders.append(symbol, partition, len(time), len(self._memory.parts))
+        E = self._placed.place(events)
+        self._holders.append(E.arrays.symbol, E.arrays.partition, len(events), len(self._memory.parts))
         self._memory.scalars[k.AT] = 0
-        return self._fed(E, partition, time, events.batch)
+        return self._fed(E, events.time, events.batch)
 
     @property
     def few(self) -> k.Few:
@@ -158,52 +145,19 @@ class CeaRun(MatchRunner[k.Memory]):
         placed, memory = self._placed, self._tables.of(self._memory)
         history, held = self._holders.room(len(time), len(self._memory.parts))
         call(enter_few, memory, placed.placed_few, time, log, low, history, held)
-        return self._fed(placed.placed_few, placed.few.partition, time)
+        return self._fed(placed.placed_few, time)
 
-    def _fed(
-        self, E: Pointers[k.Events], partition: I64, time: I64, batch: tuple[int, int] | None = None
-    ) -> FoundEvents:
-        """What ends in a batch that has been placed: the first events of `partition`. `batch`: as of MarkedEvents."""
+    def _fed(self, E: Pointers[k.Events], time: I64, batch: tuple[int, int] | None = None) -> FoundEvents:
+        """What ends in a batch that has been placed, whose events are at these times. `batch`: as of MarkedEvents."""
         self._times, self._events, rows = time, E.arrays, len(time)
         count, newest = batch or (rows, time.item(-1) if rows else 0)
         if self._by_time and count:
-            self._newest = newest
-        scalars = self._memory.scalars
-        failed, table = -1, self._tables.of
-        self._begin_counting(self._memory)
-        while not self.over:
-            A, S = table(self._cache.arrays), table(self._memory)
-            need = call(advance, A, S, E)
-            if need == matches.DONE:
-                break
-            at = int(scalars[k.AT])
-            if need == matches.NEED_NODES:
-                self._free(again=failed == at, full=True)
-                failed = at
-            elif need == matches.OUT_FULL:
-                self._drain(full=True)
-            elif need == matches.TOO_MANY:
-                self._list(int(self._sizes[k.LIMIT]), int(time[at]))
-            elif need == k.NEED_PURGE:
-                self._free(again=False)
-                number = int(partition[at])
-                keep_all(self._memory.parts[number : number + 1])
-            elif need == matches.NEED_CHOICE:
-                self._choose(partial(self._chosen, int(time[at])), int(time[at]))
-            elif need in (k.NEED_SYMBOL, k.NEED_STATE):
-                try:
-                    self._learn(need)
-                except LimitError as error:
-                    self._pass_over(E.arrays.symbol, at, int(time[at]), error)
-            else:
-                self._memory = grow(self._memory, need)
-        self._drain()
-        if self._ends is not None:
-            self._tell_counts(self._ends)
-        if self._streaks is not None:
-            self._streaks.answered(self._parts, partition, ends=True)
+            self._now = newest
+        table = self._tables.of
+        self._work(lambda: call(advance, table(self._cache.arrays), table(self._memory), E))
+        self._weigh()
         found = self._found()
-        scalars[k.BASE] += count
+        self._memory.scalars[k.BASE] += count
         self._times, self._events = self._no_events.partition, self._no_events  # those of the batch may go
         self._collect_at_times(rows)
         if self.oldest != self._forgotten:
@@ -211,12 +165,36 @@ class CeaRun(MatchRunner[k.Memory]):
             self._holders.forget(self.oldest)
         return found
 
+    def _provide(self, need: int, at: int) -> None:
+        if need == k.NEED_PURGE:
+            self._free(again=False)
+            number = int(self._events.partition[at])
+            keep_all(self._memory.parts[number : number + 1])
+        elif need in (k.NEED_SYMBOL, k.NEED_STATE):
+            try:
+                self._learn(need)
+            except LimitError as error:
+                self._pass_over(self._events.symbol, at, self._time_of(at), error)
+        else:
+            self._memory = grow(self._memory, need)
+
     @property
-    def _begin(self) -> int:
-        """The cut of the newest event, whose time has waited here until somebody wants to know."""
-        if self._newest is not None:
-            self._tau, self._newest = self._placed.cut(self._newest), None
-        return self._tau
+    def _limit(self) -> int:
+        return int(self._sizes[k.LIMIT])
+
+    @property
+    def _tau(self) -> int:
+        """The cut of the newest event in a window of time."""
+        return self._now if self._now == k.BEFORE_ALL else self._now - self._back
+
+    @_tau.setter
+    def _tau(self, tau: int) -> None:
+        self._now = tau if tau == k.BEFORE_ALL else tau + self._back
+
+    @property
+    def _back(self) -> int:
+        """How long a window of time is (µs)."""
+        return int(self._cache.queries["back"][0])
 
     def collect(self) -> None:
         """Free dead memory, to learn `oldest`."""
@@ -238,98 +216,69 @@ class CeaRun(MatchRunner[k.Memory]):
 
     # --- several queries ------------------------------------------------------------------------------
 
-    def begin_query(self, number: int, back: int, running: int = 0) -> None:
+    def begin_query(self, number: int, back: int, omitted: int = 0) -> None:
         """From now on partitions are queries (run/tuple_family.py), among them this one, in a window of `back` µs: each
-        consumes and is left out by itself, `running` times before."""
-        if self._streaks is None:
-            self._streaks = QueryStreaks()
-            self._streaks.begin(0, int(self._memory.scalars[matches.OMITTED]))
+        consumes and is left out by itself, `omitted` times before."""
+        cache, count = self._cache, 1 << number.bit_length()
+        if self._omitted_of is None:
+            self._omitted_of = {}
+            cache.queries["omitted"] = self._memory.scalars[matches.OMITTED]
         self._sizes[k.CONSUME] = min(self._sizes[k.CONSUME], 1) * matches.THE_PARTITION
-        self._streaks.begin(number, running)
-        longer = max(back - self._placed.back, 0)
-        if self._begin != k.BEFORE_ALL:
-            self._tau -= longer
-        self._placed.back += longer
-        self.begin_partitions(np.array([number]), 1 << number.bit_length())
+        self.begin_partitions(np.array([number]), count)
+        cache.more_queries(max(count, 2, len(cache.queries)))
+        cache.queries[number] = back, omitted
 
     def take_omitted_of(self) -> dict[int, list[InstantError]]:
         """As `take_omitted`, by query."""
-        return {} if self._streaks is None else self._streaks.take()
+        assert self._omitted_of is not None
+        omitted, self._omitted_of = self._omitted_of, {}
+        return omitted
 
     def _note(self, bound: InstantBound, given: int | LimitError, instant: int, *, final: bool = False) -> None:
-        if self._streaks is None:
+        if self._omitted_of is None:
             super()._note(bound, given, instant, final=final)
             return
-        at, partition = int(self._memory.scalars[k.AT]), self._events.partition
-        self._streaks.answered(self._parts, partition)
-        if self._streaks.leave_out(at, int(partition[at]), bound, given, instant, self.bounds):
-            self._events.symbol[at:][partition[at:] == partition[at]] = 0
+        at, E = int(self._memory.scalars[k.AT]), self._events
+        number = int(E.partition[at])
+        query = self._cache.queries[number]
+        streak = Streak(self.bounds, int(query["omitted"]))
+        streak.leave_out(bound, given, instant)
+        query["omitted"] = streak.running
+        self._omitted_of.setdefault(number, []).extend(streak.take())
+        if streak.over:
+            E.symbol[at:][E.partition[at:] == number] = 0
 
-    def take_over(self, other: CeaRun, numbers: Iterable[tuple[int, int, int]], shift: int) -> None:
+    def take_over(self, other: CeaRun, numbers: Collection[tuple[int, int, int]], shift: int) -> None:
         """Other queries come, with what `other` remembers of them: their numbers there and here, and how long their
         windows are; their positions are more by `shift` here."""
         self.collect()
-        other.collect()
+        places = {there: here for there, here, _ in numbers}
         for there, here, back in numbers:
-            self.begin_query(here, back, other._running(there))
-        S, T = self._memory, other._memory
-        node, live = int(S.scalars[matches.NODE_TOP]), int(S.scalars[k.LIVE_TOP])
-        nodes, blocks = int(T.scalars[matches.NODE_TOP]), int(T.scalars[k.LIVE_TOP])
-        S = S.grow("nodes", max(len(S.nodes), node + nodes)).grow("live", max(len(S.live), live + blocks))
-        made, moved = S.nodes[node : node + nodes], S.live[live : live + blocks]
-        made[:], moved[:] = T.nodes[:nodes], T.live[:blocks]
-        made["pos"] += np.where(made["leaf"] < 0, shift << matches.PLACE_BITS, 0)
-        for kind in ("left", "right", "leaf"):
-            made[kind] += np.where(made[kind] >= 0, node, 0)
-        moved["node"] += node
-        states = np.zeros(other._cache.states, np.int32)
-        for state in np.unique(T.live["state"][in_use(T)]).tolist():
-            states[state] = self._cache.number_of(other._cache.state(state))
-        moved["state"] = states[moved["state"]]
-        for there, here, _ in numbers:
-            S.parts[here] = T.parts[there]
-            S.parts[here]["first"] += live
-            S.parts[here]["count"] *= T.parts[there]["epoch"] == T.scalars[k.EPOCH]
-            S.parts[here]["epoch"] = S.scalars[k.EPOCH]
-        S.scalars[[matches.NODE_TOP, k.LIVE_TOP]] = node + nodes, live + blocks
-        self._memory, self.oldest = S, min(self.oldest, other.oldest + shift)
+            self.begin_query(here, back, other._omitted_at(there))
+        self._put(other, places, shift)
+        self.oldest = min(self.oldest, other.oldest + shift)
 
-    def _running(self, number: int) -> int:
+    def continue_one(self, other: CeaRun, number: int, shift: int) -> None:
+        """For one that has not seen anything: go on as the query of a number in `other`, whose positions are less by
+        `shift` here."""
+        self._put(other, {number: 0}, -shift)
+        scalars, position = self._memory.scalars, other.position - shift
+        scalars[[k.BASE, matches.OMITTED]] = position, other._omitted_at(number)
+        self._memory.parts[0]["clock"] = position
+        self._now = other._now
+        self.collect()
+
+    def _omitted_at(self, number: int) -> int:
         """How often a query has been left out, one event after the other."""
-        return int(self._memory.scalars[matches.OMITTED]) if self._streaks is None else self._streaks.running(number)
+        if self._omitted_of is None:
+            return int(self._memory.scalars[matches.OMITTED])
+        return int(self._cache.queries["omitted"][number])
 
-    def state_of(self, number: int, back: int, shift: int) -> State:
-        """What one of several queries would save if it were alone, whose window is of `back` µs, whose own positions
-        are less by `shift`."""
-        if self._collected:  # several are saved one after the other
-            self.collect()
-            self._collected = 0
-        S, tau, position = self._memory, self._begin, self.position - shift
-        if tau != k.BEFORE_ALL:
-            tau += self._placed.back - back
-        part = S.parts[number : number + 1].copy()
-        part["count"] *= part["epoch"] == S.scalars[k.EPOCH]
-        part["epoch"] = S.scalars[k.EPOCH]
-        first, count = int(part["first"][0]), int(part["count"][0])
-        part["first"], part["clock"] = 0, position
-        top, live = int(S.scalars[matches.NODE_TOP]), S.live[first : first + count].copy()
-        nodes, weights = S.nodes[:top].copy(), S.weights[:top]
-        S = S._replace(scalars=S.scalars.copy(), nodes=nodes, weights=weights, live=live, parts=part)
-        marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(1, np.int64)
-        oldest = int(call(collect, self._tables.of(self._cache.arrays), Pointers(S), marks, floors, tau)) - shift
-        part["room"] = part["count"]
-        S = S._replace(nodes=nodes[: S.scalars[matches.NODE_TOP]].copy())
-        nodes = S.nodes
-        nodes["pos"] -= np.where(nodes["leaf"] < 0, shift << matches.PLACE_BITS, 0)
-        S.scalars[[k.LIVE_TOP, k.BASE, matches.OMITTED]] = part["count"][0], position, self._running(number)
-        memory = save_memory(S, self._cache)
-        return {
-            "holders": None,
-            "oldest": min(oldest, position),
-            "collected": self._collected,
-            "tau": tau,
-            "memory": memory,
-        }
+    def _put(self, other: CeaRun, places: Mapping[int, int], shift: int) -> None:
+        if other._collected:  # else it has been, for the one before
+            other.collect()
+            other._collected = 0
+        self._memory = put_memory(self._memory, self._cache, other._memory, other._cache, places, shift)
 
     @property
     def idles(self) -> bool:
@@ -346,7 +295,7 @@ class CeaRun(MatchRunner[k.Memory]):
         self._memory.scalars[k.BASE] += count
         self._memory.parts[0]["clock"] += count
         if self._by_time:
-            self._newest = last
+            self._now = last
         self.oldest = self.position
         self._holders.forget(self.position)
 
@@ -358,7 +307,7 @@ class CeaRun(MatchRunner[k.Memory]):
     @property
     def behind(self) -> int:
         """At how many events a window of an attribute reached back to forgotten events: matches that end there
-        may be missing (kernels/cea/ageing.py)."""
+        may be missing (kernels/cea/moving.py)."""
         return int(self._memory.scalars[k.BEHIND])
 
     @property
@@ -382,11 +331,6 @@ class CeaRun(MatchRunner[k.Memory]):
         return int(self._memory.scalars[matches.NODE_TOP]) + self._live
 
     @property
-    def _counted(self) -> bool:
-        """Whether the kernel counts what ends at each event."""
-        return self._ends is not None and self._chooser is None
-
-    @property
     def _live(self) -> int:
         parts = self._memory.parts
         return int(parts["count"][parts["epoch"] == self._memory.scalars[k.EPOCH]].sum())
@@ -394,7 +338,7 @@ class CeaRun(MatchRunner[k.Memory]):
     def forget(self) -> None:
         """Give up all partial matches; positions and counters continue."""
         position, counters = self.position, self._memory.scalars[_COUNTERS]
-        self._memory = allocate(self._capacities, self._counted)
+        self._memory = allocate(self._capacities)
         self._memory.scalars[_COUNTERS] = counters
         self._memory.scalars[k.BASE] = self.oldest = position
         self._holders.forget(position)
@@ -404,39 +348,38 @@ class CeaRun(MatchRunner[k.Memory]):
         """Its state between batches, without dead records."""
         self.collect()
         self._holders.forget(self.oldest)
-        self._tau = self._begin
         return {**super().save(terms), "memory": save_memory(self._memory, self._cache)}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state; for a run that has not seen any event."""
-        self._memory = restore_memory(state["memory"], self._cache, self._capacities, self._counted)
+        self._memory = restore_memory(state["memory"], self._cache, self._capacities)
         super().restore(state, terms)
 
-    def _chosen(self, time: int) -> k.Memory:
-        """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,
-        SAMPLE choose. Raises LimitError."""
+    def _chosen(self, instant: int) -> k.Memory:
+        """Those that the strategy keeps and ORDER BY, LIMIT, SAMPLE choose."""
         memory = self._memory
         if self._chooser is not None:
             memory = self._chooser.choose(memory, _POSITIONS, 0, self.bounds)
         at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
         if self._ends is not None:
-            self._tell_counts(self._ends)
-            self._ends.see(FrozenMatches(memory), self._holders, at, time)
+            self._ends.see(FrozenMatches(memory), self._holders, at, instant)
         if self._pick is not None:
-            memory = self._pick(memory, self._holders, at, time)
+            memory = self._pick(memory, self._holders, at, instant)
             if not memory.scalars[matches.FINALS]:  # OFFSET leaves none of those that were found
                 memory.scalars[matches.EMITTED] = 1
         return memory
 
     def _free(self, again: bool, *, full: bool = False) -> None:
-        """Free dead nodes in the midst of a batch or at its end; `full`: there was no room for more."""
+        self._weigh()
         scalars = self._memory.scalars
-        at, tau = int(scalars[k.AT]), self._begin
-        if self._by_time and at < len(self._times):
-            tau = self._placed.cut(int(self._times[at]))
-        self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, tau, again, full=full)
+        at = int(scalars[k.AT])
+        now = int(self._times[at]) if self._by_time and at < len(self._times) else self._now
+        busy = 0 if not full else BUSY_NODES if self._weigher is None else WEIGHED_NODES
+        self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, now, again, busy=busy)
         position = int(scalars[k.BASE]) + (int(self._events.event[at]) if at < len(self._times) else 0)
         self.oldest = max(self.oldest, min(oldest, position))
+        if self._weigher is not None:
+            self._weigher.moved()
 
     def _collect_at_times(self, events: int) -> None:
         """So that `oldest` moves even if nodes are few; amortised over the events."""
@@ -473,12 +416,9 @@ class CeaRun(MatchRunner[k.Memory]):
         self._note(STEPS, error, instant, final=not symbols[at].any())
         symbols[at] = 0
 
-    def _tell_counts(self, ends: Ends) -> None:
-        """What the kernel has counted since the last time."""
-        self._drain()
-        counted = self._taken()
-        if len(counted) and self._sizes[k.TELLS_COUNTS]:
-            ends.count(counted.marks[:, 0] + self._memory.scalars[k.BASE], counted.rows)
+    def _clocks_of(self, at: I64) -> I64:
+        """The positions of events."""
+        return self._events.event[at] + self.position
 
     def _found(self) -> FoundEvents:
         """The drained output."""

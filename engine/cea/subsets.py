@@ -62,7 +62,7 @@ class Subsets:
         self._masks = plan.masks
         self._atom_of = plan.atom_of
         self._strict = plan.strict
-        self.masks = tuple(dict.fromkeys(mask for mask in plan.masks if mask))
+        self.masks = masks_of(plan)
         """Sets of variables by place - FIRST_MASK."""
         self._places = {mask: FIRST_MASK + n for n, mask in enumerate(self.masks)}
         self._keeps_history = plan.ambiguous
@@ -132,3 +132,14 @@ class Subsets:
             if more == tail:
                 return tail
             tail = more
+
+
+def masks_of(plan: DeterminisedSets) -> tuple[int, ...]:
+    """The sets of variables that hold events, by place from FIRST_MASK on."""
+    return tuple(dict.fromkeys(mask for mask in plan.masks if mask))
+
+
+def variables_at(plan: DeterminisedSets) -> list[list[str]]:
+    """By place the variables that hold an event there."""
+    masks = [0] * FIRST_MASK + [*masks_of(plan)]
+    return [[name for i, name in enumerate(plan.variables) if mask >> i & 1] for mask in masks]

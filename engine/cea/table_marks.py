@@ -20,17 +20,16 @@ from oxiseq.engine import kinds
 from oxiseq.engine.cea.column_facts import MOST_KNOWN, AttributeFacts
 from oxiseq.engine.cea.column_ids import ColumnIds, Recent
 from oxiseq.engine.cea.column_notes import ColumnNotes
-from oxiseq.engine.cea.facts import FactPlan
-from oxiseq.engine.cea.machine import LeafMachine
-from oxiseq.engine.cea.marks import Marks, symbols
+from oxiseq.engine.cea.events import FEW, Marks
+from oxiseq.engine.cea.facts import FactPlan, LeafMachine, symbols
 from oxiseq.engine.cea.plan import words_of
 from oxiseq.engine.cea.rows import RowProgram, stored_numbers
-from oxiseq.engine.cea.windows import FEW
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.cells import Cells, Coded, Numbers, is_text, read_cells
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.expressions.values import read
 from oxiseq.engine.extras import needed
+from oxiseq.engine.kernels.cea.records import Few
 from oxiseq.engine.kernels.cea.rows import Room
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.terms.columns import TermColumns
@@ -299,3 +298,39 @@ def _number_columns(cells: Numbers) -> TermColumns:
         small = (exact >= -_TWO_53) & (exact <= _TWO_53)
         quality = np.where(small, _EXACT, kinds.ROUNDED | kinds.EXACT_INTEGER).astype(np.uint8)
     return TermColumns(kind, number, exact, quality)
+
+
+class AtOnce:
+    """Marks batches of few rows that need not wait for others, where the automaton reads them (`few`): past `Marks` and
+    merging, to `CeaRun.feed_few`. What is seen from outside is the same: between two calls of the run such a batch may
+    have to become one that waits (`taken`).
+
+    For a query of one stream without values that aggregates need. `time`: of the batch that has been marked and not
+    been fed, i64[n], µs; None: there is none. `values`: of it, of PARTITION BY, i64[n, k] as in Marks,
+    and perhaps further rows."""
+
+    def __init__(self, marker: TableMarker, few: Few) -> None:
+        self._marker, self._few = marker, few
+        self._room = marker.room_in(self._few.symbol, self._few.attribute)
+        self.time: NDArray[np.int64] | None = None
+        self.values = np.zeros((0, 0), np.int64)
+
+    def mark(self, batch: TupleRows) -> bool:
+        """Mark a batch that comes in order; False: it is not one for this, and nothing has happened. Raises EventError
+        as `TableMarker.mark`."""
+        if not batch.rising or len(batch.time) > FEW:
+            return False
+        values = self._marker.mark_few(batch, self._room)
+        if values is None:
+            return False
+        self.time, self.values = batch.time, values
+        return True
+
+    def taken(self) -> Marks | None:
+        """The marked batch, as others are, once."""
+        time, self.time = self.time, None
+        if time is None:
+            return None
+        few, count = self._few, len(time)
+        attribute = few.attribute[:count].copy() if len(few.attribute) else None
+        return Marks(few.symbol[:count].copy(), time, attribute, self.values[:count])

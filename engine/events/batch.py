@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.events.triples import keep_triples
-from oxiseq.engine.kernels.memory.growing import AS_I64, AS_U32, plain
+from oxiseq.engine.kernels.memory.pointers import AS_I64, AS_U32, plain
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.records import dataclass
 

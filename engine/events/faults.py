@@ -1,7 +1,7 @@
 """Events that a query cannot take: they alone are ignored, counted and named.
 
 What makes an event unfit is its language's to say: CEQL takes tuple events only (engine/cea/faults.py), EP-SPARQL only
-events that do not start after they end (engine/intervals/stamps.py). A run lists them as `Run.faults`; the
+events that do not start after they end (engine/flow/epsparql/facts.py). A run lists them as `Run.faults`; the
 server calls `Run.unfit` when events arrive.
 """
 

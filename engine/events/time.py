@@ -15,7 +15,8 @@ from pyoxigraph import Literal, NamedNode
 from oxiseq.engine import kinds
 from oxiseq.engine.errors import ArgumentTypeError, EventError
 from oxiseq.engine.terms.normal import XSD
-from oxiseq.engine.terms.value import INTEGER_TYPES, read_datetime
+from oxiseq.engine.terms.value import read_datetime
+from oxiseq.grammar.terms import INTEGER_TYPES
 
 if TYPE_CHECKING:
     import numpy as np

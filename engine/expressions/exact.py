@@ -19,6 +19,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 
 from oxiseq.engine import kinds
 from oxiseq.engine.expressions.functions import ask, ask_iri
+from oxiseq.engine.expressions.times import of_durations
 from oxiseq.engine.expressions.values import (
     NUMERIC,
     Exact,
@@ -271,7 +272,10 @@ def _arithmetic(name: str, a: Value, b: Value) -> Value:
 
 
 def _of_times(name: str, a: Term, b: Term) -> Value:
-    """Of dates, times and durations, as Oxigraph has them; it adds a duration to a date and no date to a duration."""
+    """Of dates, times and durations, as Oxigraph has them; it adds a duration to a date and no date to a duration, and
+    neither multiplies nor divides durations."""
+    if (made := of_durations(name, a, b)) is not None:
+        return read(made)
     try:
         return read(ask(name, (a, b)))
     except ExpressionError:

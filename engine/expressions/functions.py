@@ -12,6 +12,7 @@ from typing import Final
 
 from pyoxigraph import BlankNode, NamedNode, QuerySolutions, Store, Variable
 
+from oxiseq.engine.expressions.times import FUNCTIONS
 from oxiseq.engine.expressions.values import ExpressionError
 from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.algebra import Call, Expression
@@ -62,7 +63,7 @@ def _ask(name: str, args: tuple[Term, ...]) -> Term | None:
     if name == "=":  # Oxigraph compares terms, not values, where it substitutes both
         text, given = f"SELECT ({term_text(args[0])} = {term_text(args[1])} AS ?r) {{}}", {}
     try:
-        solutions = _EMPTY.query(text, substitutions=given)
+        solutions = _EMPTY.query(text, substitutions=given, custom_functions=FUNCTIONS)
     except RuntimeError:  # a function that Oxigraph does not know
         return None
     assert isinstance(solutions, QuerySolutions)  # it is a SELECT

@@ -12,7 +12,7 @@ from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.flow.times import NEVER
 from oxiseq.grammar.algebra import Expression, TriplePattern
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render_clauses import amount
+from oxiseq.grammar.render import amount
 from oxiseq.grammar.render_sparql import SparqlWriter
 
 _ASKED: Final = "queried from the knowledge base, again when a quad of its patterns is added or removed there"
@@ -159,9 +159,8 @@ class _Describing:
                 return ("arranged by", f"its rows{how_long}", self.keys(child, key, loose))
             case p.Join() | p.JoinAll():
                 return ("join", "nothing: its inputs are arranged")
-            case p.Lookup(child, _, key, bound):
-                by = self.keys(child, key, ()) if bound is None else f"?{self.names[child][bound.place]} {bound.sign}"
-                return ("looks up", "nothing: the table is arranged", by)
+            case p.Lookup(child, _, bound):
+                return ("looks up", "nothing: the table is arranged", f"?{self.names[child][bound.place]} {bound.sign}")
             case p.Distinct():
                 return ("distinct", "its rows")
             case p.Consolidate():

@@ -6,6 +6,7 @@ comes and goes** of each table that is needed. Queried once for each version, wh
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -50,7 +51,35 @@ class KbAnswers(NamedTuple):
     tables: list[Ids]
 
 
-class Knowledge(Stateful):
+class KbPart(Stateful):
+    """The KB's part in a plan, whose operators have had the tables of some version."""
+
+    def __init__(self, tables: Sequence[Asked]) -> None:
+        self._tables = tables
+        self._before = [np.zeros((0, table.width), np.uint32) for table in tables]
+
+    @abstractmethod
+    def changed(self) -> KbAnswers | None:
+        """All that holds now, if that is another version than the last time. Raises KbError."""
+
+    @abstractmethod
+    def unchanged(self) -> KbAnswers | None:
+        """The rows emitted last, whatever holds now, for receivers that do not have them yet."""
+
+    def changes(self, answers: KbAnswers, tick: int) -> list[Delta]:
+        """The changes of each table since the last call, at a tick."""
+        found = []
+        for number, now in enumerate(answers.tables):
+            before, self._before[number] = self._before[number], now
+            found.append(difference(before, now, tick))
+        return found
+
+    def held_ids(self) -> Iterator[Ids]:
+        """The terms of the tables."""
+        yield from self._before
+
+
+class Knowledge(KbPart):
     """The KB's part in a run: a `Reader`. name: unique in the run."""
 
     def __init__(
@@ -62,7 +91,8 @@ class Knowledge(Stateful):
         terms: TermDictionary,
         name: str = "flow",
     ) -> None:
-        self._graphs, self._tables = graphs, tables
+        super().__init__(tables)
+        self._graphs = graphs
         self._texts = [graph.text for graph in graphs] + [table.text for table in tables]
         self._kb, self._blanks, self._terms = kb, blanks, terms
         self._answers: Materialised[KbAnswers] | None = kb.materialised(name, self) if self._texts else None
@@ -77,7 +107,6 @@ class Knowledge(Stateful):
         self._again = self.told is not None
 
     def changed(self) -> KbAnswers | None:
-        """All that holds now, if that is another version than the last time. Raises KbError."""
         if self._answers is not None and self._kb.version != self.version:
             before, self.told = self.told, self._answers.now
             self.version = self._kb.version
@@ -87,7 +116,6 @@ class Knowledge(Stateful):
         return self.unchanged()
 
     def unchanged(self) -> KbAnswers | None:
-        """The rows emitted last, whatever holds now, for receivers that do not have them yet."""
         found, self._again = self.told if self._again else None, False
         return found
 
@@ -95,14 +123,6 @@ class Knowledge(Stateful):
     def places(self) -> Mapping[GraphPlace | str, int]:
         """By graph its number among the graphs of an answer; by the text of a table its own."""
         return {g.place: i for i, g in enumerate(self._graphs)} | {t.text: i for i, t in enumerate(self._tables)}
-
-    def changes(self, answers: KbAnswers, tick: int) -> list[Delta]:
-        """The changes of each table since the last call, at a tick."""
-        found = []
-        for number, now in enumerate(answers.tables):
-            before, self._before[number] = self._before[number], now
-            found.append(difference(before, now, tick))
-        return found
 
     # --- a reader -----------------------------------------------------------------------------------
 
@@ -136,10 +156,6 @@ class Knowledge(Stateful):
         return KbAnswers(graphs, tables)
 
     # --- its memory ----------------------------------------------------------------------------------
-
-    def held_ids(self) -> Iterator[Ids]:
-        """The terms of the tables."""
-        yield from self._before
 
     def save_told(self, terms: SavedTerms) -> State | None:
         """The rows emitted last."""

@@ -7,38 +7,224 @@ demand, and decides what needs exact arithmetic or functions of strings.
 
 An **instant** is all consecutive events of one time: they are merged, and a query is answered once, after the last of
 them.
+
+Triple patterns are compiled to flat arrays, which say which triples each of them accepts (windows.md, section 3). What
+the stack machine leaves undecided about a condition on one variable Python decides, by a table of outcomes
+(matching/conditions.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pyoxigraph import Variable
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.expressions.program import compile_program
 from oxiseq.engine.flow.delta import I64, Buffer, Ids
 from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.instants import merged, moved
 from oxiseq.engine.flow.knowledge import KbGraph
-from oxiseq.engine.flow.nodes.fed import Windowed
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.operators.node import Node
+from oxiseq.engine.flow.operators.sources import Windowed
 from oxiseq.engine.flow.plan import FlowPlan, GraphPlace, Only, Patterns, Place, WindowPlace
 from oxiseq.engine.flow.times import known_rows
-from oxiseq.engine.flow.views import PatternView, compile_views
 from oxiseq.engine.kernels.flow import windowing as k
 from oxiseq.engine.kernels.flow.arrangement import NEVER
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.memory.growing import AS_I64, AS_U32, longer, plain
-from oxiseq.engine.kernels.memory.pointers import WORDS, Bound, Pointers, Replaceable, call
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.pointers import AS_I64, AS_U32, WORDS, Bound, Pointers, Replaceable, call, plain
 from oxiseq.engine.kernels.terms.columns import TermColumns
-from oxiseq.engine.matching.conditions import ConditionMemo
+from oxiseq.engine.matching.bgp import slot_of
+from oxiseq.engine.matching.conditions import Condition, ConditionMemo, condition
+from oxiseq.engine.matching.tables import Routes, csr
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, unsaved
 from oxiseq.engine.window import BEFORE_ALL, Window
-from oxiseq.grammar.algebra import TriplePattern
+from oxiseq.grammar.algebra import TermOrVariable, TriplePattern
+from oxiseq.grammar.records import dataclass
+
+_WANTED: Final[Mapping[Only, int]] = {"COME": k.COMES, "GO": k.GOES, "": k.COMES | k.GOES}
+Filter: TypeAlias = tuple[int, int]
+"""Number of a condition, and the position that it is about."""
+
+
+class PatternView(NamedTuple):
+    """A source: its pattern, where its rows go, and which changes are needed."""
+
+    form: Patterns
+    rows: Windowed
+    out: Buffer
+    only: Only
+
+    @property
+    def parts(self) -> tuple[TermOrVariable, TermOrVariable, TermOrVariable]:
+        """Subject, predicate, object."""
+        (pattern,) = self.form.patterns
+        return pattern.subject, pattern.predicate, pattern.object
+
+
+class CompiledViews(NamedTuple):
+    """All sources of a plan. depth: of the stack machine; by_memo: position, number of a condition, predicate (0: any)
+    where all terms of a batch are asked about at once."""
+
+    tables: k.Views
+    conditions: tuple[Condition, ...]
+    depth: int
+    by_memo: tuple[tuple[int, int, int], ...]
+
+
+def compile_views(views: Sequence[PatternView], sources: Mapping[Place, int], terms: TermDictionary) -> CompiledViews:
+    """sources: numbers of windows and graphs."""
+    conditions: dict[Condition, int] = {}
+    filters = [_filters(view, conditions) for view in views]
+    programs = [compile_program(c.expression, {c.variables[0]: 0}, terms).code.tolist() for c in conditions]
+    ends, code = csr(programs)
+    filter0, _ = csr([[c for c, _ in mine] for mine in filters])
+    routes = Routes(len(sources))
+    records = []
+    for number, view in enumerate(views):
+        slot, source = slot_of(view.parts, terms), sources[view.form.places[0]]
+        routes.add(number, slot.predicate, slot.object, source)
+        variables = dict.fromkeys(t for t in view.parts if isinstance(t, Variable))
+        places = [view.parts.index(v) for v in variables]
+        constants, within = (slot.subject, slot.predicate, slot.object, slot.equal), filter0[number : number + 2]
+        columns = (*places, 0, 0, 0)[:3]
+        rows, out = view.rows.rows.address, view.out.address
+        records.append((*constants, *within, source, _WANTED[view.only], len(places), *columns, rows, out))
+    view0, view_at = csr(routes.lists)
+    object0, object_at = csr([*routes.by_object.values()])
+    return CompiledViews(
+        k.Views(
+            predicate=routes.predicate,
+            view0=view0,
+            view_at=view_at,
+            with_object=routes.with_object,
+            objects=routes.objects,
+            object0=object0,
+            object_at=object_at,
+            views=np.array(records, k.VIEW),
+            filters=np.array([(c, at, ends[c], ends[c + 1]) for mine in filters for c, at in mine], k.FILTER),
+            code=code,
+        ),
+        tuple(conditions),
+        max((code[1] for code in programs), default=1),
+        tuple(
+            (at, c, records[number][1])
+            for number, mine in enumerate(filters)
+            for c, at in mine
+            if [*conditions][c].wants_memo
+        ),
+    )
+
+
+def _filters(view: PatternView, conditions: dict[Condition, int]) -> list[Filter]:
+    """A pattern's filters, on one variable each."""
+    made = map(condition, dict.fromkeys(view.form.filters))
+    return [(conditions.setdefault(each, len(conditions)), view.parts.index(each.variables[0])) for each in made]
+
+
+I64s = NDArray[np.int64]
+_BEGIN: Final = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Events in order of time, then of source. clock: i64[events]; source: i32[events]; first: i64[instants + 1], where
+    each instant begins; time: i64[instants]; low: i64[instants, sources]."""
+
+    batch: EventBatch
+    clock: I64s
+    source: NDArray[np.int32]
+    first: I64s
+    time: I64s
+    low: I64s
+
+
+def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64s) -> Merged:
+    """Complete events by source, each in order of time. counts: i64[sources], the instants of each source so far; they
+    continue here."""
+    if len(windows) == 1 and len(batches[0]):
+        return _of_one_source(windows[0], batches[0], counts)
+    busy = [number for number, batch in enumerate(batches) if len(batch)]
+    if len(busy) == 1 and batches[busy[0]].time[0] == batches[busy[0]].time[-1]:
+        return _one_instant(windows, batches[busy[0]], busy[0], counts)
+    times = [batch.time for batch in batches]
+    instants = _distinct(np.sort(np.concatenate(times), kind="stable"))
+    low = np.empty((len(instants), len(windows)), np.int64)
+    clocks = []
+    for number, (window, time) in enumerate(zip(windows, times, strict=True)):
+        clock, now = time, instants
+        if window.counted:
+            own = _distinct(time)
+            clock = counts[number] + 1 + np.searchsorted(own, time)
+            now = counts[number] + np.searchsorted(own, instants, "right")
+            counts[number] += len(own)
+        clocks.append(clock)
+        low[:, number] = window.low(now)
+    source = np.repeat(np.arange(len(batches), dtype=np.int32), [len(time) for time in times])
+    batch, clock = EventBatch.concat(batches), np.concatenate(clocks)
+    if sum(len(time) > 0 for time in times) > 1:
+        order = np.argsort(batch.time, kind="stable")
+        batch, clock, source = batch.take(order), clock[order], source[order]
+    first = np.append(np.searchsorted(batch.time, instants), len(batch))
+    return Merged(batch, clock.astype(np.int64), source, first.astype(np.int64), instants, low)
+
+
+def _of_one_source(window: Window, batch: EventBatch, counts: I64s) -> Merged:
+    """The same for one window: its events as they are."""
+    clock = batch.time
+    differs = clock[1:] != clock[:-1]
+    alone = differs.all()  # each is an instant of its own
+    first = np.arange(len(batch) + 1) if alone else np.concatenate([_BEGIN, differs.nonzero()[0] + 1, [len(batch)]])
+    now = time = clock if alone else clock[first[:-1]]
+    if window.counted:
+        now = np.arange(counts[0] + 1, counts[0] + len(first))
+        clock = now if alone else np.repeat(now, np.diff(first))
+        counts[0] += len(now)
+    return Merged(batch, clock, np.zeros(len(batch), np.int32), first, time, window.low(now)[:, None])
+
+
+def moved(batches: Sequence[EventBatch], instants: Sequence[I64s], clocks: Sequence[I64s], low: I64s) -> Merged:
+    """Events of instants that have been numbered. By source the numbers of their instants, ascending, and their clocks;
+    the instants' times are their numbers."""
+    busy = [number for number, batch in enumerate(batches) if len(batch)]
+    source = np.repeat(np.array(busy, np.int32), [len(batches[number]) for number in busy])
+    batch = EventBatch.concat([batches[number] for number in busy])
+    none = np.zeros(0, np.int64)
+    at = np.concatenate([none, *(instants[number] for number in busy)])
+    clock = np.concatenate([none, *(clocks[number] for number in busy)])
+    if len(busy) > 1:
+        order = np.argsort(at, kind="stable")
+        batch, clock, source, at = batch.take(order), clock[order], source[order], at[order]
+    first = np.searchsorted(at, np.arange(len(low) + 1))
+    return Merged(batch, clock, source, first, np.arange(len(low)), low)
+
+
+def _distinct(ascending: I64s) -> I64s:
+    """Each once."""
+    once: I64s = ascending[np.diff(ascending, prepend=ascending[:1] - 1) != 0]
+    return once
+
+
+def _one_instant(windows: Sequence[Window], batch: EventBatch, source: int, counts: I64s) -> Merged:
+    """The same for events of one source at one time: what a live stream brings."""
+    time, events = int(batch.time[0]), len(batch)
+    counts[source] += windows[source].counted
+    clocks = [int(count) if window.counted else time for window, count in zip(windows, counts, strict=True)]
+    low = [window.low_of(clock) for window, clock in zip(windows, clocks, strict=True)]
+    return Merged(
+        batch,
+        np.full(events, clocks[source]),
+        np.full(events, source, np.int32),
+        np.array([0, events]),
+        batch.time[:1],
+        np.array([low]),
+    )
+
 
 _NEWEST: Final = Window(1, 1, counted=True)
 """Of a source that holds its last event."""

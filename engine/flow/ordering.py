@@ -1,4 +1,5 @@
-"""In which order the rows of an instant are emitted: as ORDER BY says, else by their terms, then by their times."""
+"""In which order rows are emitted: those of an instant as ORDER BY says, else by their terms, then by their times;
+those with intervals by these, then by their terms."""
 
 from __future__ import annotations
 
@@ -31,6 +32,18 @@ def in_order(
     of = {blank: number for number, blank in enumerate(of_kb.tolist())}
     keys = [_ranks(values[every, rank.place], of, terms) * (-1 if rank.descending else 1) for rank in order]
     return every[np.lexsort((*reversed(keys), at[every]))]
+
+
+def in_order_of_time(values: Ids, start: I64, end: I64, terms: TermDictionary, *, numbered: bool = False) -> I64:
+    """The numbers of rows with intervals by end, start, then by their terms, which no dictionary, batch or restart
+    changes. numbered: those of one number, their first column, together, each in this order."""
+    number = values[:, 0] if numbered else np.zeros(len(values), np.uint32)
+    order = np.lexsort((start, end, number))
+    differs = np.any([np.diff(each[order]) != 0 for each in (start, end, number)], axis=0)
+    if differs.all():
+        return order
+    interval = np.append(0, np.cumsum(differs))
+    return order[content_order(interval, values[order], terms, np.zeros(0, np.uint32))]
 
 
 def _ranks(ids: Ids, of_kb: Mapping[int, int], terms: TermDictionary) -> I64:

@@ -1,4 +1,4 @@
-"""A plan at work over windows and the knowledge base.
+"""Plans at work over windows and the knowledge base: of one query (`Standing`), of several (rsp/joint.py).
 
 In the flow: events that come into windows, the KB's changes, rows that others give → operators → **rows to emit**,
 by instant. A tick is an instant here: all that comes and goes then is one step.
@@ -7,13 +7,13 @@ by instant. A tick is an instant here: all that comes and goes then is one step.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.flow.conjunctions import apart
+from oxiseq.engine.flow.conjunctions import Apart, apart
 from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge
+from oxiseq.engine.flow.knowledge import KbAnswers, KbPart, Knowledge
 from oxiseq.engine.flow.leaves import Leaves, Moves
 from oxiseq.engine.flow.ordering import in_order
 from oxiseq.engine.flow.plan import Asked, FlowPlan, Given, Only, is_one_to_one
@@ -22,7 +22,7 @@ from oxiseq.engine.flow.told import Told
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import Stateful, part, value
+from oxiseq.engine.terms.saved import MadeOf, Stateful, part, value
 from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
@@ -38,11 +38,63 @@ def only_of(plan: FlowPlan, report: Report, compared: int) -> Only:
     return _ONLY.get(report, "") if alone else ""
 
 
-class Standing(Stateful):
-    """All that changes for a query. windows: changes of their contents, by number, unused by `move`; knowledge: what
-    it knows of the KB, if it has been at work before."""
+class WindowFlow(Stateful):
+    """Operators at work over windows and the knowledge base. plan: one of single patterns; windows: changes of their
+    contents, by number, unused by `_move`."""
 
-    made_of = value("_tick"), part("_flow"), part("leaves"), part("knowledge", "kb"), part("_told")
+    made_of: ClassVar[MadeOf] = (value("_tick"), part("_flow"), part("leaves"))
+    knowledge: KbPart
+    """What they know of the KB."""
+
+    def __init__(self, plan: Apart, windows: Sequence[Window], terms: TermDictionary) -> None:
+        self.plan = plan.plan
+        self._flow = Flow(self.plan, terms)
+        self.leaves = Leaves(self.plan, self._flow.nodes, windows, plan.only, terms)
+        self._tables = {place: form for place, form in enumerate(self.plan.forms) if isinstance(form, Asked)}
+        self._given = {form.name: place for place, form in enumerate(self.plan.forms) if isinstance(form, Given)}
+        self._bounds = terms.bounds
+        self._tick = 0
+        """The next one."""
+
+    def _bound(self, times: int = 1) -> None:
+        """From now on what operators make, and try, at an instant is bounded, by so many times as much as of one."""
+        self._flow.bound(times * self._bounds.made, times * self._bounds.reads)
+
+    def _push(self, batches: Sequence[EventBatch], answers: KbAnswers | None) -> tuple[int, I64]:
+        """Events by window, each in order of time, and all that the KB has answered, if that has changed: the tick of
+        the first instant, and the times of all. Raises LimitError."""
+        graphs, first = self._know(answers), self._tick
+        times = self.leaves.push(batches, graphs, first)
+        self._tick += len(times)
+        self._flow.step(first)
+        return first, times
+
+    def _move(self, moves: Moves, given: Mapping[str, Delta], answers: KbAnswers | None) -> int:
+        """The same of several instants: how windows move; by name changes of the given rows, tick k being instant k.
+        The tick of the first. Raises LimitError."""
+        first = self._tick
+        self.leaves.move(moves, self._know(answers), first)
+        for name, delta in given.items():
+            if len(delta):
+                self._flow.feed(self._given[name], Delta(delta.at + first, delta.weight, delta.rows))
+        self._tick += len(moves.low)
+        self._flow.step(first)
+        return first
+
+    def _know(self, answers: KbAnswers | None) -> Sequence[EventBatch]:
+        """The present content of the KB's graphs, if that has changed; tables go to their operators."""
+        if answers is None:
+            return ()
+        for place, delta in zip(self._tables, self.knowledge.changes(answers, self._tick), strict=True):
+            self._flow.feed(place, delta)
+        return answers.graphs
+
+
+class Standing(WindowFlow):
+    """All that changes for a query. knowledge: what it knows of the KB, if it has been at work before."""
+
+    made_of = *WindowFlow.made_of, part("knowledge", "kb"), part("_told")
+    knowledge: Knowledge
 
     def __init__(
         self,
@@ -55,66 +107,53 @@ class Standing(Stateful):
         knowledge: Knowledge | None = None,
     ) -> None:
         only = only_of(lowered.plan, report, lowered.compared)
-        plan, needed = apart(lowered.plan, dict.fromkeys(range(len(lowered.plan.forms)), only))
-        self._flow = Flow(plan, terms)
-        self.leaves = Leaves(plan, self._flow.nodes, windows, needed, terms)
-        self._tables = [place for place, form in enumerate(plan.forms) if isinstance(form, Asked)]
-        asked = [form for form in plan.forms if isinstance(form, Asked)]
-        self.knowledge = knowledge or Knowledge(self.leaves.graphs, asked, kb, blanks, terms)
+        super().__init__(apart(lowered.plan, dict.fromkeys(range(len(lowered.plan.forms)), only)), windows, terms)
+        tables = [*self._tables.values()]
+        self.knowledge = knowledge or Knowledge(self.leaves.graphs, tables, kb, blanks, terms)
         self.knowledge.anew()
-        self._given = {form.name: place for place, form in enumerate(plan.forms) if isinstance(form, Given)}
+        root = self.plan.root
         self._told = Told(
             report,
-            plan.widths[plan.root],
+            self.plan.widths[root],
             lowered.compared,
-            plan.raw[plan.root],
+            self.plan.raw[root],
             lambda group, rows: in_order(group, rows, lowered.order, blanks.ids, terms),
             terms.bounds.rows,
         )
-        self._bounds = terms.bounds
-        self._tick = 0
-        """The next one."""
 
     def push(self, batches: Sequence[EventBatch]) -> tuple[I64, I64, Ids]:
         """Events by window, each in order of time: the times of their instants, numbers of instants, ascending, and the
         rows to emit at them. Raises KbError, LimitError."""
-        self._flow.bound(self._bounds.made, self._bounds.reads)
+        self._bound()
         graphs = self._know(self.knowledge.changed())
         first = self._tick
         times = self.leaves.push(batches, graphs, first, self._flow)
         self._tick += len(times)
         return times, *self._told.rows(self._flow.found.delta, first, len(times))
 
+    def _step(self, instants: int) -> tuple[I64, Ids]:
+        first, self._tick = self._tick, self._tick + instants
+        return self._told.rows(self._flow.step(first), first, instants)
+
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
         """As `push`, before any other, but emits nothing, and the KB has not changed; bounds within an instant are
         `_MORE` times as large. Raises LimitError."""
-        self._bound_more()
-        graphs, first = self._know(self.knowledge.unchanged()), self._tick
-        self._tick += len(self.leaves.push(batches, graphs, first))
-        self._told.pass_over(self._flow.step(first))
+        self._bound(_MORE)
+        self._push(batches, self.knowledge.unchanged())
+        self._told.pass_over(self._flow.rows(self.plan.root))
 
     def move(self, moves: Moves, given: Mapping[str, Delta]) -> tuple[I64, Ids]:
         """Several instants: how windows move; by name changes of the given rows, tick k being
         instant k. Numbers of instants, ascending, and the rows to emit at them. Raises KbError, LimitError."""
-        self._flow.bound(self._bounds.made, self._bounds.reads)
-        self._feed(moves, self._know(self.knowledge.changed()), given)
-        return self._step(len(moves.low))
+        self._bound()
+        first = self._move(moves, given, self.knowledge.changed())
+        return self._told.rows(self._flow.rows(self.plan.root), first, len(moves.low))
 
     def pass_over_moves(self, moves: Moves, given: Mapping[str, Delta]) -> None:
         """As `move`, in the same way. Raises LimitError."""
-        self._bound_more()
-        self._feed(moves, self._know(self.knowledge.unchanged()), given)
-        first, self._tick = self._tick, self._tick + len(moves.low)
-        self._told.pass_over(self._flow.step(first))
-
-    def _bound_more(self) -> None:
-        self._flow.bound(_MORE * self._bounds.made, _MORE * self._bounds.reads)
-
-    def _feed(self, moves: Moves, graphs: Sequence[EventBatch], given: Mapping[str, Delta]) -> None:
-        self.leaves.move(moves, graphs, self._tick)
-        for name, delta in given.items():
-            if len(delta):
-                self._flow.feed(self._given[name], Delta(delta.at + self._tick, delta.weight, delta.rows))
+        self._bound(_MORE)
+        self._move(moves, given, self.knowledge.unchanged())
+        self._told.pass_over(self._flow.rows(self.plan.root))
 
     @property
     def too_many(self) -> Mapping[int, int]:
@@ -125,18 +164,6 @@ class Standing(Stateful):
     def begun(self) -> bool:
         """Whether there has been an instant."""
         return self._tick > 0
-
-    def _know(self, answers: KbAnswers | None) -> Sequence[EventBatch]:
-        """The present content of the KB's graphs, if that has changed; tables go to their operators."""
-        if answers is None:
-            return ()
-        for place, delta in zip(self._tables, self.knowledge.changes(answers, self._tick), strict=True):
-            self._flow.feed(place, delta)
-        return answers.graphs
-
-    def _step(self, instants: int) -> tuple[I64, Ids]:
-        first, self._tick = self._tick, self._tick + instants
-        return self._told.rows(self._flow.step(first), first, instants)
 
     # --- its memory ----------------------------------------------------------------------------------
 

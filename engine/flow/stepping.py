@@ -2,6 +2,9 @@
 
 In the flow: event mappings, their windows through stretches of ticks → **the matches, and their ticks** → the
 rest of the plan, many ticks at once.
+
+A plan whose `also` say which items are used up is cut in two: the operators that these need run tick by tick, and all
+others take the rows of the first for many ticks at once.
 """
 
 from __future__ import annotations
@@ -11,18 +14,50 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oxiseq.engine.flow.cutting import Cut
 from oxiseq.engine.flow.delta import I64, Buffer, Delta
-from oxiseq.engine.flow.driver import Driver
 from oxiseq.engine.flow.events import Used
-from oxiseq.engine.flow.nodes.build import build
+from oxiseq.engine.flow.flow import Driver
 from oxiseq.engine.flow.occurring import Occurring
-from oxiseq.engine.flow.plan import Given
+from oxiseq.engine.flow.operators.build import build
+from oxiseq.engine.flow.plan import FlowPlan, Given, Sheet, inputs, renamed
 from oxiseq.engine.kernels.flow import stepping as k
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable, call
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import Stateful, part, value
+
+
+class Cut(NamedTuple):
+    """Two plans. first: its `also` are the whole plan's. kept: by name the operators of the first whose rows are given
+    to the rest under that name."""
+
+    first: FlowPlan
+    rest: FlowPlan
+    kept: dict[str, int]
+
+
+def cut(plan: FlowPlan) -> Cut:
+    """Cut a plan that has `also`."""
+    forms = plan.forms
+    inside = set(plan.also)
+    for place in range(len(forms) - 1, -1, -1):
+        if place in inside:
+            inside.update(inputs(forms[place]))
+    read = {c for place, form in enumerate(forms) if place not in inside for c in inputs(form)} & inside
+    first, rest = Sheet(), Sheet()
+    here, there = dict[int, int](), dict[int, int]()
+    kept = dict[str, int]()
+    for place, form in enumerate(forms):
+        if place in inside:
+            here[place] = first.add(renamed(form, here))
+        else:
+            there[place] = rest.add(renamed(form, there))
+        if place in read:
+            name = f"found {len(kept)}"
+            kept[name] = here[place]
+            there[place] = rest.add(Given(name, plan.widths[place], plan.raw[place]))
+    also = tuple(here[place] for place in plan.also)
+    return Cut(first.plan(also[0], also), rest.plan(there[plan.root]), kept)
 
 
 class Found(NamedTuple):

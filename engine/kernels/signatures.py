@@ -19,9 +19,9 @@ from oxiseq.engine.kernels.sequence.records import BUCKET, GROUP
 
 SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     "cea.advance": {"advance": "i8, i8, i8"},
-    "cea.cells": {"find_cells": "i8, i8, i8, SLOT[::1], u4[:, ::1], i8[::1], u4[:, ::1], i8[:, ::1], i8"},
     "cea.clocks": {
         "attribute_clocks": "i8, f8[::1], i8[::1], i8[::1]",
+        "enter_few": "i8, i8, i8[::1], i8[::1], i8, i8, i8",
         "place_few": "i8, i8[::1], i8",
     },
     "cea.collect": {
@@ -36,12 +36,14 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "pivot": "i8[::1], u4[::1], u4[::1], u4[::1], i8[::1], i8[::1], i8[:, ::1], i8[::1], i8[::1]",
         "symbols": "u8[:, ::1], i8[::1], i8, u8[:, ::1], u1[::1], i8[::1], i8[::1], u8[:, ::1], u8[:, ::1]",
     },
-    "cea.few": {"enter_few": "i8, i8, i8[::1], i8[::1], i8, i8, i8"},
     "cea.held": {
         "append": "i8, u8[:, ::1], i8[::1], i8, i8",
         "resolve": "i8, i8, i8, i8[::1], i8",
     },
-    "cea.rows": {"mark_rows": "i8, i8, i8, i8, i8, b1"},
+    "cea.rows": {
+        "find_cells": "i8, i8, i8, SLOT[::1], u4[:, ::1], i8[::1], u4[:, ::1], i8[:, ::1], i8",
+        "mark_rows": "i8, i8, i8, i8, i8, b1",
+    },
     "cea.symbols": {
         "enter_steps": "i8, i8, i8",
         "enter_symbols": "i8",
@@ -66,7 +68,22 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "fill_by_row": "i8",
         "forget": "i8, i8",
     },
-    "flow.choosing": {"choose": "i8, i8, i8, i8"},
+    "flow.buffers": {
+        "tell": "i8[::1], i8[::1], u4[:, ::1], i8, i8, i8[::1], u4[:, ::1]",
+        "told_rows": "i8[::1], i8",
+        "with_rows": "i8[::1], i8[::1]",
+    },
+    "flow.choosing": {
+        "choose": "i8, i8, i8, i8",
+        "drop_used": "i8, i8[::1]",
+        "fill_used": "i8[::1], i8[::1]",
+    },
+    "flow.computing": {
+        "extend": "i8, i8, i8",
+        "fill_slots": "i8",
+        "learn": "i8, i8, i8, i8",
+        "sift": "i8, i8, i8, i8",
+    },
     "flow.conjoining": {"conjoin": "i8, i8, i8, i8"},
     "flow.copying": {
         "merge": "i8, i8",
@@ -74,16 +91,13 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "pick": "i8, i8, i8",
     },
     "flow.counting": {
+        "consolidate": "i8, i8, i8",
         "distinct": "i8, i8, i8",
+        "fill_found": "i8, i8, i8",
         "fill_slots": "i8",
         "forget": "i8, i8",
     },
     "flow.driving": {"drive": "i8"},
-    "flow.extending": {
-        "extend": "i8, i8, i8",
-        "fill_slots": "i8",
-        "learn": "i8, i8, i8, i8",
-    },
     "flow.facts": {
         "make_facts": "i8, i8, i8, i8",
         "read_rows": "i8, i8[::1], u4[:, ::1], i8[::1]",
@@ -100,11 +114,10 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "lasting": "i8, i8, i8",
         "sometime": "i8, i8",
     },
-    "flow.joining": {"join": "i8, i8, i8, i8, i8, i8"},
-    "flow.looking": {"look": "i8, i8, i8, i8"},
-    "flow.merging": {
-        "consolidate": "i8, i8, i8",
-        "fill_found": "i8, i8, i8",
+    "flow.joining": {
+        "between": "i8, i8, i8, i8",
+        "join": "i8, i8, i8, i8, i8, i8",
+        "look": "i8, i8, i8, i8",
     },
     "flow.path_storing": {
         "fill_pair_slots": "i8",
@@ -120,25 +133,11 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "large_terms": "i8, i8, i8[::1], f8[::1], u1[::1], u4[::1], i8",
         "number_terms": "i8, i8, i8[::1], f8[::1], u8[::1], u8[::1], u4[::1], i8",
     },
-    "flow.sifting": {"sift": "i8, i8, i8, i8"},
     "flow.stepping": {"step_by_tick": "i8"},
-    "flow.table": {
-        "between": "i8, i8, i8, i8",
-        "search": "i8, i8, i8, i8",
-    },
-    "flow.telling": {
-        "tell": "i8[::1], i8[::1], u4[:, ::1], i8, i8, i8[::1], u4[:, ::1]",
-        "told_rows": "i8[::1], i8",
-        "with_rows": "i8[::1], i8[::1]",
-    },
     "flow.timelines": {
         "fill_group_slots": "i8",
         "fill_row_slots": "i8",
         "keep_rows": "i8, i8, i8",
-    },
-    "flow.using": {
-        "drop_used": "i8, i8[::1]",
-        "fill_used": "i8[::1], i8[::1]",
     },
     "matches.choice.choose": {"choose": "i8"},
     "matches.composed": {
@@ -194,8 +193,8 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "sequence.hashing": {
         "hash_again": "i8, i8",
-        "rehash_buckets": "i4[::1], BUCKET[::1], i8",
-        "rehash_groups": "i4[::1], GROUP[::1], i8",
+        "rehash_buckets": "SLOT[::1], BUCKET[::1], i8",
+        "rehash_groups": "SLOT[::1], GROUP[::1], i8",
     },
     "sequence.indexes": {"index_groups": "i8, i8, i8", "remove_dead": "i8, i8"},
     "sequence.joining": {"remember": "i8, i8, i8[:, ::1], i8, i8"},

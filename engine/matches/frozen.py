@@ -187,13 +187,3 @@ class FrozenMatches:
 
 def _number(limbs: NDArray[np.uint64]) -> int:
     return int.from_bytes(limbs.astype("<u8").tobytes(), "little")
-
-
-def sums_by(values: NDArray[np.int64], times: NDArray[Any]) -> list[tuple[int, int]]:
-    """How often each value is there, in the order of values; those that never are are left out."""
-    distinct, inverse = np.unique(values, return_inverse=True)
-    if times.dtype != object and float(times.sum(dtype=np.float64)) >= 2.0**63:
-        times = times.astype(object)
-    sums = np.zeros(len(distinct), times.dtype)
-    np.add.at(sums, inverse, times)
-    return [(value, number) for value, number in zip(distinct.tolist(), sums.tolist(), strict=True) if number]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
 import numpy as np
@@ -29,6 +29,24 @@ def more_out(S: M) -> M:
     if len(S.out_ends) >= _MOST_OUT and S.scalars[k.OUT_MATCHES]:
         return S
     return S.grow("out")
+
+
+def shift_links(records: Array, names: Iterable[str], by: int) -> None:
+    """Links from record to record, -1 for none, lead so many places further."""
+    for name in names:
+        records[name] += np.where(records[name] >= 0, by, 0).astype(records[name].dtype)
+
+
+def append_nodes(S: M, nodes: Array) -> tuple[M, int]:
+    """Memory with more nodes, which name each other by their places among them, and the number of the first."""
+    top = int(S.scalars[k.NODE_TOP])
+    if top + len(nodes) > len(S.nodes):
+        S = S.grow("nodes", max(2 * len(S.nodes), top + len(nodes)))
+    made = S.nodes[top : top + len(nodes)]
+    made[:] = nodes
+    shift_links(made, ("left", "right", "leaf"), top)
+    S.scalars[k.NODE_TOP] += len(nodes)
+    return S, top
 
 
 def begin_choice(S: M) -> None:

@@ -18,6 +18,7 @@ from pyoxigraph import Literal, QueryResultsFormat, QuerySolutions, Store, Varia
 
 from oxiseq.engine import kinds
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, truth
+from oxiseq.engine.expressions.times import FUNCTIONS
 from oxiseq.engine.expressions.values import read
 from oxiseq.engine.matching.plain_texts import strings_told, text_test
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -110,7 +111,7 @@ class Asked:
             written = [written[i] for i in asked]
         texts = [f"({i} {text})" for i, text in zip(asked, written, strict=True)]
         try:
-            solutions = _EMPTY.query(f"{self._head}{' '.join(texts)}{self._tail}")
+            solutions = _EMPTY.query(f"{self._head}{' '.join(texts)}{self._tail}", custom_functions=FUNCTIONS)
         except RuntimeError:  # a function that Oxigraph does not know: `exact` knows that it is an error
             return
         assert isinstance(solutions, QuerySolutions)  # it is a SELECT

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.cea.marks import Marks
+from oxiseq.engine.cea.events import Marks
 from oxiseq.engine.order.waiting import Order, Piece, Waiting
 from oxiseq.engine.terms.dictionary import AnyIds
 

@@ -67,6 +67,11 @@ class PositionLog(Stateful):
         assert self._count == count + len(older)
 
     @property
+    def oldest(self) -> int:
+        """The first position of those that are kept."""
+        return self._first + self._gone
+
+    @property
     def held(self) -> int:
         """How many are kept."""
         return self._count - self._gone

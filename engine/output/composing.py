@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.kernels.matches.composed import NO_REPORTS, OF_ALL, OF_EACH
 from oxiseq.engine.kernels.matches.weights import PRESENT
-from oxiseq.engine.matches.measures import Measure, Measures, words_of
+from oxiseq.engine.matches.events import MeasuredEvents
+from oxiseq.engine.matches.measures import Measures, words_of
 from oxiseq.engine.output.arranging import Arrangement
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.due import DueReports, Report
@@ -23,12 +24,11 @@ from oxiseq.engine.output.news import Side, news
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.weight_rows import WeightRows
 from oxiseq.engine.plan.composing import Composing
-from oxiseq.engine.plan.folding import OfEvents
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.composed import ComposedSequence
 from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.engine.sequence.rows import RowBuffer
+from oxiseq.engine.sequence.run import RowBuffer
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.window import BEFORE_ALL, cut_of
 from oxiseq.grammar.scope import expression_variables
@@ -60,23 +60,15 @@ class MatchComposer:
         self, plan: QueryPlan, composing: Composing, rows: RowStore, terms: TermDictionary, capacities: Capacities
     ) -> None:
         self._rows, self._keys, self._parted = rows, [key for key in composing.keys if key is not None], plan.by
-        of = composing.distinct
-        attributes = [*dict.fromkeys(m.variable for m in of if m.variable is not None)]
-        self._stored = [plan.runner.stored.index(variable) for variable in attributes]
-        names: dict[OfEvents, set[str]] = {m: {"COUNT"} if m.variable is None else set() for m in of}
-        for each, name in zip(composing.measures, composing.aggregates, strict=True):
-            if each is not None and each.variable is not None:
-                names[each].add(name)
-        self._measures = Measures(
-            [Measure.of(None if m.variable is None else attributes.index(m.variable), names[m]) for m in of], terms
-        )
-        held = np.array([[m.gpm in letter.letter for m in of] for letter in plan.letters], np.bool_)
+        measured = measured_of(composing, terms)
+        self._measures = measured.measures
+        self._stored = [plan.runner.stored.index(variable) for variable in measured.attributes]
         self.sequence = ComposedSequence(
             plan.runner.sequence,
             plan.window,
             composing.by,
             self._measures,
-            held.reshape(len(plan.letters), len(of)),
+            measured.held([letter.letter for letter in plan.letters]),
             terms,
             capacities,
             merges=composing.merges and not composing.reports,
@@ -154,9 +146,7 @@ class ComposedRows:
         self, plan: SummaryPlan, composing: Composing, arrangement: Arrangement, terms: TermDictionary
     ) -> None:
         self._terms, self._composing, self._arrangement = terms, composing, arrangement
-        numbers = {m: i for i, m in enumerate(composing.distinct)}
-        measured = [None if m is None else numbers[m] for m in composing.measures]
-        self._rows = WeightRows(arrangement.wide, measured, plan.having, terms)
+        self._rows = WeightRows(arrangement.wide, measured_of(composing, terms).numbers, plan.having, terms)
         self._read = keys_read(arrangement.wide)
         self._apart = not composing.merges and all(map(plan.columns.__contains__, plan.keys))
         """Whether groups of an instant have different rows."""
@@ -233,6 +223,11 @@ class ComposedRows:
             elif read:
                 columns[:, column] = ids_of_times(ends.time, times, self._terms)
         return columns
+
+
+def measured_of(composing: Composing, terms: TermDictionary) -> MeasuredEvents:
+    """What the aggregates need of events."""
+    return MeasuredEvents([*zip(composing.aggregates, composing.measures, strict=True)], terms)
 
 
 def keys_read(plan: SummaryPlan) -> list[bool]:

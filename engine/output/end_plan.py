@@ -10,8 +10,9 @@ from typing import Final
 from pyoxigraph import Literal, Variable
 
 from oxiseq.engine.cea.plan import CeaPlan
-from oxiseq.engine.cea.ranking import Measured, measured_by
+from oxiseq.engine.cea.ranking import measured_by
 from oxiseq.engine.flow.rewriting import replaced
+from oxiseq.engine.matches.events import OfEvents
 from oxiseq.grammar.algebra import Aggregate, Call, Expression
 from oxiseq.grammar.ceql_algebra import OF, Totals, aggregates, summed_attributes
 from oxiseq.grammar.records import dataclass
@@ -28,7 +29,8 @@ class EndPlan:
     key_columns: tuple[int, ...]
     """Of each key the number of the attribute."""
     aggregates: tuple[Aggregate, ...]
-    measured: tuple[Measured, ...]
+    measured: tuple[OfEvents | None, ...]
+    """Of each aggregate what it runs over; None: complex events."""
     names: tuple[Variable, ...]
     columns: tuple[Expression, ...]
     having: tuple[Expression, ...]
@@ -46,7 +48,7 @@ def end_plan(plan: CeaPlan, totals: Totals) -> EndPlan:
         totals.by,
         tuple(attributes.index(key) for key in totals.by),
         found,
-        tuple(measured_by(aggregate, plan.runner.variables, attributes) for aggregate in found),
+        tuple(map(measured_by, found)),
         tuple(Variable(column.name) for column in totals.columns),
         columns,
         () if totals.having is None else (replaced(totals.having, known),),

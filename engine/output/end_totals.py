@@ -7,91 +7,46 @@ values is there → **totals** → a row, unless HAVING drops it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.held import Holders
-from oxiseq.engine.cea.listed import MOST_LISTED, PLACE, one_by_one
-from oxiseq.engine.cea.plan import CeaPlan
-from oxiseq.engine.cea.ranking import Measured
+from oxiseq.engine.cea.listed import MOST_LISTED, PLACE, EventReader, one_by_one
 from oxiseq.engine.cea.subsets import AMBIGUOUS
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total, add_all, total_of
-from oxiseq.engine.kernels.matches.records import PLACE_BITS
-from oxiseq.engine.matches.frozen import FrozenMatches, sums_by
+from oxiseq.engine.matches.events import OfEvents, bag_of
+from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.output.end_plan import end_plan, least_of
+from oxiseq.engine.output.end_plan import EndPlan, least_of
 from oxiseq.engine.output.group_rows import GroupRows, Row
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Aggregate
-from oxiseq.grammar.ceql_algebra import Totals
 
 _THERE: Final = 1
 """What stands for the value of an event, where events are counted: COUNT needs only whether there is one."""
 
 I64 = NDArray[np.int64]
-
-
-class _Events(NamedTuple):
-    """Events, the variables that hold each, and in how many complex events it is so."""
-
-    position: I64
-    held: NDArray[np.uint64]
-    times: NDArray[Any]
+BagOf = Callable[[OfEvents], list[tuple[int, int]]]
 
 
 class EndTotals:
-    """The rows of one query. Of events by position: `values`, the ids of their attributes' terms, i64[n, attributes],
-    and `times`, i64[n] µs."""
+    """The rows of one query. `times`: of events by position, i64[n] µs."""
 
-    def __init__(
-        self,
-        plan: CeaPlan,
-        totals: Totals,
-        terms: TermDictionary,
-        values: Callable[[I64], I64],
-        times: Callable[[I64], I64],
-    ) -> None:
-        self._plan = end_plan(plan, totals)
-        self._terms = terms
-        self._values, self._times = values, times
+    def __init__(self, plan: EndPlan, reader: EventReader, terms: TermDictionary, times: Callable[[I64], I64]) -> None:
+        self._plan, self._reader, self._terms, self._times = plan, reader, terms, times
         self._group = GroupRows(self._plan, terms)
-        self._rows: list[tuple[int, Row]] = []
-
-    @property
-    def least(self) -> int:
+        self._least = max([1, *map(least_of, plan.having)])
         """HAVING drops what is of fewer complex events."""
-        return max([1, *map(least_of, self._plan.having)])
-
-    @property
-    def counts(self) -> bool:
-        """Whether only COUNT(*) is emitted, so that the counted complex events are not needed."""
-        return all(measured.variable is None for measured in self._plan.measured)
-
-    def count(self, at: I64, number: I64) -> None:
-        """So many complex events end at the events at these positions, in order."""
-        times = self._times(at).tolist()
-        keys = self._values(at)[:, list(self._plan.key_columns)].tolist()
-        rows: dict[tuple[int, ...], Row | None] = {}
-        for each, key, time in zip(number.tolist(), keys, times, strict=True):
-            known = each, *key
-            if known not in rows:
-                rows[known] = self._group.row(tuple(key), [self._counted(a, each) for a in self._plan.aggregates])
-            if (told := rows[known]) is not None:
-                self._rows.append((time, told))
-
-    def _counted(self, aggregate: Aggregate, count: int) -> Total:
-        total = total_of(aggregate, self._terms)
-        total.add(_THERE, count)
-        return total
+        self._rows: list[tuple[int, Row]] = []
 
     def see(self, found: FrozenMatches, holders: Holders, at: int, time: int) -> None:
         """The complex events that end at the event at position `at`, at `time` (µs). Raises LimitError."""
-        if not found.exceeds(0):
+        if not found.exceeds(self._least - 1):
             return
-        key = self._values(np.array([at], np.int64))[0, list(self._plan.key_columns)]
+        key = self._reader.values(np.array([at], np.int64))[0, list(self._plan.key_columns)]
         row = self._group.row(tuple(key.tolist()), self._totals(found, holders, at))
         if row is not None:
             self._rows.append((time, row))
@@ -110,39 +65,34 @@ class EndTotals:
             count = found.count
         except LimitError:
             count = TOO_MANY
-        events = None
-        if any(measured.variable is not None for measured in self._plan.measured):
-            events = _events(found, holders, at, count)
+        bag = self._bags(found, holders, at, count) if any(self._plan.measured) else None
         asked = zip(self._plan.aggregates, self._plan.measured, strict=True)
-        return [self._total(aggregate, measured, events, count) for aggregate, measured in asked]
+        return [self._total(aggregate, of, bag, count) for aggregate, of in asked]
 
-    def _total(self, aggregate: Aggregate, measured: Measured, events: _Events | None, count: int) -> Total:
-        if measured.variable is None or events is None:
-            return self._counted(aggregate, count)
+    def _total(self, aggregate: Aggregate, of: OfEvents | None, bag: BagOf | None, count: int) -> Total:
         total = total_of(aggregate, self._terms)
+        if of is None or bag is None:
+            total.add(_THERE, count)
+            return total
         if count >= TOO_MANY and aggregate.name not in ("MIN", "MAX"):
             unknown = SumTotal(False, self._terms)
             unknown.add(0, 1)  # an error
             return unknown
-        bit = np.uint64(1 << (measured.variable & 63))
-        mine = np.flatnonzero(events.held[:, measured.variable >> 6] & bit)
-        if measured.attribute is None:
-            total.add(_THERE, sum(events.times[mine].tolist()))
-            return total
-        add_all(total, sums_by(self._values(events.position[mine])[:, measured.attribute], events.times[mine]))
+        add_all(total, bag(of))
         return total
 
-
-def _events(found: FrozenMatches, holders: Holders, at: int, count: int) -> _Events:
-    """Where the automaton's step does not decide which variables hold an event, complex events are listed. Raises
-    LimitError."""
-    outputs = np.flatnonzero(found.pos >= 0)
-    places, positions = found.pos[outputs] & PLACE, found.pos[outputs] >> PLACE_BITS
-    if not (places == AMBIGUOUS).any():
-        times = found.times(outputs) if count < TOO_MANY else np.ones(len(outputs), np.uint64)
-        return _Events(positions, holders.masks[places], times)
-    if count > MOST_LISTED:
-        what = "complex events of one end whose variables hang on the whole of each (give types variables of their own)"
-        raise LimitError(count, MOST_LISTED, what)
-    listed = one_by_one([found.at(i) for i in range(count)], holders, at)
-    return _Events(listed.positions, listed.held, np.ones(len(listed.positions), np.uint64))
+    def _bags(self, found: FrozenMatches, holders: Holders, at: int, count: int) -> BagOf:
+        """How often values are there. Where the automaton's step does not decide which variables hold an event, complex
+        events are listed. Raises LimitError."""
+        outputs = np.flatnonzero(found.pos >= 0)
+        places = found.pos[outputs]
+        if not (places & PLACE == AMBIGUOUS).any():
+            times = found.times(outputs) if count < TOO_MANY else np.ones(len(outputs), np.uint64)
+            events = self._reader.at(places, holders)
+        else:
+            if count > MOST_LISTED:
+                what = "complex events of one end whose variables hang on the whole of each"
+                raise LimitError(count, MOST_LISTED, f"{what} (give types variables of their own)")
+            events = self._reader.listed(one_by_one([found.at(i) for i in range(count)], holders, at))
+            times = np.ones(len(events.of), np.uint64)
+        return lambda of: bag_of(events, of, times, _THERE)

@@ -1,45 +1,45 @@
-"""ORDER BY ... LIMIT and SAMPLE on the compact set: the matches that are emitted, without listing the others.
+"""ORDER BY ... LIMIT, SAMPLE and pages on the compact set: the matches that are emitted, without listing the others,
+for both runners (semantics.md 2.6b).
 
-In the flow: finals of an instant → **the chosen ones** → enumeration → answers, which puts them in order.
+In the flow: finals of an end → **the chosen ones** → enumeration. Those of CEQL come in their order; matches of SPAseq
+are put in order behind it, by what they show (ranked.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.amounts import Added, added_up
-from oxiseq.engine.kernels.matches.records import PLACE_BITS
-from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
-from oxiseq.engine.kernels.sequence.records import Memory
-from oxiseq.engine.matches.frozen import FrozenMatches
-from oxiseq.engine.matches.memory import put_matches
+from oxiseq.engine.matches.events import MatchEvents, ReadEvents
+from oxiseq.engine.matches.frozen import FrozenMatches, Places
+from oxiseq.engine.matches.memory import M, put_matches
 from oxiseq.engine.matches.paging import Pager
+from oxiseq.engine.matches.ranking import Amount, Ranking, RankKey, RankOf, Summand, TimeOf
 from oxiseq.engine.matches.sampling import sample
-from oxiseq.engine.output.rows import KnownRows
-from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.plan.ranking import LISTED, MOST_LISTED, Amount, Ranking, RankKey, RankOf, Summand, TimeOf
+from oxiseq.engine.plan.ranking import LISTED, MOST_LISTED
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import order_key
 
+MOST_ORDERED: Final = 1_000_000
+"""Matches of one end that are put in order."""
 Column = NDArray[np.float64]
+InOrder: TypeAlias = Callable[[list[Places]], list[Places]]
+"""Some matches of one end, compared one by one."""
 
 
 class MatchPicker:
-    """Picks for one query."""
+    """Picks for one query. `consumes`: of a page, for CONSUME BY a match of another instant is needed."""
 
-    def __init__(self, plan: QueryPlan, ranking: Ranking, terms: TermDictionary) -> None:
-        self._ranking = ranking
-        self._letters = [letter.letter for letter in plan.letters]
-        self._stored = {v: i for i, v in enumerate(plan.runner.stored)}
-        self._terms = terms
+    def __init__(self, ranking: Ranking, terms: TermDictionary, *, consumes: bool = False) -> None:
+        self._ranking, self._terms = ranking, terms
         self._counts: list[int] = []
         self._pager = None
         if ranking.page is not None:
-            consumes = plan.query.consumption is not None
             self._pager = Pager(ranking.page, consumes=consumes, whole=ranking.listed is not None)
 
     def take_counts(self) -> Sequence[int]:
@@ -52,86 +52,86 @@ class MatchPicker:
         """How many matches there are of which a page is picked."""
         return 0 if self._pager is None else self._pager.count
 
-    def pick(self, S: Memory, rows: KnownRows) -> Memory:
-        """Memory whose finals stand for the chosen matches; nodes refer to these `rows`. Raises LimitError."""
-        found = FrozenMatches(S)
+    def pick(self, S: M, time: int, read: ReadEvents, in_order: InOrder | None = None) -> M:
+        """Memory whose finals stand for the chosen matches of those that end at `time` (µs), in their order where
+        `in_order` compares some. Raises LimitError."""
         if self._pager is not None:
-            return self._pager.pick(S, self._end_of(S, rows))
-        wanted = self._ranking.wanted
-        if self._ranking.sample is not None and self._ranking.window is not None and found.exceeds(0):
-            self._counts.append(found.count)
-        if not found.exceeds(wanted):
+            return self._pager.pick(S, time)
+        found, ranking = FrozenMatches(S), self._ranking
+        if not found.exceeds(0):
             return S
-        if self._ranking.sample is not None:
-            numbers = sample(found.count, wanted, f"{self._ranking.seed} {self._end(found, rows)}")
-            return put_matches(S, [found.at(i) for i in numbers])
-        values = self._values(found, rows)
+        ordered = in_order if ranking.order_by else None
+        if ranking.sample is not None:
+            if ranking.window is not None:
+                self._counts.append(found.count)
+            if ordered is None and not found.exceeds(ranking.sample.count):
+                return S
+            picked = [found.at(i) for i in sample(found.count, ranking.sample.count, f"{ranking.seed} {time}")]
+            return put_matches(S, picked if ordered is None else ordered(picked))
+        wanted = MOST_ORDERED if ranking.last is None else ranking.last
+        if ordered is None and not found.exceeds(wanted):
+            return S
+        values = None if ranking.listed else self._values(found, read)
         if values is not None:
-            return put_matches(S, list(found.best(values, wanted)))
-        if found.exceeds(MOST_LISTED):
-            raise LimitError(found.count, MOST_LISTED, LISTED)
-        return S
+            if ranking.last is None or wanted > MOST_ORDERED:
+                _bounded(found, MOST_ORDERED, "complex events of one end for ORDER BY (write a smaller LIMIT)")
+            picked = list(found.best(values, wanted))
+        elif ordered is None:
+            _bounded(found, MOST_LISTED, LISTED)
+            return S
+        else:
+            _bounded(found, MOST_LISTED, "complex events of one end that ORDER BY compares one by one")
+            picked = ordered([found.at(i) for i in range(found.count)])
+        return put_matches(S, picked if ordered is None else picked[ranking.offset : ranking.last])
 
-    @staticmethod
-    def _end(found: FrozenMatches, rows: KnownRows) -> int:
-        """When its matches end: an output is newer than what it extends."""
-        return int(rows.take(np.array([int(found.pos.max()) >> PLACE_BITS])).time[0])
-
-    @staticmethod
-    def _end_of(S: Memory, rows: KnownRows) -> int:
-        """When the matches of the finals end."""
-        node = S.nodes[S.finals[0, 0]]
-        row = int((S.nodes[node["leaf"]] if node["leaf"] >= 0 else node)["pos"]) >> PLACE_BITS
-        return int(rows.take(np.array([row])).time[0])
-
-    def _values(self, found: FrozenMatches, rows: KnownRows) -> Column | None:
-        """What each row adds to the keys: f64[nodes, keys]; None where that is no number that can be added."""
+    def _values(self, found: FrozenMatches, read: ReadEvents) -> Column | None:
+        """What each event adds to the keys: f64[nodes, keys]; None where that is no number that can be added."""
         outputs = np.flatnonzero(found.pos >= 0)
-        ids, row_of = np.unique(found.pos[outputs] >> PLACE_BITS, return_inverse=True)
-        block = rows.take(ids)
+        events = read(found.pos[outputs])
         values = np.zeros((len(found.pos), max(len(self._ranking.keys), 1)))
         for i, key in enumerate(self._ranking.keys):
-            sums = self._amounts(key.summands, block) if _adds(key) else self._single(key.summands, block)
+            sums = self._amounts(key.summands, events) if _adds(key) else self._single(key.summands, events)
             if sums is None:
                 return None
-            column = sums[row_of]
+            column = sums[events.of]
             if any(isinstance(each, TimeOf) and each.gpm is None for each in key.summands):
                 column = np.where(found.begins[outputs], column, 0.0)
             values[outputs, i] = -column if key.descending else column
         return values
 
-    def _single(self, summands: Sequence[Summand], block: RowBlock) -> Column:
-        """What rows add where one of each match does; 0 is less than all."""
-        sums = np.zeros(len(block.letter))
+    def _single(self, summands: Sequence[Summand], events: MatchEvents) -> Column:
+        """What events add where one of each match does; 0 is less than all."""
+        sums = np.zeros(len(events.age))
         for each in summands:
             if isinstance(each, RankOf):
-                ids = block.stored[:, self._stored[each.variable]]
-                sums += np.where(self._has(each.gpm, block), self._ranks(ids), 0.0)
+                mine = np.flatnonzero(events.has(each.gpm))
+                sums[mine] += self._ranks(events.ids(each.variable, mine))
             elif isinstance(each, TimeOf):
-                ages = (block.time - block.time[0] + 1).astype(np.float64)
-                sums += each.sign * (ages if each.gpm is None else np.where(self._has(each.gpm, block), ages, 0.0))
+                sums += each.sign * (
+                    events.age if each.gpm is None else np.where(events.has(each.gpm), events.age, 0.0)
+                )
         return sums
 
-    def _ranks(self, ids: NDArray[np.uint32]) -> Column:
+    def _ranks(self, ids: NDArray[np.int64]) -> Column:
         """The ranks of terms in the order of terms, equal ones alike; 0: unbound."""
         distinct, which = np.unique(ids, return_inverse=True)
         keys = [order_key(self._terms.term(i) if i else None) for i in distinct.tolist()]
         places = {key: place for place, key in enumerate(sorted(set(keys)), 0 if 0 in distinct else 1)}
         return np.array([places[key] for key in keys], np.float64)[which]
 
-    def _amounts(self, amounts: Sequence[Summand], block: RowBlock) -> Column | None:
-        """What rows add where numbers are summed; None where that cannot be."""
+    def _amounts(self, amounts: Sequence[Summand], events: MatchEvents) -> Column | None:
+        """What events add where numbers are summed; None where that cannot be."""
         parts = []
         for each in amounts:
             assert isinstance(each, Amount)
-            mine = np.flatnonzero(self._has(each.gpm, block))
-            ids = None if each.variable is None else block.stored[mine, self._stored[each.variable]]
-            parts.append(Added(mine, ids, each.factor))
-        return added_up(parts, len(block.letter), self._terms)
+            mine = np.flatnonzero(events.has(each.gpm))
+            parts.append(Added(mine, None if each.variable is None else events.ids(each.variable, mine), each.factor))
+        return added_up(parts, len(events.age), self._terms)
 
-    def _has(self, gpm: str, block: RowBlock) -> NDArray[np.bool_]:
-        """Which rows are of the GPM."""
-        return np.array([gpm in letter for letter in self._letters])[block.letter]
+
+def _bounded(found: FrozenMatches, most: int, what: str) -> None:
+    if found.exceeds(most):
+        raise LimitError(found.count, most, what)
 
 
 def _adds(key: RankKey) -> bool:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.matches.ranking import Ranking
 from oxiseq.engine.matches.sampling import sample
-from oxiseq.engine.plan.ranking import Ranking
 from oxiseq.engine.terms.order import sort_by
 
 Keys = Callable[[int], Sequence[Any]]

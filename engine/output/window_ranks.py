@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.bounds import KEPT, InstantBound
 from oxiseq.engine.kernels.memory.growing import flat
+from oxiseq.engine.matches.ranking import Ranking
 from oxiseq.engine.matches.sampling import sample, share_of
 from oxiseq.engine.omissions import LeftOut
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.plan.ranking import Ranking
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.order import Key, order_key, sort_by
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State

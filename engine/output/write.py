@@ -19,6 +19,7 @@ from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
 from oxiseq.engine.kernels.output.paths import choose, count_products, resolve, visible
 from oxiseq.engine.kernels.sequence.letter_rows import RowBlock
 from oxiseq.engine.matches.found import Found
+from oxiseq.engine.matches.ranking import Ranking
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns
@@ -27,7 +28,6 @@ from oxiseq.engine.output.ranked import OfEnd, told
 from oxiseq.engine.output.rows import KnownRows, RowStore
 from oxiseq.engine.output.window_ranks import Candidates, End, WindowRanks
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
-from oxiseq.engine.plan.ranking import Ranking
 from oxiseq.engine.sequence.positions import Automaton
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary

@@ -15,6 +15,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions, RdfFormat,
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.expressions.exists import Ids, graph_of
+from oxiseq.engine.expressions.times import FUNCTIONS
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.patterns.kb_graphs import CopiedGraphs, KbGraphs
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -71,6 +72,7 @@ class ExistsMatcher:
             _with_literals(self._texts[test], given),
             default_graph=_name(number),
             substitutions={v: term for v, term in given.items() if not isinstance(term, Literal)},
+            custom_functions=FUNCTIONS,
         )
         assert isinstance(found, QuerySolutions)  # it is a SELECT
         return any(True for _ in found) is not test.negated

@@ -25,8 +25,7 @@ from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.matching import records as k
 from oxiseq.engine.kernels.matching.records import MatchTables
-from oxiseq.engine.kernels.memory.growing import AS_I64, AS_U32, plain
-from oxiseq.engine.kernels.memory.pointers import Bound, Pointers, address_of
+from oxiseq.engine.kernels.memory.pointers import AS_I64, AS_U32, Bound, Pointers, address_of, plain
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.asking import KNOWN_TRUE
 from oxiseq.engine.matching.conditions import ConditionMemo, passes

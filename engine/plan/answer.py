@@ -18,8 +18,7 @@ from oxiseq.grammar.algebra import (
     Summary,
     TriplePattern,
 )
-from oxiseq.grammar.levels import is_over_matches, repeated_gpms
-from oxiseq.grammar.places import Overview
+from oxiseq.grammar.places import Overview, is_over_matches, repeated_gpms
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, expression_variables, subexpressions
 

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.functions import is_pure
+from oxiseq.engine.matches.events import OfEvents
 from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED
 from oxiseq.engine.plan.answer import Iterations
-from oxiseq.engine.plan.folding import OfEvents, measure_of
+from oxiseq.engine.plan.folding import measure_of
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.composed import Key, key_of
 from oxiseq.engine.sequence.states import PARTITION

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from pyoxigraph import Variable
 
+from oxiseq.engine.matches.events import OfEvents
 from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED
 from oxiseq.engine.plan.answer import Iterations
 from oxiseq.engine.plan.ranking import owner_of
@@ -19,16 +20,6 @@ from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Query
 from oxiseq.grammar.places import Overview
 from oxiseq.grammar.records import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class OfEvents:
-    """What a measure runs over: the values of a variable, or with None 1, of each event of a GPM in each match.
-    `single`: a match has one such event at most, and without it an error."""
-
-    gpm: str
-    variable: Variable | None
-    single: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,15 +20,15 @@ from oxiseq.engine.cea.plan import as_words, compile_ceql, words_of
 from oxiseq.engine.errors import QueryError
 from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.plan import SequencePlan
+from oxiseq.engine.matches.ranking import Ranking
 from oxiseq.engine.plan.query import LetterPlan, QueryPlan, compile_query
-from oxiseq.engine.plan.ranking import Ranking
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Filter, Query, Select, TriplePattern
+from oxiseq.grammar.ceql.joins import first_graph
+from oxiseq.grammar.ceql.texts import render_predicate
 from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, first_join, variables
-from oxiseq.grammar.ceql_graphs import first_graph
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render_ceql import render_predicate
 from oxiseq.grammar.translating.ceql_spaseq import as_sequence
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from pyoxigraph import NamedNode, Variable
 
-from oxiseq.engine.flow.sparql.correlation import grouped, shown_as_is
+from oxiseq.engine.flow.sparql.existence import grouped, shown_as_is
 from oxiseq.engine.flow.sparql.selects import listed
 from oxiseq.engine.patterns.plan import GpmRequest
 from oxiseq.engine.plan.correlation import Correlation, Route

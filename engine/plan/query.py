@@ -20,13 +20,14 @@ from oxiseq.engine.kernels.matches.records import NO_LIMIT
 from oxiseq.engine.kernels.sequence.records import LISTS_REACHED, REACHES
 from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.plan import Clauses, SequencePlan, forgotten_by
+from oxiseq.engine.matches.ranking import Ranking
 from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.matching.tables import NativeGpm
 from oxiseq.engine.patterns.plan import GpmRequest, KernelGpm, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
 from oxiseq.engine.plan.counting import carried, each_because, listed_because
 from oxiseq.engine.plan.folding import Folding, folding_of
-from oxiseq.engine.plan.ranking import Ranking, ranking_of, variables_of
+from oxiseq.engine.plan.ranking import ranking_of, variables_of
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
 from oxiseq.engine.plan.thresholds import beginning
 from oxiseq.engine.sequence.asked import Asked, asked_by, gpm_of_time
@@ -35,8 +36,7 @@ from oxiseq.engine.sequence.states import PARTITION, StateBuilder, ValueKind, ow
 from oxiseq.engine.sequence.tables import SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Op, Query
-from oxiseq.grammar.levels import summarises
-from oxiseq.grammar.places import Overview, atoms, overview
+from oxiseq.grammar.places import Overview, atoms, overview, summarises
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, expression_variables, holds_exists
 

@@ -1,18 +1,15 @@
-"""ORDER BY, LIMIT and SAMPLE of a query that has a row per match: what matches are ordered by, and how the best or
-some are found without listing the others (semantics.md 2.6b).
+"""ORDER BY, LIMIT and SAMPLE of a SPAseq query that has a row per match, as a ranking (matches/ranking.py).
 
-In the flow: algebra → **ranking** → (finals of an instant) → the matches that are emitted. The best are found on the
-compact set where each key is a sum over a match's rows: what a row adds is known by itself then, and a prefix that is
-better stays better whatever follows. A variable of a GPM that is not repeated is such a sum, with one row that adds
-something; so are times, COUNT(B), SUM(?v) over iterations, and sums and differences of these.
+In the flow: algebra → **ranking** → (finals of an instant) → the matches that are emitted. A variable of a GPM that is
+not repeated is a sum over a match's rows, with one row that adds something; so are times, COUNT(B), SUM(?v) over
+iterations, and sums and differences of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Final
 
 from pyoxigraph import Variable
 
@@ -20,11 +17,10 @@ from oxiseq.engine.bounds import BOUNDS
 from oxiseq.engine.expressions.amounts import summands
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.matches.paging import Page
+from oxiseq.engine.matches.ranking import Amount, Ranking, RankKey, RankOf, Summand, TimeOf
 from oxiseq.engine.plan.answer import Iterations
-from oxiseq.grammar.algebra import Aggregate, Ask, Expression, MatchFunction, Sample, Window
-from oxiseq.grammar.levels import summarises
-from oxiseq.grammar.places import Overview, always
-from oxiseq.grammar.records import dataclass
+from oxiseq.grammar.algebra import Aggregate, Ask, Expression, MatchFunction
+from oxiseq.grammar.places import Overview, always, summarises
 from oxiseq.grammar.render import render
 from oxiseq.grammar.render_sparql import SparqlWriter
 
@@ -34,72 +30,6 @@ MOST_LISTED: Final = BOUNDS.matches
 
 LISTED: Final = "matches of one instant that are listed for ORDER BY, SAMPLE or a page"
 """What there are too many of, past MOST_LISTED."""
-
-
-@dataclass(frozen=True, slots=True)
-class RankOf:
-    """The place of a variable's value among the values of it, in the order of terms; unbound is the least. The rows of
-    one GPM have it, once in a match at most."""
-
-    gpm: str
-    variable: Variable
-
-
-@dataclass(frozen=True, slots=True)
-class TimeOf:
-    """When the one row of a GPM happened; of None, the row that begins the match. `sign`: 1, or -1 for the reverse."""
-
-    gpm: str | None
-    sign: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """A number for each row of a GPM: `factor`, times the variable's value if there is one."""
-
-    gpm: str
-    variable: Variable | None
-    factor: Fraction
-
-
-Summand: TypeAlias = RankOf | TimeOf | Amount
-
-
-@dataclass(frozen=True, slots=True)
-class RankKey:
-    """For one key the summands that the rows of a match add to it."""
-
-    summands: tuple[Summand, ...]
-    descending: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Which of the matches of one end, or of one window, are emitted: a sample, in an order, so many behind the first
-    `offset`."""
-
-    order_by: tuple[tuple[Expression, bool], ...]
-    """(expression over a match, descending) pairs."""
-    offset: int
-    limit: int | None
-    sample: Sample | None
-    seed: str
-    """The seed of a sample's draws, besides the time of the end."""
-    keys: tuple[RankKey, ...]
-    """The keys compared on the compact set; none for SAMPLE."""
-    listed: str | None
-    """Why every match of an instant is listed; None: the emitted ones are found on the compact set."""
-    window: Window | None = None
-    """Not of one end, but of such a tumbling window, when it closes."""
-    page: Page | None = None
-    """Only of this end, from one match to another, in the order in which they are found."""
-
-    @property
-    def wanted(self) -> int:
-        """How many matches of an end are looked for."""
-        if self.sample is not None:
-            return self.sample.count
-        return MOST_LISTED if self.limit is None else self.offset + self.limit
 
 
 class _NotCarriedError(Exception):
@@ -121,7 +51,7 @@ def ranking_of(seen: Overview, iterations: Mapping[Aggregate, Iterations], page:
     be found on the compact set. `page`: that is wanted instead."""
     query = seen.query
     if page is not None:
-        return Ranking((), page.offset, page.size, None, "", (), None, page=page)
+        return Ranking.of_page(page)
     if summarises(seen) or not (query.summary.order_by or query.sample):
         return None
     order_by, limit = order_of(seen), query.limit
@@ -139,7 +69,7 @@ def ranking_of(seen: Overview, iterations: Mapping[Aggregate, Iterations], page:
         return replace(made, seed=f"{query.sample.seed} {render(query)}")
     if limit is None:
         return replace(made, listed="there is no LIMIT")
-    if made.wanted > MOST_LISTED:
+    if made.last is not None and made.last > MOST_LISTED:
         return replace(made, listed=f"LIMIT and OFFSET are more than {MOST_LISTED}")
     try:
         keys = tuple(RankKey(tuple(_key(e, seen, iterations)), descending) for e, descending in order_by)

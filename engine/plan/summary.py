@@ -21,8 +21,7 @@ from oxiseq.grammar.algebra import (
     When,
     Window,
 )
-from oxiseq.grammar.levels import ends_with_its_instant, keys_of, over_matches, shown_expressions, summarises
-from oxiseq.grammar.places import Overview
+from oxiseq.grammar.places import Overview, ends_with_its_instant, keys_of, over_matches, shown_expressions, summarises
 from oxiseq.grammar.records import dataclass
 
 

@@ -13,21 +13,19 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.flow.cutting import cut
 from oxiseq.engine.flow.delta import I64
 from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.leaves import Moves
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.flow.standing import Standing
-from oxiseq.engine.flow.stepping import Stepping
+from oxiseq.engine.flow.stepping import Stepping, cut
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.patterns.matcher import StreamMatcher
 from oxiseq.engine.rsp.event_mappings import EventMappings, Source
-from oxiseq.engine.rsp.full_rows import FullRows
+from oxiseq.engine.rsp.full_rows import FullRows, full_rows
 from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.plan import ContentPlan, EventPlan, RspPlan
 from oxiseq.engine.rsp.schedule import Schedule, Stretches
-from oxiseq.engine.rsp.steady import full_rows
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, State, Stateful, part, spread

@@ -1,13 +1,16 @@
-"""Queries over the same windows, answered together: all instants of a batch at once, of all queries (operators.md, 7).
+"""Queries over the same windows, answered together by one plan of operators (operators.md, 7).
 
 In the flow: complete events in order → one plan of operators with several roots (engine/flow/sharing) → **what each
 query emits**. A query emits what it emits alone, in the same order: its answer is a function of its windows' contents.
+Either all instants of a batch are answered at once (`JointAnswers`), or those that are due (`JointGeneral`), from the
+contents of all their windows (held.py) and event mappings (event_mappings.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from pyoxigraph import Literal
@@ -17,24 +20,29 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.conjunctions import apart
 from oxiseq.engine.flow.delta import I64, Delta, Ids
-from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.knowledge import Knowledge
-from oxiseq.engine.flow.leaves import Leaves
+from oxiseq.engine.flow.knowledge import KbAnswers, KbPart, Knowledge, event_of
 from oxiseq.engine.flow.ordering import in_order
-from oxiseq.engine.flow.plan import Asked, FlowPlan, Join, Only, Patterns, draws, inputs
+from oxiseq.engine.flow.plan import Asked, FlowPlan, GraphPlace, Join, Only, Patterns, draws, inputs
 from oxiseq.engine.flow.sharing.joining import Output, joined
-from oxiseq.engine.flow.standing import only_of
+from oxiseq.engine.flow.standing import WindowFlow, only_of
 from oxiseq.engine.flow.told import Told
-from oxiseq.engine.rsp.full_rows import FullRows
-from oxiseq.engine.rsp.joint_kb import JointKnowledge
-from oxiseq.engine.rsp.plan import RspPlan
-from oxiseq.engine.rsp.steady import full_rows, is_steady, window_of
+from oxiseq.engine.patterns.matcher import StreamMatcher
+from oxiseq.engine.rsp.event_mappings import CommonEvents, EventMappings
+from oxiseq.engine.rsp.full_rows import FullRows, full_rows
+from oxiseq.engine.rsp.general import TOLD, moves_of, repeated
+from oxiseq.engine.rsp.held import Held
+from oxiseq.engine.rsp.plan import ContentPlan, RspPlan
+from oxiseq.engine.rsp.schedule import Stretches
+from oxiseq.engine.rsp.steady import is_steady, window_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import Stateful, unsaved
 from oxiseq.engine.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
 _NO_BLANKS = np.zeros(0, np.uint32)
+_MOST_INSTANTS: Final = 1 << 13
+"""Instants processed at once for one query; fewer for several that differ, as operators hold the rows of all."""
+_LEAST_INSTANTS: Final = 1 << 10
 
 
 def why_alone(plan: RspPlan) -> str | None:
@@ -75,11 +83,85 @@ class Numbered(NamedTuple):
     pieces: Sequence[Piece]
 
 
-class Joint(Stateful):
+class JointKnowledge(KbPart):
+    """The KB's part in a plan for several queries: an event for each graph, with what any of them knows, and each
+    table. known: theirs, by number, all of the same version. Each query asks the KB itself: so one that leaves the
+    others knows what it has received."""
+
+    def __init__(self, graphs: Sequence[GraphPlace], tables: Sequence[Asked], known: Sequence[Knowledge]) -> None:
+        super().__init__(tables)
+        self._graphs = graphs
+        self._known: dict[int, Knowledge] = dict(enumerate(known))
+        self._version: int | None = None
+        self._told = not known
+        self._earlier: list[tuple[Knowledge, int | None, KbAnswers | None]] = []
+        """What each knew at the last `mark`, as far as that has changed since."""
+
+    def mark(self) -> None:
+        """Remember what all know now, for `back_to_mark`."""
+        self._earlier.clear()
+
+    def back_to_mark(self) -> None:
+        """Each query knows what it knew then; this is of no use any more."""
+        for knowledge, version, told in reversed(self._earlier):
+            knowledge.version, knowledge.told = version, told
+
+    def forget(self, number: int) -> None:
+        """A query has left."""
+        self._known.pop(number, None)
+
+    def changed(self) -> KbAnswers | None:
+        version = self._version
+        for knowledge in self._known.values():  # they have queried the KB before
+            self._earlier.append((knowledge, knowledge.version, knowledge.told))
+            knowledge.changed()
+            self._version = knowledge.version
+            if self._told and self._version == version:  # as for one, so for all
+                return None
+        self._told = True
+        return self._answers() if self._known else None
+
+    def unchanged(self) -> KbAnswers | None:
+        first, self._told = not self._told, True
+        for knowledge in self._known.values():
+            self._version = knowledge.version
+        return self._answers() if first and self._version is not None else None
+
+    def _answers(self) -> KbAnswers:
+        """All that is known."""
+        graphs = [event_of(_distinct([*self._events(place)])) for place in self._graphs]
+        each = zip(self._tables, self._before, strict=True)
+        return KbAnswers(graphs, [self._table(table.text, before) for table, before in each])
+
+    def _events(self, place: GraphPlace) -> Iterator[Ids]:
+        asked: dict[str, Ids] = {}
+        for knowledge in self._known.values():
+            number = knowledge.places.get(place)
+            if number is not None and knowledge.told is not None:
+                asked[knowledge.texts[number]] = np.column_stack(knowledge.told.graphs[number].ids)
+        yield from asked.values()
+
+    def _table(self, text: str, before: Ids) -> Ids:
+        for knowledge in self._known.values():
+            number = knowledge.places.get(text)
+            if number is not None and knowledge.told is not None:
+                return knowledge.told.tables[number]
+        return before  # no query reads it any more
+
+
+def _distinct(parts: Sequence[Ids]) -> Ids:
+    """Each triple once."""
+    if len(parts) == 1:
+        return parts[0]
+    return np.unique(np.concatenate([np.zeros((0, 3), np.uint32), *parts]), axis=0)
+
+
+class Joint(WindowFlow):
     """The operators of several queries over the same windows as one plan. flows: their plans; windows: of its leaves;
     known: each one's answers of the KB, if they read it."""
 
-    made_of = unsaved("leaves"), unsaved("flow"), unsaved("knowledge"), unsaved("_sinks")
+    made_of = *WindowFlow.made_of, unsaved("knowledge"), unsaved("_sinks")
+    knowledge: JointKnowledge
 
     def __init__(
         self,
@@ -90,104 +172,159 @@ class Joint(Stateful):
         known: Sequence[Knowledge] = (),
     ) -> None:
         joint = joined(flows)
-        self.plan, needed = apart(joint.plan, _only(joint.plan, joint.outputs, plans))
+        super().__init__(apart(joint.plan, _only(joint.plan, joint.outputs, plans)), windows, terms)
         here = dict(zip(joint.plan.also, self.plan.also, strict=True))
         outputs = [
             o._replace(root=here[o.root], table=None if o.table is None else here[o.table]) for o in joint.outputs
         ]
-        self.flow = Flow(self.plan, terms)
-        self.leaves = Leaves(self.plan, self.flow.nodes, windows, needed, terms)
         self._sinks = [sink for output in outputs for sink in _sinks(self.plan, output, plans, terms)]
-        self._roots = self.flow.roots([sink.root for sink in self._sinks])
+        self._roots = self._flow.roots([sink.root for sink in self._sinks])
         self._always = [number for number, sink in enumerate(self._sinks) if sink.tells_all]
         for output in outputs:
             if output.table is not None:
                 rows = _table(output, terms)
-                self.flow.feed(output.table, Delta(np.zeros(len(rows), np.int64), np.ones(len(rows), np.int64), rows))
-        tables = {place: form for place, form in enumerate(self.plan.forms) if isinstance(form, Asked)}
-        self._tables = [*tables]
+                self._flow.feed(output.table, Delta(np.zeros(len(rows), np.int64), np.ones(len(rows), np.int64), rows))
         graphs = [graph.place for graph in self.leaves.graphs]
-        self.knowledge = JointKnowledge(graphs, [*tables.values()], known)
-        self._bounds = terms.bounds
+        self.knowledge = JointKnowledge(graphs, [*self._tables.values()], known)
 
-    def bound(self) -> None:
-        """From now on what operators make at an instant is bounded, as for each query alone."""
-        self.flow.bound(self._bounds.made, self._bounds.reads)
-
-    def know(self, knows_more: Callable[[], bool], tick: int) -> Sequence[EventBatch]:
-        """The present content of the KB's graphs if `knows_more`, which is called; tables go to their operators."""
-        if not knows_more():
-            return ()
-        for place, delta in zip(self._tables, self.knowledge.tables(tick), strict=True):
-            self.flow.feed(place, delta)
-        return self.knowledge.graphs()
-
-    def told(self, first: int, instants: int) -> Iterator[Numbered]:
+    def _told(self, first: int, instants: int) -> Iterator[Numbered]:
         """What the last step emits, whose instants were the ticks from `first` on. Raises LimitError."""
         for number in {*self._always, *self._roots.filled()} if instants else ():
             sink = self._sinks[number]
-            yield from sink.told(self.flow.rows(sink.root), first, instants)
+            yield from sink.told(self._flow.rows(sink.root), first, instants)
 
-    def pass_over(self) -> None:
+    def _pass_over(self) -> None:
         """Emits nothing of the last step."""
         for number in self._roots.filled():
             sink = self._sinks[number]
-            sink.pass_over(self.flow.rows(sink.root))
+            sink.pass_over(self._flow.rows(sink.root))
 
     @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
-        return {"triples": self.leaves.triples, "rows": self.flow.records + sum(map(len, self._sinks))}
+        return {"triples": self.leaves.triples, "rows": self._flow.records + sum(map(len, self._sinks))}
 
 
-class JointAnswers(Stateful):
+class JointAnswers(Joint):
     """All that changes for several queries that are answered at every instant of their streams (`is_steady`)."""
 
-    made_of = (unsaved("_joint"),)
-
     def __init__(self, plans: Sequence[RspPlan], terms: TermDictionary, known: Sequence[Knowledge] = ()) -> None:
-        self._contents = plans[0].contents
-        windows = [window_of(content.window.operators[0]) for content in self._contents]
-        self._joint = Joint(plans, [plan.flow.plan for plan in plans], windows, terms, known)
-        self._tick = 0
-        """The next one."""
-
-    @property
-    def knowledge(self) -> JointKnowledge:
-        """The answers of the KB that all know."""
-        return self._joint.knowledge
+        self._streams = [content.stream for content in plans[0].contents]
+        """By window."""
+        windows = [window_of(content.window.operators[0]) for content in plans[0].contents]
+        super().__init__(plans, [plan.flow.plan for plan in plans], windows, terms, known)
 
     def advance(self, batches: Sequence[EventBatch], passed: int) -> Iterator[Part]:
         """Complete events by stream in order of time, all before `passed`: what is emitted. All have asked the
         KB before. Raises LimitError."""
-        self._joint.bound()
-        first, times = self._step(batches, self.knowledge.changed)
-        for at, rows, pieces in self._joint.told(first, len(times)):
+        if not any(map(len, batches)):
+            return
+        self._bound()
+        first, times = self._push([batches[stream] for stream in self._streams], self.knowledge.changed())
+        for at, rows, pieces in self._told(first, len(times)):
             yield Part(times[at], rows, pieces)
 
     def take_up(self, parts: Iterable[Sequence[EventBatch]], before: Sequence[int]) -> None:
         """Restores the state after these events, by stream, part by part, and so many instants; the KB has not changed.
         Raises LimitError."""
-        self._joint.leaves.start([before[content.stream] for content in self._contents])
+        self.leaves.start([before[stream] for stream in self._streams])
         for batches in parts:
-            _, times = self._step(batches, self.knowledge.unchanged)
-            if len(times):
-                self._joint.pass_over()
+            self._push([batches[stream] for stream in self._streams], self.knowledge.unchanged())
+            self._pass_over()
 
-    def _step(self, batches: Sequence[EventBatch], knows_more: Callable[[], bool]) -> tuple[int, I64]:
-        first = self._tick
-        if not any(map(len, batches)):
-            return first, np.zeros(0, np.int64)
-        graphs = self._joint.know(knows_more, first)
-        times = self._joint.leaves.push([batches[content.stream] for content in self._contents], graphs, first)
-        self._tick += len(times)
-        self._joint.flow.step(first)
-        return first, times
+
+class JointGeneral(Joint):
+    """All that changes for several queries that are answered at instants of their own (REPORT), or look for event
+    patterns (MATCH). held: their events."""
+
+    made_of = *Joint.made_of, unsaved("_mappings")
+
+    def __init__(
+        self, plans: Sequence[RspPlan], terms: TermDictionary, held: Held, known: Sequence[Knowledge] = ()
+    ) -> None:
+        self._held = held
+        self._contents = [_any_of(each) for each in zip(*(plan.contents for plan in plans), strict=True)]
+        self._reports = [plan.report for plan in plans]
+        self._volatile = any(plan.volatile for plan in plans)
+        common = CommonEvents(len(plans[0].streams))
+        flows = [common.flow(plan) for plan in plans]
+        super().__init__(plans, flows, [TOLD for _ in self._contents], terms, known)
+        matchers = [None if request is None else StreamMatcher(request, terms) for request in common.requests(terms)]
+        sources = [source for source in common.sources if source.form.name in self._given]
+        self._mappings = EventMappings(sources, matchers, held)
+        self._most = max(_MOST_INSTANTS // len({*flows}), _LEAST_INSTANTS)
+
+    def advance(self, batches: Sequence[EventBatch], passed: int) -> Iterator[Part]:
+        """Complete events by stream in order of time; all before `passed` is complete: what is emitted. Raises
+        LimitError; the events held are as before then, the rest is of no use."""
+        held, before = self._held, self._held.mark()
+        try:
+            self._mappings.add(batches)
+            if self._mappings.beyond:  # each query finds by itself which of its instants are left out
+                raise next(iter(self._mappings.beyond.values()))
+            due = held.due(batches, passed, ended=False)
+            if self._volatile:
+                held.schedule.check(due)
+            held.schedule.go_on(due)
+            for low in range(0, len(due), self._most):
+                yield from self._answered(due.slice(low, low + self._most))
+        except BaseException:
+            held.back_to(before)
+            raise
+        held.forget()
+        self._mappings.forget()
+
+    def _answered(self, stretches: Stretches) -> Iterator[Part]:
+        held = self._held
+        before = [content.stop for content in held.contents]
+        self._bound()
+        first = self._through(before, held.through(stretches.at), len(stretches), self.knowledge.changed())
+        for each in self._told(first, len(stretches)):
+            report = self._reports[each.pieces[0][0][0]]  # of all that emit it
+            if report is Report.RSTREAM and held.schedule.rhythm.ticks:
+                yield from self._repeated(each, stretches)
+            else:
+                yield Part(stretches.at[each.at], each.rows, each.pieces)
+
+    def _repeated(self, numbered: Numbered, stretches: Stretches) -> Iterator[Part]:
+        for queries, low, high in numbered.pieces:
+            index = np.arange(low, high)
+            rows = numbered.rows.take(index)
+            at, rows = repeated(Report.RSTREAM, self._held.schedule, stretches, numbered.at[index], rows)
+            yield Part(at, rows, [(queries, 0, len(at))])
+
+    def _through(
+        self, before: Sequence[int], bounds: Sequence[tuple[I64, I64]], instants: int, answers: KbAnswers | None
+    ) -> int:
+        """Windows continue, from places up to which they have had events: the tick of the first instant."""
+        moves = moves_of(self._contents, self._held, before, bounds, instants)
+        return self._move(moves, self._mappings.move(bounds, 0), answers)
+
+    def take_up(self) -> None:
+        """Be as if all that is held had come, and the last instant had been answered. Raises LimitError."""
+        held = self._held
+        self._mappings.take_up()
+        self._mappings.beyond = {}
+        if held.begun:
+            now = [content.places for content in held.contents]
+            bounds = [(np.array([low]), np.array([high])) for low, high, _ in now]
+            self._through([low for low, _, _ in now], bounds, 1, self.knowledge.unchanged())
+            self._pass_over()
+
+    # --- its memory ----------------------------------------------------------------------------------
 
     @property
     def state(self) -> dict[str, int]:
-        """Numbers of live records."""
-        return self._joint.state
+        return {"items": len(self._held), "mappings": len(self._mappings), **super().state}
+
+    @property
+    def bytes(self) -> int:
+        return super().bytes + self._held.bytes
+
+
+def _any_of(contents: Sequence[ContentPlan]) -> ContentPlan:
+    """What several queries ask of one window."""
+    return replace(contents[0], asked=any(c.asked for c in contents), default=any(c.default for c in contents))
 
 
 class _Sink(Stateful):

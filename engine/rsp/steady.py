@@ -12,14 +12,12 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.flow.delta import I64, Ids
+from oxiseq.engine.flow.delta import I64
 from oxiseq.engine.flow.knowledge import Knowledge
-from oxiseq.engine.flow.ordering import in_order
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.flow.standing import Standing
-from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kb_in_time import KbInTime
-from oxiseq.engine.rsp.full_rows import NO_ROWS, FullRows
+from oxiseq.engine.rsp.full_rows import NO_ROWS, FullRows, full_rows
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -101,26 +99,3 @@ def window_of(operator: object) -> Window:
     """A window of such a query."""
     assert isinstance(operator, RangeWindow)  # `is_steady` says so
     return Window(operator.size, operator.slide, operator.events)
-
-
-def full_rows(plan: RspPlan, at: I64, values: Ids, of_kb: Ids, terms: TermDictionary) -> tuple[I64, FullRows]:
-    """Rows of a plan's root with the numbers of their instants, ascending, in the order of emission. `of_kb`: see
-    `in_order`."""
-    flow = plan.flow
-    if not len(values):
-        return at, FullRows(values, np.zeros((0, 0 if flow.times is None else 2), np.int64))
-    span = np.zeros((len(values), 0), np.int64)
-    if flow.times is not None:
-        span = np.column_stack([times_at(values, flow.times), times_at(values, flow.times + 2)])
-        values = values.copy()
-        values[:, flow.times : flow.times + 4] = 0
-    alike = at[1:] == at[:-1]
-    if not alike.any():
-        return at, FullRows(values, span)
-    among = np.zeros(len(at), np.bool_)
-    among[1:] = alike
-    among[:-1] |= alike
-    (tied,) = among.nonzero()  # the others keep their places
-    index = np.arange(len(at))
-    index[tied] = tied[in_order(at[tied], values[tied], flow.order, of_kb, terms, span[tied])]
-    return at, FullRows(values[index], span[index] if span.shape[1] else span)

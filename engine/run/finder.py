@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -40,8 +41,7 @@ from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.own_run import RunKind, why_own_run
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.plan.thresholds import ladder_of
-from oxiseq.engine.run.answers import KbAnswers
-from oxiseq.engine.run.letters import LetterRows, Source
+from oxiseq.engine.run.letters import KbAnswers, LetterRows, Source
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.memory import Capacities, rows_named
@@ -49,7 +49,7 @@ from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, Stateful, maybe, part, unsaved, value
-from oxiseq.engine.window import cut_of
+from oxiseq.engine.window import window_start
 from oxiseq.grammar.records import dataclass
 
 if TYPE_CHECKING:
@@ -154,7 +154,6 @@ class Finder(Stateful):
         self.answers = KbAnswers(plan, terms, kb)
         self.capacities = capacities
         self._terms, self.kb = terms, kb
-        self._letters = LetterRows(plan, terms, self.answers.exists)
         requests = [request for request in plan.runner.requests if request is not None]
         self.kind: Final = RunKind.of(plan)
         self.joins = why_own_run(plan) is None
@@ -173,13 +172,20 @@ class Finder(Stateful):
         self._counts = plan.runner.sequence.counted
         self.begin()
         terms.register(self)
+
+    @cached_property
+    def _letters(self) -> LetterRows:
+        """The rows of its letters; a query that joins others has none of its own."""
+        plan, window = self.plan, self._window
+        letters = LetterRows(plan, self._terms, self.answers.exists)
         if window is not None and self.partitions is None:
-            settings = self._letters.settings
-            settings[lr.BY_NUMBER] = window.events
+            letters.settings[lr.BY_NUMBER] = window.events
             # else a window's last instant and a bound that passes would come in an order that batches decide
-            settings[lr.EVERY] = window.events and any(edge.passes for edge in plan.runner.sequence.graph.edges)
+            passes = any(edge.passes for edge in plan.runner.sequence.graph.edges)
+            letters.settings[lr.EVERY] = window.events and passes
         elif self._deadlines is not None and self.by_number:  # an instant without rows may be a window's last one
-            self._letters.settings[lr.EVERY] = True
+            letters.settings[lr.EVERY] = True
+        return letters
 
     def begin(self) -> None:
         """Nothing has been seen."""
@@ -206,6 +212,8 @@ class Finder(Stateful):
         if plan.clauses.partitioned:
             self.partitions = Partitions(plan, self.sequence, self.capacities.groups, self._terms)
         self._kept_rows = 0
+        self.placed = 0
+        """How many partitions of the next part's first instant have been worked through, where it was with others."""
         self.unmatched, self._undecided = Streak(terms.bounds), Streak(terms.bounds)
         """Of instants with an event that has too many mappings: running are those with no other event matched in
         between; and of those at which time decides too many matches, or lets too many reports become due."""
@@ -407,6 +415,7 @@ class Finder(Stateful):
         if newest is not None and instants.clock is not None:
             newest -= 1  # the next position may be at the same time
         until = self._until(newest, number + count, last, instants.passed)
+        placed, self.placed = self.placed, 0
         ended = instants.reached if last and instants.passed >= AFTER_ALL else None
         found: Found | None = None
         decided: Sequence[Decided] = ()
@@ -422,9 +431,10 @@ class Finder(Stateful):
             passed = self._time_until(newest, last, instants.passed)
             if self._weigher is not None:
                 self._weigher.origin = self.window_start
-            found = self.sequence.feed(
-                self._letters.buffer if written else None, until, self.rows, passed, self.window_start
-            )
+            buffer = self._letters.buffer if written else None
+            if placed and buffer is not None and split is not None:
+                placed = buffer.count_of(instants.time.item(0), split.partition[:placed])
+            found = self.sequence.feed(buffer, until, self.rows, passed, self.window_start, placed)
             if self.arranges:
                 found = found.arranged()
             seen = _NO_INSTANTS if self._deadlines is None else self._seen(part, written=written)
@@ -692,7 +702,8 @@ class Finder(Stateful):
                 self.sequence.collect()
                 self._forget_unnamed()
         else:
-            floor = cut_of(window, number if window.events else time, self.window_start)
+            clock = number if window.events else time
+            floor: int = window_start(clock, window.size, window.sliding, self.window_start)
             if self.deferred is not None and window.sliding:
                 floor -= window.size  # a match is held for a window's length after its end
             self.rows.forget(floor, 0)

@@ -19,15 +19,14 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, at_tick, merged
+from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, Stamps, at_tick, merged
 from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
-from oxiseq.engine.flow.epsparql.order import in_order
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
-from oxiseq.engine.flow.epsparql.rows import INTERVAL, Rows
+from oxiseq.engine.flow.epsparql.relations import INTERVAL
 from oxiseq.engine.flow.epsparql.rules import Rules
-from oxiseq.engine.flow.epsparql.stamps import Stamps
 from oxiseq.engine.flow.epsparql.standing import Query, Standing
 from oxiseq.engine.flow.flow import Flow
+from oxiseq.engine.flow.ordering import in_order_of_time
 from oxiseq.engine.flow.times import NEVER
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow.facts import read_rows
@@ -35,14 +34,13 @@ from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.omissions import raised
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.concern import Concern, keys_in, predicate_of
-from oxiseq.engine.run.family import Family, OneQuery
+from oxiseq.engine.run.family import Candidate, Family, Kept, OneQuery, in_groups
 from oxiseq.engine.run.resets import Resets
-from oxiseq.engine.run.uniting import Candidate, Kept, in_groups
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State, record, unsaved, value
 from oxiseq.grammar.algebra import Construct
-from oxiseq.grammar.ep_rules import Stratum
+from oxiseq.grammar.epsparql.rules import Stratum
 
 START, END = 0, 1
 """Letters of an answer's interval."""
@@ -424,8 +422,8 @@ class IntervalRun(KbRun):
         values = np.empty((count, found.width - INTERVAL), np.uint32)
         numbered = self._family.tabled
         if call(read_rows, found, ends, values, times) or numbered:
-            rows = in_order(Rows(values, times[::2], ends), self._terms, numbered=numbered)
-            ends, values, times = rows.end, rows.values, np.stack([rows.start, rows.end], axis=1).reshape(-1)
+            order = in_order_of_time(values, times[::2], ends, self._terms, numbered=numbered)
+            ends, values, times = ends[order], values[order], times.reshape(-1, 2)[order].reshape(-1)
         letters = np.zeros(2 * count, np.int32)
         letters[1::2] = END
         return MatchBatch(ends, values, np.arange(0, 2 * count + 1, 2), letters, times)

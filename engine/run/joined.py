@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.cea.faults import faults_in, unfit
+from oxiseq.engine.cea.term_marks import faults_in, unfit
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.row_events import RowEncoder

@@ -29,9 +29,8 @@ from oxiseq.engine.omissions import LeftOut, raised
 from oxiseq.engine.order.arrivals import Arrivals
 from oxiseq.engine.order.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.rsp.columns import Columns
 from oxiseq.engine.rsp.event_mappings import EventMappings
-from oxiseq.engine.rsp.full_rows import NO_ROWS, FullRows
+from oxiseq.engine.rsp.full_rows import NO_ROWS, Columns, FullRows
 from oxiseq.engine.rsp.general import GeneralAnswers, repeated
 from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.plan import RspPlan

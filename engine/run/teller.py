@@ -84,7 +84,8 @@ class Teller(Stateful):
                 batches = self._answers(part, findings, rows)
                 if (left_out := self._left_out()) or self._streak.running:
                     self._streak.note([time for batch in batches for time in batch.at.tolist()], left_out)
-                self._told = findings, Told(batches, self._streak.take())
+                omitted = self._streak.take() if self._streak.omitted else []
+                self._told = findings, Told(batches, omitted)
             except Exception as error:
                 self._told = findings, error
         told = self._told[1]

@@ -21,13 +21,11 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.cea.composed import automaton_of
+from oxiseq.engine.cea.events import Marks, kind_of
 from oxiseq.engine.cea.facts import compile_facts
-from oxiseq.engine.cea.faults import asked_of
-from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.plan import Atom, CeaPlan
 from oxiseq.engine.cea.positions import bits
-from oxiseq.engine.cea.term_marks import TermMarker
-from oxiseq.engine.cea.windows import kind_of
+from oxiseq.engine.cea.term_marks import TermMarker, asked_of
 from oxiseq.engine.plan.thresholds import Threshold, ValueRanks, threshold_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression
@@ -76,13 +74,11 @@ class Member(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Of a batch, by event: which event it is, the number of a query that reads it, its symbol there, and before when
-    nothing is in the query's window."""
+    """Of a batch, by event: which event it is, the number of a query that reads it, its symbol there."""
 
     event: I64
     number: I64
     symbol: NDArray[np.uint64]
-    cut: I64
 
 
 class _Ladder(NamedTuple):
@@ -162,7 +158,6 @@ class TupleFamily:
         self.__dict__.pop("_atoms", None)
         self.__dict__.pop("marker", None)
         self.__dict__.pop("_ladders", None)
-        self.__dict__.pop("_backs", None)
 
     # --- what its queries read ------------------------------------------------------------------------
 
@@ -212,13 +207,6 @@ class TupleFamily:
         ranks = ValueRanks.of_thresholds([rung for rung, _ in rungs], self._terms)
         return _Ladder(bit, columns[variable], np.array([number for _, number in rungs], np.int64), ranks)
 
-    @cached_property
-    def _backs(self) -> I64:
-        """By number how long windows are."""
-        backs = np.zeros(self._next, np.int64)
-        backs[list(self._numbers.values())] = [member.back for member in self._numbers]
-        return backs
-
     def rows(self, marks: Marks) -> Rows:
         """Of marked events, by event."""
         parts = []
@@ -236,7 +224,7 @@ class TupleFamily:
         if self.stopped:
             going = ~np.isin(number, list(self.stopped))
             event, number, symbol = event[going], number[going], symbol[going]
-        return Rows(event, number, symbol, marks.time[event] - self._backs[number])
+        return Rows(event, number, symbol)
 
     def _together(self, parts: list[tuple[I64, I64, int]]) -> tuple[I64, I64, NDArray[np.uint64]]:
         """Rows of one bit each as rows of all bits, in the order of events."""

@@ -14,24 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.cea.at_once import AtOnce
-from oxiseq.engine.cea.composed import ComposedRun, not_composed
-from oxiseq.engine.cea.events import MarkedEvents
+from oxiseq.engine.cea.composed import ComposedRun, not_composed, not_weighed
+from oxiseq.engine.cea.events import MarkedEvents, Marks
 from oxiseq.engine.cea.facts import compile_facts
-from oxiseq.engine.cea.faults import RDF_TYPE, faults_in, unfit
-from oxiseq.engine.cea.listed import FoundEvents
-from oxiseq.engine.cea.marks import Marks
+from oxiseq.engine.cea.held import Holders
+from oxiseq.engine.cea.listed import EventReader, FoundEvents
 from oxiseq.engine.cea.memory import Capacities
-from oxiseq.engine.cea.picking import EventPicker
+from oxiseq.engine.cea.ordering import EventOrder
 from oxiseq.engine.cea.plan import Atom, CeaPlan
 from oxiseq.engine.cea.run import CeaRun, Pick
-from oxiseq.engine.cea.table_marks import TableMarker
-from oxiseq.engine.cea.term_marks import TermMarker
+from oxiseq.engine.cea.table_marks import AtOnce, TableMarker
+from oxiseq.engine.cea.term_marks import RDF_TYPE, TermMarker, faults_in, unfit
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
-from oxiseq.engine.matches.paging import Page, Pager
+from oxiseq.engine.kernels.cea.records import Memory
+from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.partitions import PartitionTable
+from oxiseq.engine.matches.ranking import Ranking
 from oxiseq.engine.omissions import NO_OMISSIONS, InstantError, Omissions, raised
 from oxiseq.engine.order.merging import Merging
 from oxiseq.engine.order.position_log import PositionLog
@@ -39,7 +39,8 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents, EventsOfQueries
 from oxiseq.engine.output.end_plan import end_plan
 from oxiseq.engine.output.end_totals import EndTotals
-from oxiseq.engine.output.end_weights import EndWeights
+from oxiseq.engine.output.end_weights import EndWeigher, EndWeights
+from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern, Key, keys_of
 from oxiseq.engine.run.resets import Resets
@@ -70,6 +71,7 @@ class TupleRun(AloneRun):
         part("_cea", "automaton"),
         part("_log"),
         unsaved("_tables"),
+        unsaved("_weigher"),
     )
 
     __slots__ = ("_plan",)  # as there
@@ -108,32 +110,53 @@ class TupleRun(AloneRun):
         self._table_marker = partial(TableMarker, facts, vocab, terms, by, window, summed)
         self._tables: TableMarker | None = None  # most queries never see a table
         self._merging = Merging(len(plan.streams), lateness, start)
-        self._log = log = PositionLog(len(summed), len(plan.streams))
-        self._totals: EndTotals | None = None
-        self._weights: EndWeights | None = None
-        if query.totals is not None:  # they read the log, not this run, which may come to be in another state
-            if not_composed(plan) is None:
-                self._weights = EndWeights(end_plan(plan, query.totals), terms, log.values, log.times)
-            else:
-                self._totals = EndTotals(plan, query.totals, terms, log.values, log.times)
-        picks = query.order is not None or query.sample is not None
-        pick: Pick | None = EventPicker(plan, terms, log.values).pick if picks else None
-        self._pager = None if page is None else Pager(page, consumes=False)  # CONSUME BY needs no other: one has ended
-        if (pager := self._pager) is not None:
-            pick = lambda S, holders, at, time: pager.pick(S, time)  # noqa: E731
+        self._log = PositionLog(len(summed), len(plan.streams))
+        ranking = plan.ranking if page is None else Ranking.of_page(page)
+        self._picker = None if ranking is None else MatchPicker(ranking, terms)
         if by or summed or self.alike is not None:
             terms.register(self)
-        self._cea: CeaRun | ComposedRun = (
-            CeaRun(plan, capacities, self._totals, pick)
-            if self._weights is None
-            else ComposedRun(plan, capacities, self._weights.measures, self._weights.variables, self._weights.least)
-        )
+        self._weights: EndWeights | None = None
+        self._weigher: EndWeigher | None = None
+        self._totals: EndTotals | None = None
+        self._cea = self._automaton(composes=plan.query.totals is not None and not_composed(plan) is None)
         self._at_once: AtOnce | None = None
         self._begin_partitions()
 
     @property
     def paged(self) -> int:  # type: ignore[override]  # it counts as it goes
-        return 0 if self._pager is None else self._pager.count
+        return 0 if self._picker is None else self._picker.paged
+
+    def _automaton(self, *, composes: bool) -> CeaRun | ComposedRun:
+        """One that has not seen anything. `composes`: it counts by composed windows; earlier versions did so in other
+        cases."""
+        plan, capacities, log = self._plan, self._capacities, self._log
+        if plan.query.totals is None:
+            return CeaRun(plan, capacities, pick=None if self._picker is None else self._pick_with(self._picker))
+        # what follows reads the log, not this run, which may come to be in another state
+        reader = EventReader(plan, log.values)
+        ends = end_plan(plan, plan.query.totals), reader, self._dictionary, log.times
+        if not_weighed(plan) is not None:
+            self._totals = EndTotals(*ends)
+            return CeaRun(plan, capacities, self._totals)
+        weights = EndWeights(*ends)
+        self._weights, self._weigher = None, None
+        if composes:
+            self._weights = weights
+            return ComposedRun(plan, capacities, weights.measured, weights.least)
+        self._weigher = EndWeigher(plan, weights, reader, lambda: log.oldest)
+        return CeaRun(plan, capacities, weigher=self._weigher)
+
+    def _pick_with(self, picker: MatchPicker) -> Pick:
+        """What chooses, in order, among the complex events that end at an event."""
+        order, terms = self._plan.query.order, self._dictionary
+        reader = EventReader(self._plan, self._log.values)
+        by = None if order is None else EventOrder(order, reader, terms)
+
+        def pick(S: Memory, holders: Holders, at: int, time: int) -> Memory:
+            in_order = None if by is None else partial(by.of, holders=holders, at=at)
+            return picker.pick(S, time, partial(reader.at, holders=holders), in_order)
+
+        return pick
 
     @property
     def fits(self) -> Hashable:  # type: ignore[override]  # it depends on what is read
@@ -149,7 +172,7 @@ class TupleRun(AloneRun):
 
     @cached_property
     def alike(self) -> Hashable | None:
-        return None if self._pager is not None else shape_of(self._plan)
+        return None if self._picker is not None else shape_of(self._plan)
 
     @property
     def shares(self) -> bool:
@@ -265,9 +288,9 @@ class TupleRun(AloneRun):
         """Events of all queries, each of which has those that it reads."""
         assert isinstance(self._cea, CeaRun)
         self._log.add(marks.time, streams, marks.values)
-        event, number, symbol, cut = family.rows(marks)
+        event, number, symbol = family.rows(marks)
         batch = len(marks), marks.time.item(-1)
-        found = self._cea.feed(MarkedEvents(symbol, marks.time[event], number, None, event, cut, batch))
+        found = self._cea.feed(MarkedEvents(symbol, marks.time[event], number, None, event, batch))
         for query, errors in self._cea.take_omitted_of().items():
             self._omissions[query] = self._omissions.get(query, NO_OMISSIONS).more(errors)
             self._errors[query] = raised(errors)
@@ -380,7 +403,7 @@ class TupleRun(AloneRun):
         self._tables = tables = self._table_marker()
         summed = summed_attributes(self._plan.query)
         if isinstance(self._cea, CeaRun) and not summed and len(self._plan.streams) == 1:
-            self._at_once = AtOnce(tables, self._cea)
+            self._at_once = AtOnce(tables, self._cea.few)
         return tables
 
     def _pass_on(self, stream: str, batch: TupleRows) -> bool:
@@ -460,8 +483,9 @@ class TupleRun(AloneRun):
         return self._emitted(self._cea.feed(events))
 
     def _emitted(self, found: FoundEvents) -> ComplexEvents | MatchBatch | None:
-        if self._totals is not None:
-            return self._totals.take()
+        ends = self._totals or self._weigher
+        if ends is not None:
+            return ends.take()
         return self._complex_events(found) if len(found) else None
 
     def _complex_events(self, found: FoundEvents) -> ComplexEvents:
@@ -499,25 +523,20 @@ class TupleRun(AloneRun):
         assert isinstance(self._cea, CeaRun)
         number = self.number
         shift = family.shifts.get(number, 0)
-        automaton = self._cea.state_of(number, Member.of(self._plan).back, shift)
+        alone = CeaRun(self._plan, self._capacities)
+        alone.continue_one(self._cea, number, shift)
         return {
-            "automaton": automaton,
+            "automaton": alone.save(terms),
             "merging": self._merging.mapped(partial(family.marks_of, number)).save(terms),
-            "log": self._log.save(terms, automaton["oldest"], shift),
+            "log": self._log.save(terms, alone.oldest, shift),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        if self._weights is not None and "measures" not in state["automaton"]:
-            self._read_sets()
+        composes = "measures" in state["automaton"]
+        if composes != (self._weights is not None):
+            self._cea = self._automaton(composes=composes)
+            self._begin_partitions()
         super().restore(state, terms)
-
-    def _read_sets(self) -> None:
-        """Read what ends at an event as a set, as earlier versions did, one of which has saved its state."""
-        totals, log = self._plan.query.totals, self._log
-        assert totals is not None
-        self._weights, self._totals = None, EndTotals(self._plan, totals, self._dictionary, log.values, log.times)
-        self._cea = CeaRun(self._plan, self._capacities, self._totals)
-        self._begin_partitions()
 
     # --- its state and counters ---------------------------------------------------------------------
 

@@ -19,8 +19,7 @@ from oxiseq.engine.expressions.exact import ExpressionError, evaluate
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Call, Expression, FunctionCall, MatchFunction, Prev
-from oxiseq.grammar.levels import repeated_gpms
-from oxiseq.grammar.places import Overview
+from oxiseq.grammar.places import Overview, repeated_gpms
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import expression_variables, match_parts
 

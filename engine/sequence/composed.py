@@ -23,7 +23,7 @@ from oxiseq.engine.omissions import InstantError
 from oxiseq.engine.sequence.liveness import edges_by_source
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.positions import START
-from oxiseq.engine.sequence.rows import RowBuffer
+from oxiseq.engine.sequence.run import RowBuffer
 from oxiseq.engine.sequence.states import PARTITION, Arm, Check, Column, Edge, Kept, StateGraph, Value, ValueKind
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary

@@ -57,7 +57,7 @@ def take_counts(S: k.Memory) -> Counts:
         numbers = np.empty(len(limbs), object)
         numbers[:] = [_number(row) for row in limbs]
     S.scalars[k.TALLIES] = 0
-    S.tally_table[:] = -1
+    S.tally_table["number"] = 0
     return Counts(keys[:, 0], keys[:, 1], keys[:, 2:], numbers)
 
 

@@ -1,10 +1,13 @@
-"""The running state of a sequence: allocation and growth of the kernels' arrays.
+"""The running state of a sequence: allocation and growth of the kernels' arrays; saving and restoring (terms/saved.py).
 
-Everything starts small and doubles on demand; nothing is ever sized by the window or the stream.
+Everything starts small and doubles on demand; nothing is ever sized by the window or the stream. Records are saved as
+they are, but for what can be made again: buckets, hash tables, chains of `,` waits, decisions, room for work.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -16,22 +19,32 @@ from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.collect import collect
 from oxiseq.engine.kernels.sequence.entries import chain_entries
-from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
+from oxiseq.engine.kernels.sequence.hashing import hash_again, rehash_buckets, rehash_groups
+from oxiseq.engine.kernels.sequence.indexes import index_groups
 from oxiseq.engine.kernels.sequence.joining import remember
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.kernels.sequence.partitions import sweep, used_partitions
-from oxiseq.engine.matches.memory import match_sizes, with_room_for_nodes
+from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.matches.memory import EMPTY_BETWEEN_BATCHES, match_sizes, with_room_for_nodes
+from oxiseq.engine.sequence.counts import with_limbs
+from oxiseq.engine.sequence.states import PARTITION, Value
 from oxiseq.engine.sequence.tables import SequenceTables
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.window import window_start
 from oxiseq.grammar.records import dataclass
 
 _ASKED = 256
+_MOST_ASKED = 1 << 14
+_MUCH_READ: Final = ((1 << 23, 16), (1 << 20, 4))
+"""Reads of an instant that are not to be done again for each doubling, and by how much room grows then."""
 _COUNTED_NODES = 1 << 14
 _BUSY_NODES = 1 << 12
 """Room for nodes where those of one batch are collected again and again: 128 KiB."""
 _MEMO = 1024
 """Initial slots where Python decides anything; `keep_answers` doubles them at most once for _ASKED more."""
 _MEMO_LIMIT = 1 << 20
+_OF_STRICTS: Final = ("entries", "entry_keys", "waits")
+"""What only sequences with a `,` have something in."""
 
 
 _ROOMS: Final = {
@@ -115,7 +128,7 @@ def grow(
             return S
     if need == k.NEED_LEADS:
         return _grow_leads(S, compiled)
-    S = S.grow(_ROOMS[need])
+    S = S.grow(_ROOMS[need], _more(S) * S.room(_ROOMS[need]))
     if need == k.NEED_GROUPS:
         rehash_groups(S.table, S.groups, S.scalars[k.GROUP_TOP])
     elif need == k.NEED_BUCKETS:
@@ -158,7 +171,19 @@ def make_nodes(
     oldest = int(call(collect, T, memory, marks, floors))
     # few of them live long: room for many saves collections
     least = _COUNTED_NODES if S.weights.shape[1] else _BUSY_NODES if busy else 0
-    return with_room_for_nodes(S, again, least), oldest
+    S = with_room_for_nodes(S, again, least)
+    return (S.grow("nodes", _more(S) // 2 * len(S.nodes)) if again else S), oldest
+
+
+def _more(S: k.Memory) -> int:
+    """By how much what is too small grows."""
+    return next((more for read, more in _MUCH_READ if S.meter[k.WHOLE_READ] > read), 2)
+
+
+def without_spare_nodes(S: k.Memory) -> k.Memory:
+    """Memory that has given back most of the room for nodes that nobody needs."""
+    room = 2 * int(S.scalars[matches.NODE_TOP]) + 2 * SPINE
+    return S._replace(nodes=S.nodes[:room].copy(), weights=S.weights[:room].copy())
 
 
 def rows_named(M: k.Memory) -> NDArray[np.int64]:
@@ -192,15 +217,23 @@ def partitions_in_use(S: k.Memory, compiled: SequenceTables, count: int) -> NDAr
 
 def keep_answers(S: k.Memory, compiled: SequenceTables, answers: NDArray[np.int64]) -> k.Memory:
     """Keep Python's decisions on the questions in `S.asked`, in their order."""
-    asked = S.asked
-    if 2 * (int(S.scalars[k.MEMOS]) + len(answers)) > len(S.memo):
+    asked, size = S.asked, len(S.memo)
+    while 2 * (int(S.scalars[k.MEMOS]) + len(answers)) > size:
+        size *= 2
+    if size > len(S.memo):
         old = S.memo[S.memo[:, 0] != 0]
-        S = S._replace(memo=np.zeros((2 * len(S.memo), S.memo.shape[1]), np.int64))
+        S = S._replace(memo=np.zeros((size, S.memo.shape[1]), np.int64))
         _refill(S, compiled, old)
     tables, memory = Pointers(compiled.tables), Pointers(S)
     for n, answer in enumerate(answers):
         call(remember, tables, memory, asked, n, answer)
     return S
+
+
+def more_questions(S: k.Memory) -> k.Memory:
+    """Room for more questions at once: an instant is read again when they have been answered."""
+    count, width = S.asked.shape
+    return S if count >= _MOST_ASKED else S._replace(asked=np.zeros((4 * count, width), np.int64))
 
 
 def _refill(S: k.Memory, compiled: SequenceTables, rows: Array) -> None:
@@ -218,8 +251,7 @@ def _refill(S: k.Memory, compiled: SequenceTables, rows: Array) -> None:
 
 def forget_answers(S: k.Memory, changed: bool) -> None:
     """Between batches: forget all decisions once there are very many, or when ids have been freed."""
-    known = int(S.scalars[k.MEMOS])
-    if (changed and known) or known > _MEMO_LIMIT:
+    if changed or S.scalars[k.MEMOS] > _MEMO_LIMIT:
         S.memo[:] = 0
         S.scalars[k.MEMOS] = 0
 
@@ -239,3 +271,63 @@ def standing_entries(S: k.Memory, heap: Array) -> Array:
     groups = S.groups[heap["group"]]
     standing: Array = heap[(groups["edge"] >= 0) & (groups["serial"] == heap["serial"])]
     return standing
+
+
+# --- saved states ------------------------------------------------------------------------------------
+
+
+def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> State:
+    """Between batches, when what is killed has gone. Proportional to the records in use."""
+    state: State = S.save(terms.ids, partial(_id_places, compiled))
+    if not compiled.tables.sizes[k.STRICTS]:
+        state = {name: array for name, array in state.items() if name not in _OF_STRICTS}
+    return state
+
+
+def restore_memory(
+    state: State, compiled: SequenceTables, sizes: Capacities, terms: KnownTerms, columns: TermColumns
+) -> k.Memory:
+    """Memory that continues from a saved state; `columns` are those of all terms."""
+    S = allocate(compiled, sizes)
+    limbs = state["weights"].shape[1]
+    if limbs > S.weights.shape[1]:
+        S = with_limbs(S, limbs)
+    S = S.restore(state, terms.ids, partial(_id_places, compiled))
+    S.scalars[[*EMPTY_BETWEEN_BATCHES, k.PENDING, k.FIRED, k.ASKED, k.MEMOS, k.TALLIES]] = 0
+    tables, memory = Pointers(compiled.tables), Pointers(S)
+    call(hash_again, tables, memory)
+    call(chain_entries, tables, memory)
+    rehash_groups(S.table, S.groups, S.scalars[k.GROUP_TOP])
+    while call(index_groups, tables, memory, Pointers(columns)) == k.NEED_BUCKETS:
+        S = S.grow("buckets")
+        memory = Pointers(S)
+    call(rebuild_leads, tables, memory, S.lead_keys.copy(), int(S.scalars[k.LEADS]), k.BEFORE_ALL)
+    return S
+
+
+# --- the arrays that hold ids --------------------------------------------------------------------
+
+
+def _is_term(value: Value) -> bool:
+    """Whether a value of a key is a term; else it is a clock, or the number of a partition."""
+    return value.variable is not None and value.variable != PARTITION
+
+
+def _id_places(compiled: SequenceTables, state: Mapping[str, Array]) -> dict[str, NDArray[np.bool_]]:
+    """Which values of a state's keys are ids: that depends on the edge or leading negation of each."""
+    tables = compiled.tables
+    edges = np.zeros((max(len(compiled.keys), 1), int(tables.sizes[k.WIDTH])), np.bool_)
+    for edge, key in enumerate(compiled.keys):
+        edges[edge, : len(key)] = [_is_term(value) for value in key]
+    leads = np.zeros((len(tables.leads), state["lead_keys"].shape[1]), np.bool_)
+    for number, lead in enumerate(tables.leads):
+        leads[number, 2 : 2 + lead["equal1"] - lead["equal0"]] = True
+        if lead["part"] >= 0:
+            leads[number, 2 + lead["part"]] = False
+    owners = {
+        "keys": (state["groups"]["edge"], edges),
+        "lead_keys": (state["lead_keys"][:, 0], leads),
+    }
+    if "entries" in state:
+        owners["entry_keys"] = state["entries"]["edge"], edges
+    return {name: places[of] & (of >= 0)[:, None] for name, (of, places) in owners.items()}

@@ -7,23 +7,23 @@ and makes the decisions that need exact arithmetic or string functions.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.bounds import CHOICES
-from oxiseq.engine.errors import LimitError
+from oxiseq.engine.bounds import TRIES
 from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.matches import records as matches
-from oxiseq.engine.kernels.memory.pointers import Array, call
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.advance import advance, measure
 from oxiseq.engine.kernels.sequence.entries import chain_entries
 from oxiseq.engine.kernels.sequence.indexes import remove_dead
 from oxiseq.engine.matches.found import Found
-from oxiseq.engine.matches.runner import MatchRunner
+from oxiseq.engine.matches.runner import MatchRunner, Weigher
 from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
 from oxiseq.engine.sequence.memory import (
     Capacities,
@@ -34,11 +34,13 @@ from oxiseq.engine.sequence.memory import (
     grow,
     keep_answers,
     make_nodes,
+    more_questions,
     partitions_in_use,
+    restore_memory,
+    save_memory,
     standing_entries,
+    without_spare_nodes,
 )
-from oxiseq.engine.sequence.rows import RowBuffer
-from oxiseq.engine.sequence.saved import restore_memory, save_memory
 from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, unsaved, value
@@ -48,23 +50,53 @@ _OFTEN = 4
 """Collections of one batch after which there is more room."""
 
 
+class RowBuffer:
+    """A batch of rows, sorted by instant; `kernels.letter_rows` fills it.
+
+    `instants`: how many instants are in it; arrays and pointers are replaced when `reserve` has to grow them.
+    """
+
+    def __init__(self, compiled: SequenceTables, capacity: int = 16) -> None:
+        self._columns = max((len(columns) for columns in compiled.columns), default=0) or 1
+        self._measures = max(compiled.measure_count, 1)
+        self._partitioned = compiled.clauses.partitioned
+        self.instants = 0
+        self._allocate(capacity)
+
+    @classmethod
+    def empty(cls, compiled: SequenceTables) -> RowBuffer:
+        """A batch without rows."""
+        return cls(compiled, 0)
+
+    def reserve(self, count: int) -> None:
+        """Room for so many rows, and instants; what was there is lost."""
+        if count > self._capacity:
+            self._allocate(max(count, 2 * self._capacity))
+
+    def count_of(self, time: int, partitions: NDArray[np.int64]) -> int:
+        """How many of its instants are at a time (µs), and of these partitions."""
+        there = self.arrays.time[: self.instants] == time
+        return int(np.count_nonzero(there & np.isin(self.arrays.partition[: self.instants], partitions)))
+
+    def _allocate(self, capacity: int) -> None:
+        self._capacity = capacity
+        self.arrays = k.Rows.allocate(
+            rows=capacity,
+            instants=capacity,
+            firsts=capacity + 1,
+            columns=self._columns,
+            measures=self._measures,
+            partitioned=int(self._partitioned),
+        )
+        self.pointers = Pointers(self.arrays)
+        """With the lengths of the present batch, once it has been filled."""
+
+
 class Choice(Protocol):
     """Keeps some of the matches that end at one instant."""
 
     def pick(self, S: k.Memory, rows: Any, /) -> k.Memory:
         """Memory whose finals stand for those, in the order of emission; nodes refer to these `rows`."""
-
-
-class Weigher(Protocol):
-    """Takes the finals of instants as they are."""
-
-    def weigh(self, S: k.Memory, found: Found, clock: NDArray[np.int64], time: NDArray[np.int64]) -> None:
-        """The nodes in `found.rows` are finals of instants of these clocks and times (µs). Raises LimitError."""
-        ...
-
-    def moved(self, oldest_row: int) -> None:
-        """Nodes have other numbers from now on; none refers to an earlier row, nor will one."""
-        ...
 
 
 class SequenceRun(MatchRunner[k.Memory]):
@@ -83,21 +115,21 @@ class SequenceRun(MatchRunner[k.Memory]):
         capacities: Capacities | None = None,
         ask: Ask | None = None,
         choice: Choice | None = None,
-        weigher: Weigher | None = None,
+        weigher: Weigher[k.Memory] | None = None,
     ) -> None:
         self._compiled = compiled
         self._terms = terms
         self.ask = ask
         self._capacities = capacities or Capacities()
-        super().__init__()
+        super().__init__(weigher)
         self._allocated: k.Memory | None = None  # a query among many may never have a row
-        self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
-        self._choice, self._weigher = choice, weigher
+        self._choice = choice
         self._counts: list[Counts] = []
         self.oldest_row = 0
-        self._first_row = 0
-        """Of the batch in work, or of the last one."""
+        self._first_row = self._collections = self._passed = 0
+        """Of the batch in work, or of the last one; how often nodes have been full in it; how far time comes (µs)."""
+        self._rows, self._store = self._no_rows, None
 
     @property
     def _memory(self) -> k.Memory:
@@ -108,6 +140,10 @@ class SequenceRun(MatchRunner[k.Memory]):
     @_memory.setter
     def _memory(self, memory: k.Memory) -> None:
         self._allocated = memory
+
+    @cached_property
+    def _no_rows(self) -> RowBuffer:
+        return RowBuffer.empty(self._compiled)
 
     def reserve(self) -> None:
         """Have memory, whatever comes."""
@@ -147,82 +183,73 @@ class SequenceRun(MatchRunner[k.Memory]):
         store: Any = None,
         passed: int | None = None,
         origin: int | None = 0,
+        first: int = 0,
     ) -> Found:
         """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
         still come; `passed` is the same in µs, if that is another unit; `origin`: the first clock of the first tumbling
-        window, None: as its memory says; `store`: the rows that nodes refer to, for its choice. Matches of an instant
-        where they are past a limit are as if they were none: see `take_omitted`."""
+        window, None: as its memory says; `store`: the rows that nodes refer to, for its choice; `first`: the first
+        instant in `rows` that is to be worked through. Where matches of an instant are past a limit, it is as if there
+        were none, and where what comes there tries too much, as if it had not come: see `take_omitted`."""
         tables, memory = self._compiled.tables, self._memory
         # the number of an event's graph means another event in each batch
-        forget_answers(memory, changed=self.ask is not None or self._generation != self._terms.generation)
+        if memory.scalars[k.MEMOS]:
+            forget_answers(memory, changed=self.ask is not None or self._generation != self._terms.generation)
         self._generation = self._terms.generation
-        memory.scalars[k.INSTANT] = 0
+        memory.scalars[k.INSTANT] = first
         if origin is not None:
             memory.origins[0] = origin
         if rows is None:
             rows = self._no_rows
-        self._first_row = int(rows.arrays.base[0])
-        table = self._tables.of
-        T, R, C = table(tables), rows.pointers, table(self._terms.columns)
-        if self._compiled.measure_count:
-            call(measure, T, table(memory), R, C)
-        failed, collections = -1, 0
+        arrays, passed = rows.arrays, until if passed is None else passed
+        self._rows, self._store, self._times, self._passed = rows, store, arrays.time[: rows.instants], passed
+        self._first_row, self._collections = int(arrays.base[0]), 0
         self.bounds = self._terms.bounds
-        self._begin_counting(memory)
-        while not self.over:
-            memory = self._memory
-            need = call(advance, T, table(memory), R, C, until, until if passed is None else passed)
-            if need == matches.DONE:
-                break
-            at = int(memory.scalars[k.INSTANT])
-            if need == matches.NEED_NODES:
-                collections += 1
-                self._weigh(rows)
-                self._free(again=failed == at, busy=collections > _OFTEN or self._weigher is not None)
-                failed = at
-            elif need == matches.NEED_CHOICE:
-                if 2 * int(memory.scalars[matches.NODE_TOP]) > len(memory.nodes):
-                    self._free(again=False)  # a strategy makes nodes behind them, and would only grow
-                self._choose(lambda: self._chosen(store), self._time_of(rows, at, passed, until))
-            elif need == k.NEED_DECISIONS:
-                self._decide()
-                C = table(self._terms.columns)  # new terms may have moved them
-            elif need == matches.OUT_FULL:
-                self._drain(full=True)
-            elif need == matches.TOO_MANY:
-                waited = memory.scalars[k.PHASE] == k.EMIT_CLOSED
-                limit = matches.NO_LIMIT if waited else self._compiled.clauses.limit
-                timed = waited and not tables.sizes[k.NUMBERED]
-                instant = int(self._scalars[k.MOMENT]) if timed else self._time_of(rows, at, passed, until)
-                self._list(limit, instant, waited=waited)
-            elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
-                self._counts.append(take_counts(memory))
-                self._memory = more_limbs(memory) if need == matches.NEED_LIMBS else more_tallies(memory)
-            else:
-                self._memory = grow(table(tables), table(memory), memory, need, self._compiled)
-        self._weigh(rows)
-        self._drain()
+        table = self._tables.of
+        T, R = table(tables), rows.pointers
+        if self._compiled.measure_count:
+            call(measure, T, table(memory), R, table(self._terms.columns))
+        memory.meter[k.MOST_READS] = self.bounds.reads
+        # new terms may move their columns
+        self._work(lambda: call(advance, T, table(self._memory), R, table(self._terms.columns), until, passed))
+        self._weigh()
         return self._taken()
 
-    @staticmethod
-    def _time_of(rows: RowBuffer, at: int, passed: int | None, until: int) -> int:
-        """The time (µs) of an instant, or how far time has come behind the last one."""
-        if at < rows.instants:
-            return int(rows.arrays.time[at])
-        return until if passed is None else passed
+    def _provide(self, need: int, at: int) -> None:
+        memory = self._memory
+        if need == k.NEED_DECISIONS:
+            self._decide()
+        elif need == k.BEYOND:
+            self._leave_out(at)
+        elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
+            self._counts.append(take_counts(memory))
+            self._memory = more_limbs(memory) if need == matches.NEED_LIMBS else more_tallies(memory)
+        else:
+            table = self._tables.of
+            self._memory = grow(table(self._compiled.tables), table(memory), memory, need, self._compiled)
 
-    def _weigh(self, rows: RowBuffer) -> None:
-        """Hand on the finals of instants since the last time."""
-        if self._weigher is None:
-            return
-        self._drain()
-        found = self._taken()
-        if len(found):
-            at = found.marks[:, 0]
-            try:
-                self._weigher.weigh(self._memory, found, rows.arrays.clock[at], rows.arrays.time[at])
-            except LimitError as error:
-                self._note(CHOICES, error, int(rows.arrays.time[at[-1]]))
+    def _leave_out(self, at: int) -> None:
+        """What comes at an instant of the batch is tried too often: nothing of it is read."""
+        self._note(TRIES, self.bounds.reads + 1, self._times.item(at))
+        self._pass_by()
+        self._memory.scalars[[k.PENDING, k.FIRED]] = 0
+        self._memory = without_spare_nodes(self._memory)
+
+    @property
+    def _limit(self) -> int:
+        return self._compiled.clauses.limit
+
+    @property
+    def _waited(self) -> bool:
+        return bool(self._scalars[k.PHASE] == k.EMIT_CLOSED)
+
+    def _time_of(self, at: int) -> int:
+        """Or when they were decided, or how far time has come behind the last one."""
+        if self._waited and not self._compiled.tables.sizes[k.NUMBERED]:
+            return int(self._scalars[k.MOMENT])
+        return super()._time_of(at) if at < len(self._times) else self._passed
+
+    def _clocks_of(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._rows.arrays.clock[at]
 
     def take_counts(self) -> Counts:
         """What has been counted since the last call, of a run that counts matches instead of listing them."""
@@ -236,22 +263,30 @@ class SequenceRun(MatchRunner[k.Memory]):
         if self._allocated is not None:
             self._free(again=False)
 
-    def _chosen(self, store: Any) -> k.Memory:
-        """What is kept of an instant's matches. Raises LimitError."""
-        assert self._choice is not None
-        return self._choice.pick(self._memory, store)
+    def _choose(self, instant: int) -> None:
+        memory = self._memory
+        if 2 * int(memory.scalars[matches.NODE_TOP]) > len(memory.nodes):
+            self._free(again=False)  # a strategy makes nodes behind them, and would only grow
+        super()._choose(instant)
 
-    def _free(self, again: bool, *, busy: bool = False) -> None:
-        """Free dead nodes; `again`: that has not helped just before; `busy`: it happens often in this batch, or is
-        dear, since weighing begins anew."""
+    def _chosen(self, instant: int) -> k.Memory:
+        assert self._choice is not None
+        return self._choice.pick(self._memory, self._store)
+
+    def _free(self, again: bool, *, full: bool = False) -> None:
+        if full:
+            self._collections += 1
+            self._weigh()
         memory = self._memory
         tables = self._compiled.tables
         apart = tables.sizes[k.COUNTED] or (tables.windows["consumes"] != matches.NOTHING).any()
         owners = len(tables.windows) * (len(memory.floors) if apart else 1)
         pointers = self._tables.of(tables), self._tables.of(memory)
+        # weighing begins anew after a collection, which is dear
+        busy = full and (self._collections > _OFTEN or self._weigher is not None)
         self._memory, self.oldest_row = make_nodes(*pointers, memory, again, owners=owners, busy=busy)
         if self._weigher is not None:
-            self._weigher.moved(min(self.oldest_row, self._first_row))  # nodes to come may be of any of the batch
+            self._weigher.moved()
 
     def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
         """There are `count` partitions; those `fresh` are new, or have another meaning from now on."""
@@ -351,8 +386,11 @@ class SequenceRun(MatchRunner[k.Memory]):
     @property
     def waiting(self) -> tuple[int, ...]:
         """Groups at each edge, in the order of the state graph's edges; some may be dead by now."""
-        used = self._memory.groups["edge"][: int(self._scalars[k.GROUP_TOP])]
-        counts = np.bincount(used[used >= 0], minlength=len(self._compiled.graph.edges))
+        edges = len(self._compiled.graph.edges)
+        if self._allocated is None:
+            return (0,) * edges
+        used = self._allocated.groups["edge"][: int(self._scalars[k.GROUP_TOP])]
+        counts = np.bincount(used[used >= 0], minlength=edges)
         return tuple(counts.tolist())
 
     @property
@@ -367,6 +405,8 @@ class SequenceRun(MatchRunner[k.Memory]):
         questions = memory.asked[: int(memory.scalars[k.ASKED])]
         answers = [self._answer(self._compiled.filters[int(q[0])], q[1:]) for q in questions]
         self._memory = keep_answers(memory, self._compiled, np.array(answers, np.int64))
+        if len(questions) == len(memory.asked):
+            self._memory = more_questions(self._memory)
 
     def _answer(self, asked: CompiledFilter | CompiledFold, vector: NDArray[np.int64]) -> int:
         if isinstance(asked, CompiledFold):

@@ -3,7 +3,7 @@
 runs.py            the queries of a store, of all languages: which dispatcher (dispatching.py) has each
 shared.py          SPAseq: those that take events alike share the clock and the matching (joint_matching.py)
 alike.py           which of them find their matches together
-together.py        queries over windows: those in the same state share it (group.py)
+together.py        queries over windows: those in the same state share it
 apart.py           the others: each works when events concern it, or somebody looks; backlog.py: what it has not got yet
-equal.py           which queries find the same for ever (member.py), or come to be the same (reunions.py)
+member.py          which queries find the same for ever, or come to be the same
 """

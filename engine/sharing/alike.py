@@ -13,7 +13,7 @@ from oxiseq.engine.run.finder import of_all
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.teller import Teller
 from oxiseq.engine.sequence.states import PARTITION
-from oxiseq.engine.sharing.equal import why_unequal
+from oxiseq.engine.sharing.member import why_unequal
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 

@@ -10,7 +10,7 @@ that have waited longest catch up a few at a time, so that no push has to work f
 
 Runs of equal queries that are in the same state are one (member.py): those that are registered before anything comes,
 or restored from the same snapshot. Those that are alike become one when their states have come to be the same
-(reunions.py).
+(member.py).
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Key, keys_in, predicate_of
 from oxiseq.engine.sharing.backlog import Backlog
 from oxiseq.engine.sharing.dispatching import Dispatcher, Outcome
-from oxiseq.engine.sharing.member import Member
-from oxiseq.engine.sharing.reunions import Reunions
+from oxiseq.engine.sharing.member import Member, Reunions
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
 

@@ -15,10 +15,9 @@ from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.sharing.apart import ApartRuns
 from oxiseq.engine.sharing.dispatching import Dispatcher, Outcome
-from oxiseq.engine.sharing.equal import equal_by
-from oxiseq.engine.sharing.group import Kind, kind_of
+from oxiseq.engine.sharing.member import equal_by
 from oxiseq.engine.sharing.shared import SharedRuns
-from oxiseq.engine.sharing.together import Together
+from oxiseq.engine.sharing.together import Kind, Together, kind_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 

@@ -478,15 +478,42 @@ class SharedRuns(Dispatcher[QueryRun]):
         errors: dict[QueryRun, Exception],
     ) -> None:
         """Let an automaton of a group work; queries that it cannot help with these instants work by themselves."""
-        automaton = joined.automaton
-        try:
-            told, failed = automaton.step(part, last=last)
-        except Exception as wrong:  # whose fault it is nobody knows; each goes on in a state of its own
-            errors |= dict.fromkeys((run for runs in joined.runs.values() for run in runs), wrong)
-            self._stepped.update(errors)
-            automaton.dissolve()
+        automaton, gone = joined.automaton, set[Finder]()
+        rest: Instants | None = part
+        while rest is not None:
+            part = rest
+            try:
+                told, failed, done = automaton.step(part, last=last)
+            except Exception as wrong:  # whose fault it is nobody knows; each goes on in a state of its own
+                errors |= dict.fromkeys((run for runs in joined.runs.values() for run in runs), wrong)
+                self._stepped.update(errors)
+                automaton.dissolve()
+                self._passes.pop(group.kind, None)
+                return
+            worked, rest = (part, None) if done is None else (part.slice(0, done), part.slice(done, len(part.time)))
+            self._tell_all(joined, told, failed, worked, found, errors)
+            for finder in joined.runs.keys() - automaton.members.keys() - gone:
+                gone.add(finder)
+                for run in joined.runs[finder]:
+                    if run not in errors:
+                        self._worked(run, found, errors, run.step, part, None, last)
+        if gone:
             self._passes.pop(group.kind, None)
-            return
+        if automaton.records > joined.told + (joined.told >> 2) + _GROWN:
+            joined.told = automaton.records
+            self._stepped.update(run for runs in joined.runs.values() for run in runs)
+
+    def _tell_all(
+        self,
+        joined: _Joined,
+        told: list[ShapeFound],
+        failed: dict[Finder, Exception],
+        part: Instants,
+        found: dict[QueryRun, list[MatchBatch]],
+        errors: dict[QueryRun, Exception],
+    ) -> None:
+        """What queries in an automaton have found in a part of the instants."""
+        automaton = joined.automaton
         with_matches = {member.finder for each in told for member in each.members}
         for run in joined.attentive:
             if run.finder not in with_matches and run.teller.watchful and run.finder in automaton.members:
@@ -496,15 +523,6 @@ class SharedRuns(Dispatcher[QueryRun]):
             self._tell(each, joined, part, found, errors)
         for finder, error in failed.items():
             errors |= dict.fromkeys(joined.runs[finder], error)
-        if len(automaton.members) < len(joined.runs):
-            for finder in joined.runs.keys() - automaton.members.keys():
-                for run in joined.runs[finder]:
-                    if run not in errors:
-                        self._worked(run, found, errors, run.step, part, None, last)
-            self._passes.pop(group.kind, None)
-        if automaton.records > joined.told + (joined.told >> 2) + _GROWN:
-            joined.told = automaton.records
-            self._stepped.update(run for runs in joined.runs.values() for run in runs)
 
     def _tell(
         self,

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from pyoxigraph import QueryBoolean, QuerySolutions, Store
 
 from oxiseq.engine.errors import KbError, LimitError
+from oxiseq.engine.expressions.times import FUNCTIONS
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.records import dataclass
 
@@ -45,7 +46,7 @@ def asked(store: Store, question: Question) -> Solutions:
     """
     begun = time.monotonic()
     try:
-        found = store.query(question.asks)
+        found = store.query(question.asks, custom_functions=FUNCTIONS)
         check_time(question, begun)
         assert isinstance(found, QueryBoolean | QuerySolutions)
         return solutions(found, question, begun)

@@ -18,8 +18,8 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store,
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Delta, Ids
-from oxiseq.engine.flow.nodes.arrange import Arrange
-from oxiseq.engine.flow.nodes.fed import Fed
+from oxiseq.engine.flow.operators.arrange import ArrangeNode
+from oxiseq.engine.flow.operators.sources import Fed
 from oxiseq.engine.standing.terms import StoreTerms
 from oxiseq.engine.terms.normal import normalise
 from oxiseq.engine.terms.saved import Stateful, unsaved
@@ -45,7 +45,7 @@ class Leaf(Stateful):
     def __init__(self, form: Source, terms: StoreTerms) -> None:
         self.form = form
         self.node = Fed(form.width if isinstance(form, p.Quads) else 1)
-        self.arranged: dict[Key, Arrange] = {}
+        self.arranged: dict[Key, ArrangeNode] = {}
         self.readers = 0
         self._used: dict[Key, int] = {}
         self._empty: set[Key] = set()
@@ -100,7 +100,7 @@ class Leaf(Stateful):
         """Whether an arrangement holds its rows."""
         return len(self._empty) < len(self.arranged)
 
-    def _filled(self) -> Arrange:
+    def _filled(self) -> ArrangeNode:
         return next(arrange for key, arrange in self.arranged.items() if key not in self._empty)
 
     def content(self, found: Mapping[Leaf, Found], most: int) -> Ids:
@@ -125,11 +125,11 @@ class Leaf(Stateful):
 
     # --- its arrangements -----------------------------------------------------------------------------
 
-    def keep(self, key: Key) -> Arrange:
+    def keep(self, key: Key) -> ArrangeNode:
         """Its arrangement by some columns, for one more reader; a new one is to be filled."""
         self._used[key] = self._used.get(key, 0) + 1
         if key not in self.arranged:
-            self.arranged[key] = Arrange(p.Arrange(0, *key), self.node.out)
+            self.arranged[key] = ArrangeNode(p.Arrange(0, *key), self.node.out)
             self._empty.add(key)
         return self.arranged[key]
 

@@ -15,8 +15,8 @@ from oxiseq.engine.expressions.blank_nodes import with_shared_blank_nodes
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.sparql import Around, Lowered, compile_where
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render_rsp import render_rsp
 from oxiseq.grammar.rsp_algebra import RspQuery
+from oxiseq.grammar.windows.texts import render_rsp
 
 
 @dataclass(frozen=True, slots=True)

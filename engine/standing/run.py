@@ -17,12 +17,12 @@ from pyoxigraph import Store
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.arrange import Arrange
-from oxiseq.engine.flow.nodes.build import build
-from oxiseq.engine.flow.nodes.fed import Fed
-from oxiseq.engine.flow.nodes.join import Join
-from oxiseq.engine.flow.nodes.node import Node
-from oxiseq.engine.flow.nodes.reach import Reach
+from oxiseq.engine.flow.operators.arrange import ArrangeNode
+from oxiseq.engine.flow.operators.build import build
+from oxiseq.engine.flow.operators.join import JoinNode
+from oxiseq.engine.flow.operators.node import Node
+from oxiseq.engine.flow.operators.reach import ReachNode
+from oxiseq.engine.flow.operators.sources import Fed
 from oxiseq.engine.standing.gates import MOST, Columns, joined_with
 from oxiseq.engine.standing.leaves import Found, Key, Leaf, Leaves, everything
 from oxiseq.engine.standing.plan import StorePlan
@@ -71,11 +71,11 @@ class StoreRun(Stateful):
         self._found: dict[Leaf, Found] = {}
         known = self._shared(forms)
         self.nodes = build(plan.flow, terms.dictionary, known)
-        self._shared_places = frozenset(place for place, node in known.items() if isinstance(node, Arrange))
+        self._shared_places = frozenset(place for place, node in known.items() if isinstance(node, ArrangeNode))
         self._working = [n for place, n in enumerate(self.nodes) if place not in known and not isinstance(n, Fed)]
         for node in self._working:
             node.out.most = limits.most_rows
-            if isinstance(node, Reach):
+            if isinstance(node, ReachNode):
                 node.most_pairs = limits.most_rows
         self._root = self.nodes[plan.flow.root]
         self.joins_too_much = False
@@ -153,13 +153,13 @@ class StoreRun(Stateful):
 
     def _fill(self, contents: Mapping[Leaf, Ids], seen: Mapping[int, tuple[bool, bool]], tick: int) -> Told:
         nothing: dict[int, Buffer] = {}
-        whole: list[tuple[Join, tuple[Buffer, ...]]] = []
+        whole: list[tuple[JoinNode, tuple[Buffer, ...]]] = []
         for leaf, rows in contents.items():
             leaf.node.out.put(everything(rows, tick))
         try:
             for place, shows in seen.items():
                 join = self.nodes[place]
-                assert isinstance(join, Join)
+                assert isinstance(join, JoinNode)
                 whole.append((join, join.inputs))
                 join.inputs = tuple(
                     each if shown else nothing.setdefault(each.width, Buffer(each.width))
@@ -181,7 +181,7 @@ class StoreRun(Stateful):
         try:
             node.step()
         except LimitError:
-            self.joins_too_much = isinstance(node, Join)
+            self.joins_too_much = isinstance(node, JoinNode)
             raise
 
     # --- at a change ----------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ class StoreRun(Stateful):
     def side(self, place: int) -> tuple[Delta, Columns]:
         """What an arrangement holds, as coming, and its key."""
         node, form = self.nodes[place], self._flow.forms[place]
-        assert isinstance(node, Arrange) and isinstance(form, p.Arrange)
+        assert isinstance(node, ArrangeNode) and isinstance(form, p.Arrange)
         rows, weight = node.kept
         return Delta(np.zeros(len(rows), np.int64), weight, rows), form.key
 

@@ -21,7 +21,7 @@ from pyoxigraph import Quad, Store
 
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.bag import Bag
+from oxiseq.engine.flow.told import Bag
 from oxiseq.engine.standing.asking import Question, Solutions, bare
 from oxiseq.engine.standing.gates import MOST, Columns, Gates
 from oxiseq.engine.standing.leaves import Leaf, Leaves

@@ -19,6 +19,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine import kinds
 from oxiseq.engine.terms.normal import RDF_LANG_STRING, XSD
+from oxiseq.grammar.terms import INTEGER_TYPES
 
 INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1
@@ -40,10 +41,6 @@ EMPTY_STRING_VALUE: Final = Value(kinds.STRING, 0.0, 0, kinds.EMPTY)
 LANGSTRING_VALUE: Final = Value(kinds.LANGSTRING, 0.0, 0, 0)
 UNKNOWN_VALUE: Final = Value(kinds.UNKNOWN, 0.0, 0, 0)
 OTHER_VALUE: Final = Value(kinds.OTHER, 0.0, 0, 0)
-
-_SIGNED = ("integer", "nonPositiveInteger", "negativeInteger", "long", "int", "short", "byte")
-_UNSIGNED = ("nonNegativeInteger", "positiveInteger", "unsignedLong", "unsignedInt", "unsignedShort")
-INTEGER_TYPES: Final = frozenset(XSD + name for name in (*_SIGNED, *_UNSIGNED, "unsignedByte"))
 
 
 def term_value(term: NamedNode | BlankNode | Literal | Triple) -> Value:

@@ -11,8 +11,7 @@ from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Expression, Limit, Projection, Query, Span, TriplePattern
 from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_pattern, at_variable, error, lint_finding, variable_hint
+from oxiseq.grammar.errors import Finding, at_pattern, at_variable, error, lint_finding, variable_hint
 from oxiseq.grammar.places import Variables
 
 Q = TypeVar("Q")

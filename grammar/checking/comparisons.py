@@ -17,10 +17,9 @@ from typing import Final
 from pyoxigraph import Literal, Variable
 
 from oxiseq.grammar.algebra import Aggregate, Call, Expression
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import lint_finding
+from oxiseq.grammar.errors import Finding, lint_finding
 from oxiseq.grammar.scope import plain_variables, subexpressions
-from oxiseq.grammar.terms import XSD
+from oxiseq.grammar.terms import INTEGER_TYPES, XSD
 
 ORDER: Final = frozenset(["<", ">", "<=", ">="])
 _COMPARISONS: Final = ORDER | {"=", "!="}
@@ -33,27 +32,15 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(["YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TIMEZONE", "TZ"], _TIME),
 }
 """What the arguments of functions and operators are."""
-_TIMES: Final = frozenset(["dateTime", "dateTimeStamp", "date", "time"])
-_INTEGERS: Final = frozenset(
-    [
-        "integer",
-        "long",
-        "int",
-        "short",
-        "byte",
-        "nonNegativeInteger",
-        "positiveInteger",
-        "nonPositiveInteger",
-        "negativeInteger",
-        "unsignedLong",
-        "unsignedInt",
-        "unsignedShort",
-        "unsignedByte",
-    ]
-)
+_KINDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(["dateTime", "dateTimeStamp", "date", "time"], _TIME),
+    "string": _STRING,
+    "boolean": _TRUTH,
+}
+"""What literals of other datatypes of XSD are."""
 _NUMBER_TEXT: Final = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _DATE_TEXT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}.*)?")
-_NUMBERS: Final = _INTEGERS | {"decimal", "float", "double"}
+_NUMBERS: Final = INTEGER_TYPES | {XSD + name for name in ("decimal", "float", "double")}
 
 
 AS_NUMBERS: Final = frozenset(name for name, kind in _ARGUMENTS.items() if kind == _NUMBER)
@@ -177,9 +164,6 @@ def _kind(e: Expression) -> str:
         return _NUMBER if e.name in _ARITHMETIC else ""
     if not isinstance(e, Literal) or e.language is not None:
         return ""
-    name = e.datatype.value.removeprefix(XSD)
-    if name in _NUMBERS:
+    if e.datatype.value in _NUMBERS:
         return _NUMBER
-    if name in _TIMES:
-        return _TIME
-    return {"string": _STRING, "boolean": _TRUTH}.get(name, "")
+    return _KINDS.get(e.datatype.value.removeprefix(XSD), "")

@@ -1,32 +1,47 @@
-"""Graph patterns: SPARQL's own rules that its grammar does not say, and where GRAPH is allowed."""
+"""What all languages check of their patterns and expressions, whatever these are parts of.
+
+cross-product   the parts of one pattern share no variable
+kb-unjoined     a GRAPH pattern shares no variable with the pattern around it
+function        a function called by IRI that the store does not know: it would fail when the first event comes
+foreign         a function that another language has
+itself, kinds, text   comparisons that can hardly be meant: see `checking.comparisons`
+
+And SPARQL's own rules for patterns, which its grammar does not say.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
+from zoneinfo import available_timezones
 
-from pyoxigraph import BlankNode, Variable
+from pyoxigraph import BlankNode, Literal, Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
     Bind,
+    Expression,
     Filter,
-    Gpm,
+    FunctionCall,
     GraphPattern,
     Group,
+    MatchFunction,
     PathPattern,
+    PatternElement,
+    Prev,
     Span,
     SubSelect,
     TriplePattern,
     Values,
 )
-from oxiseq.grammar.checking.nested import stateful_graphs
-from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_pattern, at_variable, error
+from oxiseq.grammar.checking.comparisons import check_comparisons
+from oxiseq.grammar.errors import Finding, at_pattern, at_variable, close_name, error, lint_finding, named
+from oxiseq.grammar.functions import CASTS, GEO_FUNCTIONS, GEOSPARQL, LOCAL, OWN_FUNCTIONS
 from oxiseq.grammar.name_chars import NAME_CHARS
-from oxiseq.grammar.places import Overview
+from oxiseq.grammar.places import Variables
 from oxiseq.grammar.scope import (
+    expression_variables,
     inner_groups,
     nested_elements,
     outside_aggregates,
@@ -35,23 +50,135 @@ from oxiseq.grammar.scope import (
     visible_variables,
 )
 
+# --- every -------------------------------------------------------------------------------------------
+
+
+def check_every(
+    patterns: Iterable[tuple[Group, str]],
+    expressions: Sequence[Expression],
+    text: str,
+    mark: str = "?",
+    foreign: tuple[type[Prev | MatchFunction], ...] = (),
+    instead: str = "",
+) -> Iterator[Finding]:
+    """Patterns with what people call them, and all expressions with their subexpressions; `mark` stands before the
+    names of variables. `foreign`: functions that SPAseq has and this language has not, `instead`: what it has."""
+    for pattern, name in patterns:
+        yield from check_pattern(pattern, text)
+        yield from products(pattern, name, text)
+    for e in expressions:
+        yield from check_function(e)
+        if isinstance(e, foreign):
+            name = "PREV" if isinstance(e, Prev) else e.name
+            yield error("function", f"{name} is a function of SPAseq", e.span, instead)
+    yield from check_comparisons(expressions, mark)
+
+
+def check_function(e: Expression) -> Iterator[Finding]:
+    """A call by IRI, if it is one."""
+    if isinstance(e, FunctionCall):
+        iri = e.function.value
+        if iri in CASTS and (len(e.args) != 1 or e.distinct):
+            yield error("function", f"the cast <{iri}> takes one argument", e.span)
+        elif iri in OWN_FUNCTIONS:
+            yield from _check_own(e, OWN_FUNCTIONS[iri])
+        elif iri not in CASTS and iri not in GEO_FUNCTIONS:
+            known = GEO_FUNCTIONS if iri.startswith(GEOSPARQL) else CASTS | OWN_FUNCTIONS.keys()
+            hint = close_name(
+                iri, known, "a function with an IRI is a cast to an XSD type, a GeoSPARQL function or one of oxiseq's"
+            )
+            yield error("function", f"there is no function <{iri}>", e.span, hint)
+
+
+def _check_own(e: FunctionCall, arguments: int) -> Iterator[Finding]:
+    if len(e.args) != arguments or e.distinct:
+        count = "one argument" if arguments == 1 else f"{arguments} arguments"
+        yield error("function", f"the function <{e.function.value}> takes {count}", e.span)
+    elif e.function.value == LOCAL and isinstance(zone := e.args[1], Literal):
+        known = available_timezones()
+        if zone.value not in known:
+            hint = close_name(zone.value, known, 'write a name of the IANA database, such as "Europe/Berlin"')
+            yield error("function", f"there is no time zone {zone.value!r}", e.span, hint)
+
+
+def products(pattern: Group, name: str, text: str) -> Iterator[Finding]:
+    """Parts of a pattern (`name` for people), its top level, that share nothing; filters count as links."""
+    clusters: list[tuple[set[Variable | BlankNode], list[PatternElement]]] = []
+    links: list[Variables] = []
+    for element in pattern.elements:
+        if isinstance(element, Filter):
+            links.append(expression_variables(element.condition))
+            continue
+        names = _names(element)
+        if names:
+            _merge(clusters, names, [element])
+    for link in links:
+        touched = [c for c in clusters if c[0] & link]
+        if len(touched) > 1:
+            _merge(clusters, {v for c in touched for v in c[0]}, [])
+    for names, members in clusters[1:]:
+        variables = (
+            named(n for n in names if isinstance(n, Variable)) if any(isinstance(n, Variable) for n in names) else "it"
+        )
+        if all(isinstance(m, GraphPattern) for m in members):
+            yield lint_finding(
+                "kb-unjoined",
+                f"this GRAPH pattern shares no variable with the rest of {name}",
+                at_pattern(r"(?i)GRAPH\s+\S+", members[0].span, text),
+                "every event combines with every answer of the knowledge base",
+            )
+        else:
+            yield lint_finding(
+                "cross-product",
+                f"{variables} shares nothing with the pattern before it in {name}"
+                if variables == "it" or " and " not in variables
+                else f"{variables} share nothing with the pattern before them in {name}",
+                members[0].span,
+                "all combinations are matches; link them by a variable",
+            )
+
+
+def _merge(
+    clusters: list[tuple[set[Variable | BlankNode], list[PatternElement]]],
+    names: set[Variable | BlankNode],
+    members: list[PatternElement],
+) -> None:
+    """Put `names` into the first cluster that shares one, folding in the others."""
+    touched = [c for c in clusters if c[0] & names]
+    if not touched:
+        clusters.append((set(names), members))
+        return
+    first = touched[0]
+    first[0].update(names)
+    for other in touched[1:]:
+        first[0].update(other[0])
+        first[1].extend(other[1])
+        clusters.remove(other)
+    first[1].extend(members)
+
+
+def _names(element: PatternElement) -> set[Variable | BlankNode]:
+    if isinstance(element, TriplePattern | PathPattern):
+        terms = {element.subject, element.object}
+        if isinstance(element, TriplePattern):
+            terms.add(element.predicate)
+        return {t for t in terms if isinstance(t, Variable | BlankNode)}
+    if isinstance(element, Bind):
+        return {element.variable, *expression_variables(element.expression)}
+    return set(visible_variables(element))
+
+
+# --- patterns ----------------------------------------------------------------------------------------
+
+
 MAX_JOINED_PATTERNS: Final = 100
 """Triple patterns of the knowledge base in one join: Oxigraph plans a hundred in 0.8 s, twice as many in 13 s."""
 
 
-def check_patterns(seen: Overview) -> Iterator[Finding]:
-    """Each GPM's pattern."""
-    for gpm in seen.query.gpms:
-        yield from _graphs(gpm, seen)
-        for group in (gpm.pattern, *_groups(gpm.pattern)):
-            graphs = tuple(each for each in group.elements if isinstance(each, GraphPattern))
-            if graphs:
-                yield from check_size(Group(graphs), graphs[0].span)
-
-
 def check_size(asked: Group, span: Span) -> Iterator[Finding]:
     """Check that a pattern over the knowledge base is one that can be planned."""
-    most = max(map(_joined_patterns, (asked, *_groups(asked))))  # each group again: its part may be below an OPTIONAL
+    groups = (asked, *nested_groups(asked))  # each again: its part may be below an OPTIONAL
+    most = max(map(_joined_patterns, groups))
     if most > MAX_JOINED_PATTERNS:
         message = f"{most} triple patterns of the knowledge base are joined; {MAX_JOINED_PATTERNS} are allowed"
         yield error("size", message, span, "ask for less, or join parts of it in GPMs of their own")
@@ -67,7 +194,7 @@ def _joined_patterns(group: Group) -> int:
 
 def check_pattern(pattern: Group, text: str) -> Iterator[Finding]:
     """Check what SPARQL requires of any pattern."""
-    groups = [pattern, *_groups(pattern)]
+    groups = [pattern, *nested_groups(pattern)]
     for group in groups:
         yield from _scoped_binds(group, text)
     yield from _blank_labels(groups, text)
@@ -78,12 +205,12 @@ def check_pattern(pattern: Group, text: str) -> Iterator[Finding]:
             yield from _values(element, text)
 
 
-def _groups(pattern: Group) -> Iterator[Group]:
+def nested_groups(pattern: Group) -> Iterator[Group]:
     """Every group below, however deep."""
     for element in pattern.elements:
         for inner in inner_groups(element):
             yield inner
-            yield from _groups(inner)
+            yield from nested_groups(inner)
 
 
 def _scoped_binds(group: Group, text: str) -> Iterator[Finding]:
@@ -172,20 +299,3 @@ def _grouping(query: SubSelect, text: str) -> Iterator[Finding]:
             yield error("select", f"?{v.value} is neither grouped nor aggregated", place, f"add GROUP BY ?{v.value}")
         if isinstance(column, tuple):
             keys.add(column[1])
-
-
-def _graphs(gpm: Gpm, seen: Overview) -> Iterator[Finding]:
-    """GRAPH ?g must be split off: nested it would need every graph of the KB beside each event."""
-    if gpm.name not in seen.parts:
-        return
-    place = seen.place_of.get(gpm.name)
-    parts, others = seen.parts[gpm.name], place.seen if place is not None else frozenset()
-    nested = nested_elements(parts.pattern) if parts.in_place else ()
-    for element in (*nested, *stateful_graphs(gpm, others)):
-        if isinstance(element, GraphPattern) and isinstance(element.name, Variable):
-            yield error(
-                "graph",
-                f"GRAPH ?{element.name.value} is supported only directly inside the GPM's braces",
-                at_pattern(rf"(?i)GRAPH\s+[?$][{NAME_CHARS}]+", element.span, seen.text),
-                "name the graph: GRAPH <iri> { ... }",
-            )

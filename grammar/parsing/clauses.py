@@ -1,32 +1,70 @@
 """Parse tree → algebra, for the clauses that languages share: selection, PARTITION BY, CONSUME, REPORT, LIMIT,
-SAMPLE, spans of time."""
+SAMPLE, spans of time, also as xsd:duration.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from collections.abc import Sequence as Items
 from fractions import Fraction
 
-from pyoxigraph import Variable
+from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import (
+    Ask,
+    Construct,
     Consumption,
     Every,
     Limit,
     OnChange,
     OnClose,
     Partition,
+    Path,
+    PatternElement,
+    Projection,
     Sample,
+    Select,
     Selection,
+    Span,
     Strategy,
+    TermOrVariable,
+    TriplePattern,
     When,
 )
-from oxiseq.grammar.parsing.durations import MonthsError, duration_size
-from oxiseq.grammar.parsing.sparql import Node, SparqlBuilder, tokens, where
+from oxiseq.grammar.parsing.sparql import Node, SparqlBuilder, tokens, trees, where
 from oxiseq.grammar.rsp_algebra import Consume
-from oxiseq.grammar.terms import span_of
+from oxiseq.grammar.terms import XSD_DAY_TIME_DURATION, XSD_DURATION, span_of
 from oxiseq.grammar.trees import Lexeme, Tree
 from oxiseq.grammar.words import MICROSECONDS
+
+# --- durations ---------------------------------------------------------------------------------------
+
+
+DURATIONS = (XSD_DURATION, XSD_DAY_TIME_DURATION)
+_DURATION = re.compile(
+    r"P(?=[\dT])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?",
+    re.ASCII,
+)
+
+
+class MonthsError(ValueError):
+    """A duration in months, which differ in length."""
+
+
+def duration_size(text: str) -> Fraction:
+    """Microseconds. Raises MonthsError, ValueError for what is no duration."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text} is not a duration that a window can have")
+    years, months, days, hours, minutes, seconds = (Fraction(g or 0) for g in match.groups())
+    if years or months:
+        raise MonthsError("months differ in length: give the window in days")
+    return (days * 86_400 + hours * 3_600 + minutes * 60 + seconds) * 1_000_000
+
+
+# --- clauses -----------------------------------------------------------------------------------------
+
 
 LONGEST = 3_650_000 * MICROSECONDS["DAY"]
 """The longest span of time, and the most that a window counts: with times of four-digit years sums stay within 64
@@ -124,3 +162,74 @@ class ClauseBuilder(SparqlBuilder):
         if count > LONGEST:
             raise self.error(f"a window of more than {LONGEST:,}", where(token), code="window")
         return count
+
+
+# --- result forms ------------------------------------------------------------------------------------
+
+
+class FormBuilder(ClauseBuilder):
+    """Builds SELECT, CONSTRUCT and ASK of queries whose answers are matches or solutions with times."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._fresh_columns = 0
+        self._shown: list[Projection] | None = None
+        """The expressions of a template, while it is read."""
+
+    def form(self, node: Tree) -> Select | Construct | Ask:
+        match node.kind:
+            case "select":
+                return self.select(node)
+            case "construct":
+                return self.construct(node)
+            case _:
+                return Ask()
+
+    def select(self, node: Tree) -> Select:
+        distinct = bool(tokens(node, "DISTINCT"))
+        if tokens(node, "STAR"):
+            return Select(None, distinct, self.selection(node))
+        columns = tuple(self.projection(c) for c in node.children if c.kind in ("VAR", "column"))
+        return Select(columns, distinct, self.selection(node))
+
+    def projection(self, node: Node) -> Projection:
+        column = self.column(node)
+        if isinstance(column, Variable):
+            return Projection(column, span=where(node))
+        return Projection(column[1], column[0], span=where(node))
+
+    def construct(self, node: Tree) -> Construct:
+        self._shown = []
+        subjects = trees(trees(node, "template")[0], "triples")
+        triples = tuple(t for each in subjects for t in self.triples(each) if isinstance(t, TriplePattern))
+        into = [self.iri_of(i.children[0]) for i in trees(node, "into")]
+        columns, self._shown = tuple(self._shown), None
+        return Construct(triples, into[0] if into else None, columns)
+
+    def with_triple_term(
+        self, subject: TermOrVariable, verb: Variable | Path, node: Tree, span: Span
+    ) -> PatternElement:
+        """In a template one that each match makes."""
+        if self._shown is None or not isinstance(verb, Variable | NamedNode):
+            return super().with_triple_term(subject, verb, node, span)
+        return TriplePattern(subject, verb, self.shown(self._shown, node, node), span=span)
+
+    def graph_node(self, node: Node, out: list[PatternElement]) -> TermOrVariable:
+        """As ever, or the value of an expression in a template."""
+        if self._shown is not None and node.kind == "template_expression":
+            assert isinstance(node, Tree)
+            return self.shown(self._shown, node.children[0], node)
+        return super().graph_node(node, out)
+
+    def shown(self, columns: list[Projection], node: Node, place: Node) -> Variable:
+        """A column for an expression of a template."""
+        columns.append(Projection(self.fresh_column(), self.expression(node), span=where(place)))
+        return columns[-1].variable
+
+    def fresh_column(self) -> Variable:
+        """A variable for an expression in a template; one that the text does not hold."""
+        while True:
+            self._fresh_columns += 1
+            name = f"value{self._fresh_columns}"
+            if not re.search(rf"[?$]{name}\b", self.text):
+                return Variable(name)

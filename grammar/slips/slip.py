@@ -1,18 +1,18 @@
 """A slip in a query text, and what every language says of one.
 
 In the flow: `syntax_errors` makes a `Slip` of what the parser found and could have used, and asks the rules of the
-language (`slips.spaseq`, `slips.ceql`). Each looks for one usual slip and answers with a hint, perhaps with a better
+language (`spaseq.slips`, `ceql.slips`...). Each looks for one usual slip and answers with a hint, perhaps with a better
 message and place; the first rule that answers is taken.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
-from oxiseq.grammar.finding_tools import listing
+from oxiseq.grammar.errors import listing
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.words import KEYWORDS
 
@@ -20,6 +20,8 @@ IRI: Final = r"""<[^<>"{}|^`\\\x00-\x20]*>"""
 STRING: Final = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 LONG_STRING: Final = r"""(?:\"\"\".*?\"\"\"|'''.*?''')"""
 """Patterns for text between < and > or quotes, where no bracket counts and no comment begins."""
+COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*")
+"""A comment; group 1 is what only looks as if it held one."""
 UNITS: Final = ["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS", "EVENTS"]
 """Of WITHIN."""
 
@@ -183,6 +185,20 @@ def consuming(s: Slip) -> Said | None:
     if s.accepts == {"CONSUMPTION"}:
         return Said("write CONSUME UNRESTRICTED, CONSUME CHRONOLOGICAL or CONSUME RECENT")
     return None
+
+
+def clause(word: str) -> str:
+    """A clause by its first word, as people call it."""
+    return f"{word} BY" if word in ("PARTITION", "CONSUME", "GROUP", "ORDER") else word
+
+
+def elsewhere(places: Mapping[str, str]) -> Rule:
+    """Clauses that another language has: first word → what to write here."""
+
+    def rule(s: Slip) -> Said | None:
+        return Said(places[s.word]) if s.word in places else None
+
+    return rule
 
 
 def bare_iri(s: Slip) -> Said | None:

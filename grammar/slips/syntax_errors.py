@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oxiseq.grammar.errors import QueryError, span_at
-from oxiseq.grammar.finding_tools import listing
+from oxiseq.grammar.errors import QueryError, listing, span_at
 from oxiseq.grammar.name_chars import LETTERS, NAME_CHARS
 from oxiseq.grammar.slips.slip import IRI, LONG_STRING, STRING, Rule, Slip, explain_slip
 

@@ -1,4 +1,6 @@
-"""What a direction gives: the query in the other language, and what its meaning depends on; or a refusal."""
+"""What a direction gives: the query in the other language, and what its meaning depends on; or a refusal, with
+the part of the query that the other language lacks.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,13 @@ from pyoxigraph import NamedNode
 
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.ep_algebra import EpQuery
-from oxiseq.grammar.errors import QueryError
-from oxiseq.grammar.finding_tools import at_pattern
-from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.errors import QueryError, at_pattern
+from oxiseq.grammar.languages import AnyQuery, Syntax
 from oxiseq.grammar.name_chars import NAME_CHARS
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import RspQuery
+
+# --- translation -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +42,14 @@ def window_name(query: EpQuery | RspQuery) -> NamedNode:
 def refused(message: str, span: Span, text: str, hint: str = "") -> QueryError:
     """The error for text at `span` that the other language cannot express."""
     return QueryError(message, span, text, hint=hint, code="translate")
+
+
+# --- apart -------------------------------------------------------------------------------------------
+
+
+def apart(query: AnyQuery, source: Syntax[AnyQuery], target: Syntax[AnyQuery], hint: str) -> QueryError:
+    """Why `query` is not shown in `target`, at the part of it that the other language lacks."""
+    what, span = (f"a query of {source.title}", query.span) if source.own is None else source.own(query)
+    wants = target.about or f"{target.title} queries differently"
+    message = f"{source.name} is not translated to {target.name}: {wants}, not {what}"
+    return refused(message, span, str(getattr(query, "text", "")), hint)

@@ -11,7 +11,7 @@ from oxiseq.engine.events.faults import Faults
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.driving import Driver
-from oxiseq.languages.reasons.bounds import FREE, Bounds
+from oxiseq.languages.reasons.read import FREE, Bounds
 from oxiseq.languages.registry import check_kb, language_for
 from oxiseq.matches.rows import EVENTS, Row, cell_text, row_of, surplus
 from oxiseq.options import Options, fitting

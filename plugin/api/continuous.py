@@ -1,42 +1,38 @@
-"""A registered query: it sees its streams' events from now on and emits each match when it completes."""
+"""A registered query, wherever it is: in memory (feed.py), in a folder or at a server (served/query.py). It sees its
+streams' events from when it is registered, and emits each match when it completes."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Final
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, Protocol, Self
 
-from oxiseq.api.feed import Exchange, Feed, FoundMatches
 from oxiseq.api.live_view import EVERY, MATCHES, LiveView
+from oxiseq.api.query import Query
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.events.time import Time
-from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.matches.paging import PAGE
-from oxiseq.engine.order.watermarks import BEFORE_ALL
-from oxiseq.engine.run.progress import ReadProgress
-from oxiseq.engine.run.run import Run
-from oxiseq.grammar.arguments import internal, public
-from oxiseq.languages.language import Language
-from oxiseq.languages.reasons.paging import page_asked
-from oxiseq.languages.reasons.read import Span, reading_of
-from oxiseq.languages.reasons.report import SHOWN, Why, WhyRequest
+from oxiseq.engine.matches.paging import PAGE, Page
+from oxiseq.grammar.arguments import faced, internal, public
+from oxiseq.journal import UnknownError
+from oxiseq.languages.explanation import Explanation
+from oxiseq.languages.reasons.read import page_asked
+from oxiseq.languages.reasons.report import SHOWN, Why
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches
-from oxiseq.matches.shape import Shape
-from oxiseq.options import HISTORY, Options, said
 from oxiseq.options.kinds import Duration, duration, whole_number
-from oxiseq.options.query_text import QueryText
 from oxiseq.pictures.timeline import html_table
-from oxiseq.sources.warned import LateEvent, late_events, warn_of
+from oxiseq.sources.warned import LateEvent
 
 IDLE: Final = "50ms"
-"""Without a push for so long, a waiting consumer takes the open instant as complete."""
+"""Without a push for so long, a waiting consumer of a store in memory takes the open instant as complete."""
+AFTER_LOSS: Final = 0.5
+"""Seconds after which a server that has gone is looked for again."""
 _SLICE: Final = 1.0
 """Seconds for which a thread waits at a time for who iterates asynchronously."""
+_TOGETHER: Final = 100
+"""Matches that such a thread takes at most."""
 
 
 class CallbackHandle:
@@ -56,15 +52,170 @@ class CallbackHandle:
         self.close()
 
 
+class Reader:
+    """The position of one reader of a query. `cursor`: the id of the last match or change that it got."""
+
+    def __init__(self, cursor: int) -> None:
+        self.cursor = cursor
+        self._closed = threading.Event()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it reads no more."""
+        return self._closed.is_set()
+
+    def close(self) -> None:
+        """Read no more."""
+        self._closed.set()
+
+    @internal
+    def rest(self, seconds: float) -> None:
+        """Do nothing for so long, or until it is closed."""
+        self._closed.wait(max(0.0, seconds))
+
+
+class RegisteredBackend(Protocol):
+    """The place where a registered query is."""
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """All that is said of it now, as `GET /queries/{query}` says it. Raises UnknownError."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it, or its store, has been closed."""
+
+    def ask(self, operation: str, how: Any = ..., /, **given: Any) -> Any:
+        """The answer to an operation of a server's table. Raises OxiseqError where there is no server's."""
+
+    def close(self) -> None:
+        """Who holds it needs it no more."""
+
+    def delete(self) -> None:
+        """It is to be forgotten."""
+
+
+def ask_nobody(operation: str, how: Mapping[str, Any] = MappingProxyType({}), /, **given: Any) -> Any:
+    """`RegisteredBackend.ask` in memory. Raises OxiseqError."""
+    raise OxiseqError(f"{operation}: it is for a store in a folder or at a server, see oxiseq.open")
+
+
+class QueryBackend(RegisteredBackend, Protocol):
+    """The place where a continuous query is."""
+
+    @property
+    def query(self) -> Query:
+        """As it was registered."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The answer's columns."""
+
+    @property
+    def sinks(self) -> tuple[str, ...]:
+        """The names of its sinks."""
+
+    def matches(self, after: int, limit: int | None) -> Matches:
+        """See `ContinuousQuery`; so `why` and `matches_at`."""
+
+    def why(self, since: Time | None, until: Time | None, limit: int) -> Why: ...
+
+    def matches_at(self, page: Page) -> Matches: ...
+
+    def following(self, reader: Reader, seconds: float | None, idle: Duration | None) -> Iterator[Match]:
+        """The matches behind the reader's cursor, which follows them, as they complete: see `ContinuousQuery.poll`."""
+
+    def ended(self, reader: Reader) -> bool:
+        """Whether no match comes behind the reader's cursor any more."""
+
+    def subscribe(self, callback: Callable[[Match], object], after: int | None) -> Callable[[], object]:
+        """Call back; what this returns ends it."""
+
+    def late_events(self) -> list[LateEvent]:
+        """The late events since the last call."""
+
+
+class Registered(Reader):
+    """A registered query, by its name. `cursor`: the id of the last match or change that has been returned; keep it,
+    and set it after a restart of your program, to continue after it."""
+
+    def __init__(self, backend: RegisteredBackend, value: Mapping[str, Any]) -> None:
+        """`value`: its status."""
+        super().__init__(value["matches"]["first"] - 1)
+        self.name: str = value["name"]
+        self.language: str = value["language"]
+        self._backend = backend
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """All that is said of it now: counts and records of its state; in a folder and at a server its budget and what
+        was quarantined, too. Raises UnknownError."""
+        return self._backend.status
+
+    def pause(self) -> None:
+        """It sees nothing until `resume`; then it sees what has come meanwhile. Not in memory."""
+        self._backend.ask("changeQuery", {"json": {"state": "paused"}, "again": True})
+
+    def resume(self) -> None:
+        """Continue after a pause or a failure. Not in memory."""
+        self._backend.ask("changeQuery", {"json": {"state": "running"}, "again": True})
+
+    def delete(self) -> None:
+        """Forget it and what was found."""
+        self._backend.delete()
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it, or its store, has been closed."""
+        return self._closed.is_set() or self._backend.closed
+
+    def close(self) -> None:
+        """End what iterates over it. In memory the query ends: its streams count as ended, so trailing negations are
+        decided. In a folder and at a server it continues, until `delete`."""
+        super().close()
+        self._backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@faced
+class Sink:
+    """What `query.sink(...)` answers."""
+
+    def __init__(self, backend: RegisteredBackend, query: str, name: str) -> None:
+        """`ContinuousQuery.sink` makes it."""
+        self._backend = backend
+        self.query, self.name = query, name
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """All that is said of it now: settings without secrets, `delivered`, `waiting`, `failing_since`, `error`,
+        `next_try`. Raises UnknownError."""
+        value: Mapping[str, Any] = self._backend.ask("getSink", sink=self.name)
+        return value
+
+    def delete(self) -> None:
+        """Deliver no more."""
+        self._backend.ask("deleteSink", {"again": False}, sink=self.name)
+
+    def __repr__(self) -> str:
+        return f"<Sink {self.name!r} of {self.query!r}>"
+
+
 @public
-class ContinuousQuery:
+class ContinuousQuery(Registered):
     """A query registered by `store.register(text)`. `for match in query` waits for its matches, as does `async for`;
     `query.poll("1s")` waits no longer than that, `query.matches()` not at all; `query.subscribe(callback)` calls back.
 
-    It keeps the newest `keep` matches, as columns, and late events until `drain_late_events()` returns them.
-
-    It may defer events that cannot complete a match, at the latest until you ask for counts, state or late events; a
-    warning about skipped events comes then.
+    In memory it keeps the newest `keep` matches, as columns, and late events until `drain_late_events()` returns them;
+    it may defer events that cannot complete a match, at the latest until you ask for counts, state or late events; a
+    warning about skipped events comes then. In a folder and at a server the same match has the same id, whatever was
+    killed, and counts of events are those since the server began.
 
     >>> import oxiseq
     >>> text = '''PREFIX : <http://example.org/>
@@ -79,42 +230,20 @@ class ContinuousQuery:
     1000000 5
     """
 
-    def __init__(
-        self,
-        query: QueryText,
-        language: Language[Any],
-        run: Run,
-        shape: Shape,
-        feed: Feed,
-        feeders: Callable[[ContinuousQuery], tuple[ContinuousQuery, ...]],
-        kb: KnowledgeBase,
-        options: Options,
-        name: str,
-        keep: int,
-    ) -> None:
-        self.query = query
-        """As it was registered."""
-        self.name = name
-        self.cursor = 0
-        """The id of the last match that has been returned one by one; the next ones follow it. May be set."""
-        self._spoken = language
-        self._kb = kb
-        self._options = options
-        self._views: tuple[LiveView, ...] = ()
-        self._feed = feed
-        self._run = run
-        self._shape = shape
-        self._arrived = feed.arrived
-        self._feeders = feeders
-        self._progress = ReadProgress(lambda: run, shape.reads)
-        self._found = FoundMatches(shape, keep)
-        self._callbacks: tuple[Callable[[Match], object], ...] = ()
-        self._late: list[tuple[str, EventBatch]] = []
-        self._closed = False
-        self._warned = 0
-        self._begun = time.monotonic()
+    _backend: QueryBackend
 
-    # --- the consumer's side ------------------------------------------------------------------------
+    def __init__(self, backend: QueryBackend, value: Mapping[str, Any]) -> None:
+        """`Store.register` makes it."""
+        super().__init__(backend, value)
+        self.query = backend.query
+        """As it was registered."""
+        self.reads: tuple[str, ...] = tuple(value["reads"])
+        """The streams that it reads."""
+        self.feeds: str | None = value["feeds"]
+        """The stream that its results go to (CONSTRUCT ... INTO STREAM)."""
+        self._rules: tuple[str, ...] = tuple(value.get("rules") or ())
+
+    # --- matches --------------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Match]:
         """`poll()`: the matches after `cursor`, without end."""
@@ -122,76 +251,146 @@ class ContinuousQuery:
 
     def poll(self, timeout: Duration | None = None, *, idle: Duration | None = IDLE) -> Iterator[Match]:
         """The matches after `cursor`, as they complete; blocks for the next one, at most `timeout` in all (None: for
-        ever).
+        ever), and then returns those that are there.
 
-        The newest instant stays open for more graphs until a later event comes. When nothing has been pushed for
-        `idle` while this waits, or when the timeout is over, the instant counts as complete, so that later graphs of it
-        are late (None: never; also the default with lateness allowed). While nothing is pushed, time advances with the
-        clock from the newest event: a match that waits for its window to close, or for a bound such as
-        `N! WITHIN 10 MINUTES` to pass, is emitted then.
-        Ends when the timeout is over or the query has been closed and all matches are returned. Raises CursorError if
-        matches after `cursor` are no longer kept.
+        In memory the newest instant stays open for more graphs until a later event comes. When nothing has been pushed
+        for `idle` while this waits, or when the timeout is over, the instant counts as complete, so that later graphs
+        of it are late (None: never; also the default with lateness allowed). While nothing is pushed, time advances
+        with the clock from the newest event: a match that waits for its window to close, or for a bound such as
+        `N! WITHIN 10 MINUTES` to pass, is emitted then. In a folder and at a server that is the server's business; one
+        that goes away meanwhile is waited for.
+
+        Ends when the timeout is over, or the query has been closed or deleted and all matches are returned. Raises
+        CursorError if matches after `cursor` are no longer kept (and the next call continues with what is kept),
+        DamagedBatchError, RefusedError, BusyError; UnreachableError if the server does not answer at all within
+        `timeout`.
         """
         seconds = None if timeout is None else duration(timeout, "timeout") / 1e6
-        rest = None if idle is None or (idle == IDLE and self._run.lateness) else duration(idle, "idle") / 1e6
-        return self._handed_out(None if seconds is None else time.monotonic() + seconds, rest)
-
-    def _handed_out(self, deadline: float | None, idle: float | None) -> Iterator[Match]:
-        while self._awaited(deadline, idle):
-            if (match := self._next()) is not None:
-                yield match
+        return self._backend.following(self, seconds, idle)
 
     async def __aiter__(self) -> AsyncIterator[Match]:
-        idle = None if self._run.lateness else duration(IDLE) / 1e6
         while True:
-            if await asyncio.to_thread(self._awaited, time.monotonic() + _SLICE, idle):
-                if (match := self._next()) is not None:  # not there: a thread that nobody waits for takes none
-                    yield match
-            elif self._closed:
+            found, cursor, error = await asyncio.to_thread(self._some)
+            for match in found:
+                self.cursor = match.id or 0  # not there: a thread that nobody waits for any more must not take one
+                yield match
+            if error is not None:
+                self.cursor = cursor
+                raise error
+            if not found and await asyncio.to_thread(self._backend.ended, self):
                 return
+
+    def _some(self) -> tuple[list[Match], int, OxiseqError | None]:
+        """The next matches behind the cursor, which stays, or none after a while; its new position, and what of it
+        cannot be read."""
+        reader, found = Reader(self.cursor), list[Match]()
+        try:
+            last = self.match_count
+            for match in self._backend.following(reader, _SLICE, IDLE):
+                found.append(match)
+                if len(found) >= _TOGETHER or (match.id or 0) >= last:
+                    break
+        except (UnknownError, ConnectionError):  # deleted, which is checked, or unreachable, which is waited for
+            self.rest(AFTER_LOSS)
+        except OxiseqError as error:
+            return found, reader.cursor, None if self.closed else error
+        return found, reader.cursor, None
 
     def matches(self, after: int = 0, limit: int | None = None) -> Matches:
         """The matches found so far with ids greater than `after`, at most `limit`: `to_pandas()`, `to_arrow()`, and a
         table in a notebook. It does not wait, and the newest instant stays open. `after` 0 means all that are kept.
-        Raises CursorError if matches after `after` are no longer kept, ArgumentValueError for a negative number."""
+        Raises CursorError if matches after `after` are no longer kept, ArgumentValueError for a negative number,
+        UnknownError, UnreachableError."""
         whole_number(after, "after")
         if limit is not None:
             whole_number(limit, "limit")
-        with self._arrived:
-            run = self._now
-            behind = min(after or self._found.first - 1, self._found.last)
-            return Matches(self._found.behind(behind, limit), run.events)
+        return self._backend.matches(after, limit)
+
+    def subscribe(self, callback: Callable[[Match], object], after: int | None = None) -> CallbackHandle:
+        """Call `callback` with each match that completes from now on, until you close the returned handle; with `after`
+        first with those of greater ids. In memory in the pushing thread, and CursorError is raised as `matches` does;
+        in a folder and at a server on a thread of its own, and errors of the callback are logged."""
+        return CallbackHandle(self._backend.subscribe(callback, after))
+
+    # --- where matches are delivered ------------------------------------------------------------------
+
+    def sink(self, name: str, *, after: int | None = None, **settings: Any) -> Sink:
+        """Have matches delivered from now on, or behind the match `after`; a sink of this name continues where it
+        is, with these settings (docs/sinks.md): `query.sink("chat", kind="webhook", url=..., template={"text":
+        "{?x}"})`.
+
+        A server delivers to what its operator allows; a store in a folder to what this process may reach, and only
+        while it is open; one in memory has no sinks. Raises OxiseqError for settings that are not accepted.
+        """
+        given = settings if after is None else {**settings, "after": after}
+        self._backend.ask("putSink", {"json": given}, sink=name)
+        return Sink(self._backend, self.name, name)
+
+    @property
+    def sinks(self) -> tuple[Sink, ...]:
+        """All of them."""
+        return tuple(Sink(self._backend, self.name, each) for each in self._backend.sinks)
+
+    # --- facts ----------------------------------------------------------------------------------------
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The answer's columns, without `?`."""
+        return self._backend.variables
 
     @property
     def match_count(self) -> int:
         """How many matches it has found."""
-        return self._found.last
+        return int(self.status["matches"]["next"]) - 1
 
-    def subscribe(self, callback: Callable[[Match], object], after: int | None = None) -> CallbackHandle:
-        """Call `callback` with each match that completes from now on, in the pushing thread, until you close the
-        returned handle; with `after` first with those of greater ids. Raises CursorError and ArgumentValueError as
-        `matches` does."""
+    @property
+    def events(self) -> int:
+        """How many events it has received."""
+        return int(self.status["events"])
 
-        def told(match: Match) -> object:  # another object each time: one may subscribe twice
-            return callback(match)
-
-        with self._arrived:
-            earlier = () if after is None else self.matches(after)
-            self._callbacks = (*self._callbacks, told)
-            for match in earlier:  # no push comes between
-                callback(match)
-        return CallbackHandle(lambda: self._unsubscribe(told))
-
-    def _unsubscribe(self, callback: Callable[[Match], object]) -> None:
-        with self._arrived:
-            self._callbacks = tuple(each for each in self._callbacks if each is not callback)
+    @property
+    def late_count(self) -> int:
+        """How many events were late so far."""
+        return int(self.status["late"])
 
     def drain_late_events(self) -> list[LateEvent]:
-        """Returns the late events since the last call, of each stream in order of arrival, and keeps them no longer."""
-        with self._arrived:
-            self._feed.catch_up(self._run)
-            late, self._late = self._late, []
-            return late_events(late, self._shape.terms, self._shape.vocab)
+        """Returns the late events since the last call, of each stream in order of arrival, and keeps them no longer. In
+        a folder and at a server the newest 1,000."""
+        return self._backend.late_events()
+
+    @property
+    def ignored_count(self) -> int:
+        """How many events the query ignores because the language cannot take them: no tuple events in CEQL, events that
+        start after they end in EP-SPARQL."""
+        return int(self.status["ignored"]["count"])
+
+    @property
+    def ignored_events(self) -> tuple[str, ...]:
+        """Which the first of those are, and what is wrong with them."""
+        return tuple(self.status["ignored"]["first"])
+
+    @property
+    def omitted(self) -> int:
+        """How many instants were left out because the query was beyond a bound there, as `LimitError` says then. After
+        three of them, with none answered in between, the query has `failed`."""
+        return int(self.status["omitted"]["count"])
+
+    @property
+    def omitted_instants(self) -> tuple[str, ...]:
+        """Which the last ones of those are, and what the query was beyond."""
+        return tuple(self.status["omitted"]["last"])
+
+    @property
+    def failed(self) -> bool:
+        """Whether it gets nothing more, since an error, or a bound passed at instant after instant, has stopped it."""
+        return bool(self.status["state"] == "failed")
+
+    @property
+    def state(self) -> dict[str, int]:
+        """Live records of the running state, by kind."""
+        return dict(self.status["records"])
+
+    # --- looking back -----------------------------------------------------------------------------------
 
     def why(self, since: Time | None = None, until: Time | None = None, limit: int = SHOWN) -> Why:
         """Why it matched and why it did not, over the events that its streams keep (`Stream.retain`), with the
@@ -199,11 +398,7 @@ class ContinuousQuery:
 
         Raises OxiseqError if none of its streams keeps events; KbError, LimitError.
         """
-        kept, kb = self._past()
-        asked = said(self.query.language, {"since": since, "until": until, "limit": limit}, (HISTORY,))
-        options = replace(self._options, origin=self._first)
-        request = WhyRequest(reading_of(options, Span(asked.since, asked.until)), asked.limit)
-        return self._spoken.why(self.query.algebra, kept, kb, options, request)
+        return self._backend.why(since, until, limit)
 
     def matches_at(self, time: Time, offset: int = 0, limit: int = PAGE) -> Matches:
         """Of the matches that end at `time`, `limit` from the one at `offset` on, over the events that its streams keep
@@ -211,232 +406,23 @@ class ContinuousQuery:
 
         Raises OxiseqError if none of its streams keeps events; KbError, LimitError.
         """
-        kept, kb = self._past()
-        page = page_asked(time, offset, limit)
-        options = replace(self._options, origin=self._first)
-        request = WhyRequest(reading_of(options, self._spoken.reach(self.query.algebra, page.at, options)))
-        return self._spoken.matches_at(self.query.algebra, kept, kb, options, request, page)
+        return self._backend.matches_at(page_asked(time, offset, limit))
 
-    def _past(self) -> tuple[dict[str, Any], KnowledgeBase | None]:
-        """The events that its streams keep, and the knowledge base that it asks. Raises OxiseqError."""
-        kept = {iri: events for iri in self.reads if (events := self._feed.kept(iri)) is not None}
-        if not kept:
-            streams = " nor ".join(f"<{iri}>" for iri in self.reads)
-            raise OxiseqError(
-                f"no events are kept for {streams}: call store.stream(...).retain(10_000) before they come"
-            )
-        return kept, self._kb if self._spoken.asks_kb else None
-
-    @property
-    def _now(self) -> Run:
-        """Its run, once it has processed all events."""
-        self._feed.catch_up(self._run)
-        return self._run
-
-    @property
-    def _first(self) -> int | None:
-        """The t of its tumbling windows."""
-        given = self._options.origin
-        return self._spoken.origin(self._now) if given is None else given
+    def explain(self) -> Explanation:
+        """What it is compiled to, without a knowledge base."""
+        return self.query.explain(rules=self._rules)
 
     def live(self, every: float = EVERY, matches: int = MATCHES) -> LiveView:
         """A view of it that a notebook shows and keeps up to date: counts, and the newest `matches` from now on, looked
         at each `every` seconds. `view.stop()` ends it."""
-        view = LiveView(self, every, matches)
-        with self._arrived:
-            self._views = (*self._views, view)
-        return view
-
-    @internal
-    def unwatch(self, view: LiveView) -> None:
-        """Tell a view no more."""
-        with self._arrived:
-            self._views = tuple(each for each in self._views if each is not view)
-
-    @property
-    def closed(self) -> bool:
-        """Whether it has been closed."""
-        return self._closed
-
-    @property
-    def late_count(self) -> int:
-        """How many events were late so far."""
-        return self._now.late
-
-    @property
-    def ignored_count(self) -> int:
-        """How many events the query ignores because the language cannot take them: no tuple events in CEQL, events that
-        start after they end in EP-SPARQL."""
-        return self._faults.count
-
-    @property
-    def ignored_events(self) -> tuple[str, ...]:
-        """Which the first of those are, and what is wrong with them."""
-        return self._faults.first
-
-    @property
-    def omitted(self) -> int:
-        """How many instants were left out because the query was beyond a bound there, as `LimitError` says then. After
-        three of them, with none answered in between, the query has `failed`."""
-        return self._now.omitted.count
-
-    @property
-    def omitted_instants(self) -> tuple[str, ...]:
-        """Which the last ones of those are, and what the query was beyond."""
-        return self._now.omitted.last
-
-    @property
-    def failed(self) -> bool:
-        """Whether it has been stopped and gets nothing more, since it was beyond a bound at instant after instant."""
-        return self._now.omitted.over
-
-    @property
-    def _faults(self) -> Faults:
-        return self._now.faults
-
-    @property
-    def events(self) -> int:
-        """How many events this query has received."""
-        return self._now.events
-
-    @property
-    def state(self) -> dict[str, int]:
-        """Live records of the running state, by kind."""
-        with self._arrived:
-            return self._now.state
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The streams that it reads."""
-        return self._shape.reads
-
-    @property
-    def feeds(self) -> str | None:
-        """The stream that its results go to (CONSTRUCT ... INTO STREAM)."""
-        return self._shape.feeds
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The answer's columns, without `?`."""
-        return self._shape.variables
-
-    def close(self) -> None:
-        """End the query: its streams count as ended, so trailing negations are decided."""
-        with self._arrived:
-            if not self._closed:
-                self._closed = True
-                self._feed.close(self._run)
-
-    def _next(self) -> Match | None:
-        """The match behind the cursor; None if somebody else has taken it meanwhile."""
-        with self._arrived:
-            match = self._found.one(self.cursor + 1)
-            self.cursor += match is not None
-            return match
-
-    def _awaited(self, deadline: float | None, idle: float | None) -> bool:
-        """Whether there is a match behind the cursor, or comes until then (monotonic clock)."""
-        with self._arrived:
-            while self.cursor >= self._found.last:
-                now = time.monotonic()
-                if self._closed:
-                    return False
-                upstream = [q for q in (*self._feeders(self), self) if q.open]
-                quiet_at = max((q.last_push for q in upstream), default=now) + (idle or 0)
-                over = deadline is not None and now >= deadline
-                if upstream and idle is not None and (over or now >= quiet_at):
-                    for query in upstream:
-                        query.settle()
-                    continue
-                due = [] if idle is None else [(q.due_at, q) for q in (*self._feeders(self), self)]
-                timed = [(max(at, q.last_push + (idle or 0)), q) for at, q in due if at is not None]
-                if timed and now >= min(timed, key=lambda each: each[0])[0]:
-                    for at, query in timed:
-                        if now >= at:
-                            query.settle()
-                    continue
-                if over:
-                    return False
-                waits = [] if deadline is None else [deadline - now]
-                if upstream and idle is not None:
-                    waits.append(max(quiet_at - now, 0.001))
-                waits += [max(at - now, 0.001) for at, _ in timed]
-                self._arrived.wait(min(waits, default=None))
-            return True
-
-    @property
-    @internal
-    def progress(self) -> ReadProgress:
-        """How far the streams have come that it reads."""
-        return self._progress
-
-    @property
-    def open(self) -> bool:
-        """Whether events wait for their instant to be complete."""
-        return self._now.open
-
-    @property
-    @internal
-    def last_push(self) -> float:
-        """When events came last (monotonic clock)."""
-        return max(self._begun, self._feed.last_push(self.reads))
-
-    @property
-    @internal
-    def due_at(self) -> float | None:
-        """When time alone completes a match (monotonic clock), if time goes on behind the newest event; None: never."""
-        silence = self._run.silence
-        return None if silence is None else self.last_push + silence / 1_000_000
-
-    @internal
-    def settle(self) -> None:
-        """Take all that has been pushed as complete, and the time since then as passed; pass on what that finds."""
-        until, deadline = BEFORE_ALL, self._run.deadline
-        due = self.due_at
-        if due is not None and deadline is not None and time.monotonic() >= due:
-            until = deadline + 1
-            for query in self._feeders(self):  # a stream that they write is complete when they say so
-                query.pass_to(until)
-        self.pass_to(until)
-
-    @internal
-    def pass_to(self, until: int) -> None:
-        """Take all that has been pushed, and all before `until` (µs), as complete."""
-        self._feed.settle(self._run, until)
-
-    # --- the streams' side --------------------------------------------------------------------------
-
-    @internal
-    def receive(self, stream: str, late: EventBatch | None, batches: Sequence[Any], exchange: Exchange) -> None:
-        """What an event of `stream` has led to: late events, matches."""
-        faults = self._run.faults
-        if faults.count > self._warned:
-            before, self._warned = self._warned, faults.count
-            warn_of(faults, before)
-        if late is not None:
-            self._shape.terms.hold(*late.ids)
-            self._late.append((stream, late))
-        begin = self._found.last + 1
-        self._found.add(batches)
-        callbacks, into = self._callbacks, self.feeds
-        if batches and (self._views or callbacks or into is not None):
-            block = self._shape.block(batches).numbered(begin)
-            for view in self._views:
-                view.receive(block)
-            if callbacks or into is not None:
-                for i in range(len(block)):
-                    exchange.found(block.match(i), callbacks, into)
-
-    @internal
-    def before_change(self) -> None:
-        """The KB is about to change: instants up to the newest one so far keep the present answers."""
-        self._feed.keep_answers(self._run)
+        return LiveView(self, every, matches)
 
     def _repr_html_(self) -> str:
-        rows = [("reads", ", ".join(self.reads)), ("events", f"{self.events:,}"), ("late", f"{self.late_count:,}")]
-        rows += [("matches", f"{self.match_count:,}"), ("memory", f"{self.state.get('bytes', 0) / 1024:,.0f} KiB")]
-        drawn = self._spoken.explain(self.query.algebra, None, self._options.rules).svg()
-        return f"<div>{html_table(', '.join(self.variables), rows, self.query.text)}{drawn}</div>"
+        told = self.status
+        rows = [("reads", ", ".join(self.reads)), ("events", f"{told['events']:,}"), ("late", f"{told['late']:,}")]
+        rows += [("matches", f"{told['matches']['next'] - 1:,}")]
+        rows += [("memory", f"{told['records'].get('bytes', 0) / 1024:,.0f} KiB")]
+        return f"<div>{html_table(', '.join(self.variables), rows, self.query.text)}{self.explain().svg()}</div>"
 
     def __repr__(self) -> str:
-        return f"<ContinuousQuery {', '.join(self.variables)}: {self.events} events>"
+        return f"<ContinuousQuery {self.name}: {', '.join(self.variables)}>"

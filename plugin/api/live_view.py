@@ -2,8 +2,8 @@
 
     query ─(read at intervals, on a thread)─▶ HTML ─▶ IPython.display's DisplayHandle.update
 
-Pushing does no more than note the newest matches of a push; nothing is drawn there. IPython is asked only when a
-notebook shows the view, so it is no dependency.
+Nothing is drawn, and nothing noted, when events are pushed. IPython is asked only when a notebook shows the view, so it
+is no dependency.
 """
 
 from __future__ import annotations
@@ -11,18 +11,14 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections import deque
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from oxiseq.grammar.errors import ArgumentValueError
-from oxiseq.matches.match import short
-from oxiseq.matches.matches import moments
+from oxiseq.matches.match import moments, short
 from oxiseq.matches.rows import EVENTS, Cell, Times, cell_text, row_of
-from oxiseq.matches.shape import Block
 from oxiseq.pictures.timeline import timeline
 
 if TYPE_CHECKING:
@@ -64,20 +60,9 @@ class LiveView:
         if not 0 < every <= threading.TIMEOUT_MAX:
             raise ArgumentValueError(f"every is a number of seconds above 0, not {every!r}")
         self._query = weakref.ref(query)  # a store that nobody holds is to be closed at once
-        self._every = every
-        self._recent: deque[tuple[Mapping[str, Sequence[int]], dict[str, str]]] = deque(maxlen=most)
-        self._lock = threading.Lock()
+        self._every, self._most = every, most
+        self._after = query.match_count
         self._ending = threading.Event()
-
-    # --- the query's side ---------------------------------------------------------------------------
-
-    def receive(self, block: Block) -> None:
-        """Note the newest of the matches of a push, as text: their terms may be freed later."""
-        for i in range(max(0, len(block) - (self._recent.maxlen or 0)), len(block)):
-            found = block.match(i)
-            cells = {name: _short(cell) for name, cell in row_of(found).items() if not name.startswith(EVENTS)}
-            with self._lock:
-                self._recent.append((moments(found), cells))
 
     # --- the notebook's side ------------------------------------------------------------------------
 
@@ -86,13 +71,15 @@ class LiveView:
         query = self._query()
         if query is None:
             return "<p>the query no longer exists</p>"
-        with self._lock:
-            recent = list(self._recent)
+        status = query.status
+        count = status["matches"]["next"] - 1
+        recent = query.matches(max(self._after, count - self._most, status["matches"]["first"] - 1)) if count else ()
+        rows = [{k: _short(v) for k, v in row_of(m).items() if not k.startswith(EVENTS)} for m in recent]
         state = "ended" if query.closed else "stopped" if self._ending.is_set() else "running"
         at = datetime.now(UTC).strftime("%H:%M:%S UTC")
-        facts = f"{query.events:,} events, {query.late_count:,} late, {query.match_count:,} matches"
-        drawn = timeline([moment for moment, _ in recent], query.match_count, "newest") if recent else ""
-        return f"<div><p><b>{state}</b> at {at}: {facts}</p>{drawn}{_table([cells for _, cells in recent])}</div>"
+        facts = f"{status['events']:,} events, {status['late']:,} late, {count:,} matches"
+        drawn = timeline([*map(moments, recent)], count, "newest") if recent else ""
+        return f"<div><p><b>{state}</b> at {at}: {facts}</p>{drawn}{_table(rows)}</div>"
 
     def show(self, handle: Handle) -> None:
         """Keep a place up to date from a separate thread, until the place fails."""
@@ -101,30 +88,22 @@ class LiveView:
     def stop(self) -> None:
         """Draw a last time and stop; the query continues."""
         self._ending.set()
-        query = self._query()
-        if query is not None:
-            query.unwatch(self)
 
     def _keep_up(self, handle: Handle) -> None:
         seen: tuple[int, ...] | None = None
         over = False
         while not over:
-            over = self._ending.wait(self._every) or self._gone()
-            now = self._now()
-            if now != seen or over:
-                seen = now
-                try:
+            over = self._ending.wait(self._every)
+            try:
+                query = self._query()
+                over = over or query is None or query.closed
+                now = () if query is None else (query.events, query.late_count, query.match_count)
+                if now != seen or over:
+                    seen = now
                     handle.update(Shown(self.html()))
-                except Exception:  # whatever a notebook raises whose kernel or page is gone
-                    return
-
-    def _gone(self) -> bool:
-        query = self._query()
-        return query is None or query.closed
-
-    def _now(self) -> tuple[int, ...]:
-        query = self._query()
-        return () if query is None else (query.events, query.late_count, query.match_count)
+            except Exception:  # whatever a notebook raises whose kernel or page is gone, or a server that is
+                return
+            del query
 
     def _repr_html_(self) -> str:
         return self.html()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -29,12 +29,11 @@ if TYPE_CHECKING:
     from oxiseq.api.comparison import Comparison
     from oxiseq.grammar import translating
     from oxiseq.languages.explanation import Explanation
-    from oxiseq.languages.reasons import paging, read, report
+    from oxiseq.languages.reasons import read, report
     from oxiseq.languages.reasons.report import Why
 else:
     comparison, translating = needed("oxiseq.api.comparison"), needed("oxiseq.grammar.translating")
-    paging, read = needed("oxiseq.languages.reasons.paging"), needed("oxiseq.languages.reasons.read")
-    report = needed("oxiseq.languages.reasons.report")
+    read, report = needed("oxiseq.languages.reasons.read"), needed("oxiseq.languages.reasons.report")
 
 
 _ANY: Final = ("any stream",)
@@ -46,19 +45,23 @@ def answered(query: QueryText, streams: Streams, kb: Kb, given: Mapping[str, Any
 
     Raises QueryError, EventError, KbError, OxiseqError.
     """
-    streams = named_streams(query, streams)
+    alone = not isinstance(streams, Mapping)
+    named = {} if alone else named_streams(query, streams)
+    check_events(streams)
     with loading():  # of a language's first query: its grammar's tables, its modules
         language: Language[Any] = language_named(query.language)
         algebra = query.algebra
         check_kb(language, kb)
-        options = said(query.language, given, (QUERY, SOURCES, RUN), tuple(streams))
+        options = said(query.language, given, (QUERY, SOURCES, RUN), _ANY if alone else tuple(named))
         if language.asks_kb:
             kb = opened(kb)
         driver = language.driver(algebra, kb, options)
+        if alone:
+            named = {_only(driver.streams.values()): streams}
     lints = lints_of(query, knowledge_of(kb) if language.asks_kb else None, options.rules)
     warn_of_lints(each.to_json() for each in lints)
     language.prepare()
-    for name, events in streams.items():
+    for name, events in named.items():
         driver.attach(name, events, options.on_error, options.time_predicate)
     return driver.matches()
 
@@ -73,11 +76,16 @@ def named_streams(query: QueryText, streams: Streams) -> Mapping[str, Any]:
             raise ArgumentTypeError(f"streams are named by texts, not {unnamed[0]!r}"[:200])
         return streams
     check_events(streams)
-    iris = tuple(dict.fromkeys(shape_of(query)[1].values()))
+    return {_only(shape_of(query)[1].values()): streams}
+
+
+def _only(read: Iterable[str]) -> str:
+    """The IRI of a query's only stream. Raises ArgumentTypeError."""
+    iris = tuple(dict.fromkeys(iri for iri in read if iri not in _ANY))
     if len(iris) != 1:
         several = f"the query reads {len(iris)} streams" if iris else "the query names no stream"
         raise ArgumentTypeError(f"{several}: give a mapping, the IRI of a stream → its file or events")
-    return {iris[0]: streams}
+    return iris[0]
 
 
 def shape_of(query: QueryText, reads: Collection[str] = ()) -> tuple[Shape, Mapping[str, str]]:
@@ -195,7 +203,7 @@ class Query(QueryText):
         streams = named_streams(self, streams)
         language = language_named(self.language)
         check_kb(language, kb)
-        page = paging.page_asked(time, offset, limit)
+        page = read.page_asked(time, offset, limit)
         chosen = said(self.language, options, (QUERY, SOURCES), tuple(streams))
         reading = read.reading_of(chosen, language.reach(self.algebra, page.at, chosen))
         return language.matches_at(self.algebra, streams, kb, chosen, report.WhyRequest(reading), page)

@@ -1,7 +1,7 @@
-"""The store: pyoxigraph's, with streams and continuous queries.
+"""A store, wherever it is: in memory (`MemoryStore`), in a folder or at a server (served/store.py).
 
-pyoxigraph's class cannot be inherited from, so this one wraps it: what it does not define goes
-to the store behind it, and what changes the content is noted, so that KB patterns are answered again.
+pyoxigraph's class cannot be inherited from, so `MemoryStore` wraps it: what it does not define goes to the store behind
+it, and what changes the content is noted, so that KB patterns are answered again.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import RLock
-from typing import Any, Final, Literal, Unpack, overload
+from typing import Any, Final, Literal, Protocol, Self, TypedDict, Unpack, overload
 
 from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.api.continuous import ContinuousQuery
-from oxiseq.api.feed import MOST, Feed
+from oxiseq.api.feed import MOST, Feed, MemoryQuery, MemoryStream
 from oxiseq.api.knowledge import ConcernedKb, NoRoomError, NotReopenedError, Reopening
 from oxiseq.api.query import Query
 from oxiseq.api.standing import StandingQuery, Standings
 from oxiseq.api.standing.standings import KEEP
+from oxiseq.api.stream import Stream, StreamBackend
 from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
 from oxiseq.changes.methods import grows, growth
 from oxiseq.engine.attended import check
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError, QueryError
-from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import Time, to_microseconds
+from oxiseq.engine.expressions.times import FUNCTIONS
 from oxiseq.engine.kb import expect
 from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Asker, Limits
@@ -44,16 +44,12 @@ from oxiseq.languages.lints import lints_of, unmapped, warn_of_lints
 from oxiseq.languages.registry import language_named
 from oxiseq.languages.result_streams import StreamUse, refuse_own_results
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.rows import BadRow
-from oxiseq.matches.match import result_event
 from oxiseq.options import QUERY, said
 from oxiseq.options.declared import QueryKeywords, documented
 from oxiseq.options.kinds import TEXT, Duration, duration, whole_number
 from oxiseq.options.query_text import QueryLike, query_text
 from oxiseq.pictures.timeline import html_table
 from oxiseq.sources.knowledge import knowledge_of
-from oxiseq.sources.sources import EventLike, Events, batches_of, check_events, pushed_event
-from oxiseq.sources.warned import warn_of_late
 
 # --- refusals --------------------------------------------------------------------------------------------
 
@@ -63,9 +59,10 @@ class SparqlError(QueryError, SyntaxError):  # type: ignore[misc]  # its text is
 
 
 def explaining(method: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
-    """A store's `query` or `update`; where it raises SyntaxError this raises SparqlError."""
+    """A store's `query` or `update`, with oxiseq's functions; where it raises SyntaxError this raises SparqlError."""
 
     def asked(*args: Any, **named: Any) -> Any:
+        named["custom_functions"] = FUNCTIONS | (named.get("custom_functions") or {})
         try:
             return method(*args, **named)
         except SyntaxError as error:
@@ -83,150 +80,38 @@ def _explained(told: QueryError, text: str) -> SparqlError:
     return found
 
 
-# --- stream ----------------------------------------------------------------------------------------------
-
-
-@public
-class Stream:
-    """A stream of a `Store`. Get it by `store.stream(iri)`; events go to every query that reads it.
-
-    >>> import oxiseq
-    >>> text = '''PREFIX : <http://example.org/>
-    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
-    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
-    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
-    >>> store = oxiseq.Store()
-    >>> query = store.register(text)
-    >>> stream = store.stream("http://example.org/payments")
-    >>> stream.push(payment, 1_000_000)
-    >>> stream.advance(2_000_000)
-    >>> stream.events, len(query.matches())
-    (1, 1)
-    """
-
-    def __init__(self, iri: str, terms: TermDictionary, feed: Feed) -> None:
-        self.iri = iri
-        self.events = 0
-        """How many events were pushed."""
-        self.rejected = 0
-        """How many rows were skipped (`extend` with `on_error="skip"`)."""
-        self.mapping: StreamMapping | None = None
-        """What pushed rows mean; None: rows are refused."""
-        self._terms = terms
-        self._feed = feed
-
-    def push(self, graph: EventLike, time: Time | None = None, start: Time | None = None) -> None:
-        """Push one event: an rdflib.Graph, pyoxigraph triples, or RDF text; `time` as datetime, ISO 8601 text or
-        int µs. `start`: when it began, for EP-SPARQL queries. Or a row (a dict), if the stream has a mapping, which
-        names the column of its time.
-
-        An instant is complete when a later event, `advance` or `close` has passed it; until then a second
-        graph of the same time is merged. An event older than the watermark is late: counted by each query
-        (`query.late_count`) and returned by `query.drain_late_events()`. Raises EventError for what is not RDF.
-        """
-        with self._feed.lock:
-            self.push_batch(pushed_event(graph, time, start, lambda: self.mapping, self._terms))
-
-    def extend(self, events: Events, on_error: OnError = "stop") -> int:
-        """Push the events of a file (N-Quads, TriG, RDF Messages, Jelly, an event table), or (graph, time) pairs of a
-        list or a generator, in their order; how many. (time, graph) works, too. They are pushed some thousand at a
-        time: all of a part or, if one cannot be read, none. With a mapping also rows: dicts, a DataFrame,
-        Arrow, a file of CSV, JSON Lines or Parquet. `on_error="skip"` skips malformed events of files and bad
-        rows, which `rejected` counts. Raises EventError."""
-        check_events(events)
-        count = 0
-        with self._feed.lock:
-            readers = {query: query.late_count for query in self._feed.readers(self.iri)}
-            for batch in batches_of(events, self._terms, on_error, mapping=self.mapping, bad=self._reject):
-                self.push_batch(batch)
-                count += len(batch)
-            late = max((query.late_count - before for query, before in readers.items()), default=0)
-        warn_of_late(late, count)
-        return count
-
-    def _reject(self, row: BadRow) -> None:
-        self.rejected += 1
-
-    @internal
-    def push_batch(self, batch: EventBatch) -> None:
-        """Push events that are already coded in the store's terms, as readers do; whoever codes them otherwise and
-        keeps them for later lets the dictionary `hold` their ids.
-
-        An error of one query is raised after all the others have seen the events.
-        """
-        with self._feed.lock:
-            self._feed.check_open()
-            self.events += len(batch)
-            self._feed.push(self.iri, batch)
-            self._terms.collect_if_due()
-
-    def retain(self, events: int) -> None:
-        """Keep the newest `events` events in memory from now on, for `query.why()`; 0, the default: none. Raises
-        ArgumentValueError for less."""
-        self._feed.retain(self.iri, whole_number(events, "events"))
-
-    def advance(self, time: Time) -> None:
-        """Advances the watermark (punctuation): no event before `time` will come; if one does, it is late."""
-        self._feed.punctuate(self.iri, to_microseconds(time))
-
-    def _repr_html_(self) -> str:
-        return html_table(self.iri, [("events", f"{self.events:,}")])
-
-    def __repr__(self) -> str:
-        return f"<Stream {self.iri}: {self.events} events>"
-
-
 # --- store -----------------------------------------------------------------------------------------------
 
 _CHANGES = frozenset(METHODS)
 _LOADS = frozenset(["bulk_load", "load"])
 
 
-_LIMITS: Final = Limits()
-_STANDING: Final[Mapping[str, Any]] = {
-    "name": None,
-    "keep": KEEP,
-    "most_triples": _LIMITS.most_triples,
-    "most_rows": _LIMITS.most_rows,
-    "most_asking": "5m",
-}
-"""The options of a query over the store, and their defaults."""
+class StandingKeywords(TypedDict, total=False):
+    """The options of a query over the store in memory. `Limits` has their defaults; `most_asking` is 5 minutes."""
+
+    most_triples: int
+    most_rows: int
+    most_asking: Duration | None
+
+
+OF_MEMORY: Final = frozenset(
+    [
+        *("ask_by", "guard_changes", "hold_reserve", "inner", "kb", "listen", "lock", "touch", "writable"),
+        *("knowledge", "make", "at", "known", "registered", "registration"),
+    ]
+)
+"""What only a store in memory has, of which the last line is nobody's."""
 
 
 class ChangeRefusedError(OxiseqError):
     """The content cannot be changed now; nothing has been changed. It may be tried again."""
 
 
-@public
-class Store:
-    """A pyoxigraph store with event streams.
+class MemoryStore:
+    """The knowledge base, in memory or in a folder as pyoxigraph has it, and streams and queries in memory. See
+    `StoreBackend`."""
 
-    All of `pyoxigraph.Store`'s methods work; `path` makes it durable as there.
-
-    >>> import oxiseq
-    >>> store = oxiseq.Store()
-    >>> query = store.register('''
-    ... PREFIX : <http://example.org/>
-    ... SELECT ?house ?after WITHIN 1 HOUR
-    ... FROM STREAM S <http://example.org/power>
-    ... WHERE {
-    ...   SEQ(A; B)
-    ...   DEFINE GPM A ON S { ?house :watts ?before }
-    ...   DEFINE GPM B ON S { ?house :watts ?after FILTER(?after > 2 * ?before) }
-    ... }''')
-    >>> stream = store.stream("http://example.org/power")
-    >>> reading = "<http://example.org/h1> <http://example.org/watts> {} ."
-    >>> stream.push(reading.format(100), 1_000_000)
-    >>> stream.push(reading.format(250), 2_000_000)
-    >>> for match in query.poll("1s"):
-    ...     print(match.at, match["after"].value)
-    1970-01-01 00:00:02+00:00 250
-    """
-
-    @checked
-    def __init__(self, path: str | None = None, *, inner: RdfStore | None = None, folder: Path | None = None) -> None:
-        """`inner`: a store that is open already; `folder`: where it is, so that it can be opened again after a write
-        that has failed, when nothing else holds it."""
+    def __init__(self, path: str | None, inner: RdfStore | None, folder: Path | None) -> None:
         if path is not None:
             check_whole(Path(path))
         self._held = Reopening(
@@ -234,14 +119,12 @@ class Store:
         )
         self._kb = ConcernedKb(self._held.store)
         self._terms = TermDictionary()
-        self._streams: dict[str, Stream] = {}
-        streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
-        self._feed = Feed(self._terms, lambda iri, match: streams[iri].push(result_event(match), match.at_us))
-        self._lock = self._feed.lock
+        self.where = "memory" if path is None else path
+        self._feed = Feed(self._terms)
         self._guards: list[Callable[[], AbstractContextManager[object]]] = []
-        self._listeners = Listeners(self._lock)
-        held = self._held  # not `self`, as above
-        self._standings = Standings(lambda: held.store, self._lock, self._listeners)
+        self._listeners = Listeners(self.lock)
+        held = self._held  # not `self`: a store that nobody holds is to be closed at once
+        self._standings = Standings(lambda: held.store, self.lock, self._listeners)
 
     @property
     def inner(self) -> RdfStore:
@@ -253,7 +136,7 @@ class Store:
     def touch(self) -> None:
         """Report that the content has changed: queries read it again for instants after the newest one so far. Up to
         that instant, earlier answers stay valid; those that are missing are read now."""
-        with self._lock:
+        with self.lock:
             self._keep_answers()
             self._kb.changed(None)
             self._listeners.tell(Anew("the store was changed directly"))
@@ -278,7 +161,7 @@ class Store:
         """Open the store again after a write that has failed. Raises NoRoomError, ChangeRefusedError."""
         if not self._held.failed:
             return
-        with self._lock:
+        with self.lock:
             self._kb.moved(None)
             try:
                 self._held.mend()
@@ -293,12 +176,6 @@ class Store:
     def kb(self) -> ConcernedKb:
         """The content as queries ask it."""
         return self._kb
-
-    @property
-    @internal
-    def lock(self) -> RLock:
-        """Held while the content changes and while queries work."""
-        return self._lock
 
     @internal
     def guard_changes(self, guard: Callable[[], AbstractContextManager[object]]) -> None:
@@ -335,7 +212,7 @@ class Store:
             with ExitStack() as held:
                 for guard in self._guards:
                     held.enter_context(guard())
-                held.enter_context(self._lock)
+                held.enter_context(self.lock)
                 check()  # it may have waited long
                 self._keep_answers()
                 changed: list[Changed] = []
@@ -384,28 +261,280 @@ class Store:
 
     # --- streams and queries ------------------------------------------------------------------------
 
-    def stream(self, iri: str, *, mapping: StreamMapping | Mapping[str, Any] | str | None = None) -> Stream:
-        """The stream of this name; the same object for the same name. `mapping`: what rows that are pushed to it mean
-        from now on, see `StreamMapping`. Raises MappingError."""
-        compiled = None if mapping is None else StreamMapping(mapping)
-        with self._lock:
+    @property
+    @internal
+    def lock(self) -> RLock:
+        """Held while the content changes and while queries work."""
+        return self._feed.lock
+
+    @property
+    @internal
+    def knowledge(self) -> Self:
+        """The knowledge base."""
+        return self
+
+    @internal
+    def make(self, iri: str, mapping: StreamMapping | None) -> None:
+        """See `StoreBackend`."""
+        with self.lock:
             self._feed.check_open()
-            if iri not in self._streams:
-                self._streams[iri] = Stream(iri, self._terms, self._feed)
-            stream = self._streams[iri]
-            if compiled is not None:
-                stream.mapping = compiled
-            return stream
+            stream = self._feed.stream(iri)
+            if mapping is not None:
+                stream.mapping = mapping
+
+    @internal
+    def at(self, iri: str) -> MemoryStream:
+        """See `StoreBackend`."""
+        return self._feed.stream(iri)
+
+    @property
+    @internal
+    def known(self) -> tuple[str, ...]:
+        """See `StoreBackend`."""
+        return tuple(self._feed.streams)
+
+    @property
+    @internal
+    def registered(self) -> tuple[ContinuousQuery | StandingQuery, ...]:
+        """See `StoreBackend`."""
+        return *(each.face for each in self._feed.queries), *(each.face for each in self._standings.queries)
+
+    @internal
+    def find(self, name: str) -> ContinuousQuery | StandingQuery:
+        """See `StoreBackend`."""
+        found = next((each for each in self.registered if each.name == name), None)
+        if found is None:
+            raise UnknownError(f"there is no query {name!r}")
+        return found
+
+    @internal
+    def registration(
+        self,
+        query: QueryLike,
+        language: str | None,
+        name: str | None,
+        keep: int | None,
+        options: Mapping[str, Any],
+        *,
+        replace: bool,
+    ) -> ContinuousQuery | StandingQuery:
+        """See `StoreBackend`."""
+        if name is not None:
+            TEXT.read(name, "name")
+        if language == STANDING:
+            kept = KEEP if keep is None else whole_number(keep, "keep")
+            return self._standings.register(query_text(query).text, name, kept, _limits(options)).face
+        text = Query(query, language)
+        chosen = said(text.language, options, reads=self.known)
+        spoken: Language[Any] = language_named(text.language)
+        algebra = text.algebra
+        spoken.prepare()
+        with self.lock:
+            self._feed.check_open()
+            run, shape = spoken.planned(algebra, self._terms, self._kb, chosen)
+            if replace and name in self._feed.named:
+                self._feed.named[name].close()
+            name = self._named(name)
+            refuse_own_results(
+                StreamUse.of(name, shape), (StreamUse(q.name, q.reads, q.feeds) for q in self._feed.queries)
+            )
+            keep = MOST if keep is None else keep
+            backend = MemoryQuery(text, spoken, run, shape, self._feed, self._kb, chosen, name, keep)
+            expect(self._kb, run.kb_texts)
+            self._feed.add(run, backend, chosen.origin)
+        lints = lints_of(text, knowledge_of(self.inner) if spoken.asks_kb else None, chosen.rules)
+        mapped = unmapped(algebra, {iri: self._feed.stream(iri).mapping for iri in shape.reads})
+        warn_of_lints(each.to_json() for each in (*lints, *mapped))
+        return backend.face
+
+    def _named(self, name: str | None) -> str:
+        """What a new query is called. Raises ConflictError."""
+        known = self._feed.named
+        if name is None:
+            return next(each for each in (f"q{number}" for number in count(len(known) + 1)) if each not in known)
+        if name in known:
+            raise ConflictError(f"there is a query {name!r} already")
+        return name
+
+    @internal
+    def ask_by(self, way: Callable[[Asker], Asker] | None) -> None:
+        """Lets standing queries that are asked, not followed, be evaluated elsewhere from now on: in processes, say,
+        that can be ended. `way` is given the usual one, in this process. None: that one again."""
+        self._standings.ask_by(way)
+
+    def close(self) -> None:
+        """End its queries and release the pyoxigraph store: its folder can then be opened elsewhere."""
+        for query in self.registered:
+            query.close()
+        self._feed.end()
+        with self.lock:
+            self._kb.moved(None)
+            self._held.close()
+
+    def __repr__(self) -> str:
+        return f"{len(self)} quads, {len(self.known)} streams, {len(self._feed.named)} queries"
+
+
+class StoreBackend(Protocol):
+    """The place where a store is."""
+
+    where: str
+    """In words: a folder, an address."""
+
+    @property
+    def lock(self) -> AbstractContextManager[Any, Any]:
+        """Held while all its streams are told of a time."""
+
+    @property
+    def knowledge(self) -> Any:
+        """What has pyoxigraph's methods, for the knowledge base."""
+
+    def make(self, iri: str, mapping: StreamMapping | None) -> None:
+        """A stream is to be there, and its rows are to mean this. Raises OxiseqError if the store is closed."""
+
+    def at(self, iri: str) -> StreamBackend:
+        """A stream that there is."""
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The streams, in the order in which they were made."""
+
+    @property
+    def registered(self) -> tuple[ContinuousQuery | StandingQuery, ...]:
+        """The queries."""
+
+    def find(self, name: str) -> ContinuousQuery | StandingQuery:
+        """The query of this name. Raises UnknownError."""
+
+    def registration(
+        self,
+        query: QueryLike,
+        language: str | None,
+        name: str | None,
+        keep: int | None,
+        options: Mapping[str, Any],
+        *,
+        replace: bool,
+    ) -> ContinuousQuery | StandingQuery:
+        """See `Store.register`."""
+
+    def close(self) -> None:
+        """Nobody holds it any more."""
+
+
+@public
+class Store:
+    """A store with event streams, in memory or as `oxiseq.open` opens it. All of `pyoxigraph.Store`'s methods work, for
+    the knowledge base; `path` makes that durable as there, but no streams and queries: open a folder for these.
+
+    In a folder and at a server all that goes through it is durable when a method returns. Close it, or use it in a
+    `with` block: a folder stays locked until then.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register('''
+    ... PREFIX : <http://example.org/>
+    ... SELECT ?house ?after WITHIN 1 HOUR
+    ... FROM STREAM S <http://example.org/power>
+    ... WHERE {
+    ...   SEQ(A; B)
+    ...   DEFINE GPM A ON S { ?house :watts ?before }
+    ...   DEFINE GPM B ON S { ?house :watts ?after FILTER(?after > 2 * ?before) }
+    ... }''')
+    >>> stream = store.stream("http://example.org/power")
+    >>> reading = "<http://example.org/h1> <http://example.org/watts> {} ."
+    >>> stream.push(reading.format(100), 1_000_000)
+    >>> stream.push(reading.format(250), 2_000_000)
+    >>> for match in query.poll("1s"):
+    ...     print(match.at, match["after"].value)
+    1970-01-01 00:00:02+00:00 250
+    """
+
+    inner: RdfStore
+    """In memory: the pyoxigraph store behind; after changing it directly, call `touch`. Prefer this store's own
+    methods, which remember its content for the instants up to now. After a failed write this is another object: a
+    reference that you keep prevents the store from opening again."""
+    kb: ConcernedKb
+    """The content as queries ask it."""
+
+    @checked
+    def __init__(self, path: str | None = None, *, inner: RdfStore | None = None, folder: Path | None = None) -> None:
+        """`inner`: a store that is open already; `folder`: where it is, so that it can be opened again after a write
+        that has failed, when nothing else holds it."""
+        self._begin(MemoryStore(path, inner, folder))
+
+    @classmethod
+    @internal
+    def over(cls, backend: StoreBackend) -> Self:
+        """A store at another place."""
+        store = cls.__new__(cls)
+        store._begin(backend)
+        return store
+
+    def _begin(self, backend: StoreBackend) -> None:
+        self._backend, self._knowledge = backend, backend.knowledge
+        self._streams: dict[str, Stream] = {}
+        self._closed = False
+
+    @property
+    def where(self) -> str:
+        """Its folder or its address."""
+        return self._backend.where
+
+    def __dir__(self) -> list[str]:
+        return sorted({*offered(self), *(name for name in dir(self._knowledge) if self._shows(name))})
+
+    def __getattr__(self, name: str) -> Any:
+        if not self._shows(name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._knowledge, name)
+
+    def _shows(self, name: str) -> bool:
+        """Whether a name of the knowledge base is one of this store's, too."""
+        here = self._knowledge is self._backend
+        return not name.startswith("_") and (here or name not in OF_MEMORY)
+
+    def __len__(self) -> int:
+        return len(self._knowledge)
+
+    def __iter__(self) -> Iterator[Quad]:
+        return iter(self._knowledge)
+
+    def __contains__(self, quad: Quad) -> bool:
+        return quad in self._knowledge
+
+    # --- streams and queries ------------------------------------------------------------------------
+
+    def stream(self, iri: str, *, mapping: StreamMapping | Mapping[str, Any] | str | None = None) -> Stream:
+        """The stream of this name, made if there is none; the same object for the same name. `mapping`: what rows that
+        are pushed to it mean from now on, whoever pushes them, see `StreamMapping`; it is kept with the stream. Raises
+        MappingError."""
+        compiled = None if mapping is None else StreamMapping(mapping)
+        if iri not in self._streams or compiled is not None or self._closed:
+            self._backend.make(iri, compiled)
+        return self._known(iri)
+
+    def _known(self, iri: str) -> Stream:
+        return self._streams.setdefault(iri, Stream(iri, self._backend.at(iri)))
 
     @property
     def streams(self) -> tuple[Stream, ...]:
-        """All streams that have been named so far."""
-        return tuple(self._streams.values())
+        """All streams, in the order in which they were made."""
+        return tuple(map(self._known, self._backend.known))
 
     @property
     def queries(self) -> tuple[ContinuousQuery, ...]:
-        """The registered queries."""
-        return self._feed.queries
+        """The registered queries over streams."""
+        return tuple(each for each in self._backend.registered if isinstance(each, ContinuousQuery))
+
+    @property
+    def standing(self) -> tuple[StandingQuery, ...]:
+        """The standing queries over the knowledge base, in the order of their registration."""
+        return tuple(each for each in self._backend.registered if isinstance(each, StandingQuery))
+
+    def find(self, name: str) -> ContinuousQuery | StandingQuery:
+        """The registered query of this name. Raises UnknownError."""
+        return self._backend.find(name)
 
     @overload
     def register(  # type: ignore[overload-overlap]  # the name of a language is any text but this one
@@ -414,10 +543,9 @@ class Store:
         language: Literal["sparql"],
         *,
         name: str | None = None,
-        keep: int = KEEP,
-        most_triples: int = _LIMITS.most_triples,
-        most_rows: int = _LIMITS.most_rows,
-        most_asking: Duration | None = "5m",
+        replace: bool = False,
+        keep: int | None = None,
+        **options: Unpack[StandingKeywords],
     ) -> StandingQuery: ...
 
     @overload
@@ -427,6 +555,7 @@ class Store:
         language: str | None = None,
         *,
         name: str | None = None,
+        replace: bool = False,
         keep: int | None = None,
         **options: Unpack[QueryKeywords],
     ) -> ContinuousQuery: ...
@@ -438,126 +567,51 @@ class Store:
         language: str | None = None,
         *,
         name: str | None = None,
+        replace: bool = False,
         keep: int | None = None,
         **options: Any,
     ) -> ContinuousQuery | StandingQuery:
-        """Register a continuous query, a text, a path or a `Query`; it sees the events that are pushed from now on. An
-        EP-SPARQL query that names no stream reads those that the store has now. `name`: its name for `find`; `keep`:
-        how many of the newest matches are kept (a million). Raises QueryError, ConflictError,
-        OxiseqError.
+        """Register a continuous query, a text, a path or a `Query`; it sees the events that are pushed from now on, in
+        a folder and at a server also after this program has ended. An EP-SPARQL query that names no stream reads those
+        that the store has now. `name`: its name for `find`; `keep`: how many of the newest matches are kept in memory
+        (a million).
 
-        Or (`language="sparql"`) a standing query over the content of this store, which reads no stream: see
-        `oxiseq.api.standing`; it takes `name`, `keep`, `most_triples`, `most_rows` and `most_asking` (how long one
+        With a `name` that is registered already another query is refused (ConflictError), unless `replace`: then it
+        takes its place, and at a server ids of matches continue. The same query is returned again where it outlives a
+        program, so that one can begin again with the lines it began with. Raises QueryError, ConflictError, BoundError,
+        UnreachableError, OxiseqError.
+
+        Or (`language="sparql"`) a standing query over the knowledge base, which reads no stream: see
+        `oxiseq.api.standing`; in memory it takes `keep`, `most_triples`, `most_rows` and `most_asking` (how long one
         evaluation by the store may take).
         """
-        if language == STANDING:
-            told = {key: value for key, value in (("name", name), ("keep", keep)) if value is not None}
-            return self._standings.register(query_text(query).text, *_of_standing({**told, **options}))
-        text = Query(query, language)
-        chosen = said(text.language, options, reads=tuple(self._streams))
-        spoken: Language[Any] = language_named(text.language)
-        algebra = text.algebra
-        spoken.prepare()
-        with self._lock:
-            self._feed.check_open()
-            run, shape = spoken.planned(algebra, self._terms, self._kb, chosen)
-            name = self._named(name)
-            refuse_own_results(
-                StreamUse.of(name, shape), (StreamUse(q.name, q.reads, q.feeds) for q in self._feed.queries)
-            )
-            registered = ContinuousQuery(
-                text,
-                spoken,
-                run,
-                shape,
-                self._feed,
-                self._feeders,
-                self._kb,
-                chosen,
-                name,
-                MOST if keep is None else keep,
-            )
-            expect(self._kb, run.kb_texts)
-            self._feed.add(run, registered, chosen.origin)
-            for iri in shape.reads:
-                self.stream(iri)
-            if registered.feeds is not None:
-                self.stream(registered.feeds)
-        lints = lints_of(text, knowledge_of(self.inner) if spoken.asks_kb else None, chosen.rules)
-        mapped = unmapped(algebra, {iri: self.stream(iri).mapping for iri in shape.reads})
-        warn_of_lints(each.to_json() for each in (*lints, *mapped))
-        return registered
-
-    def _named(self, name: str | None) -> str:
-        """What a new query is called. Raises ConflictError."""
-        known = self._feed.named
-        if name is None:
-            return next(each for each in (f"q{number}" for number in count(len(known) + 1)) if each not in known)
-        TEXT.read(name, "name")
-        if name in known:
-            raise ConflictError(f"there is a query {name!r} already")
-        return name
-
-    @property
-    def standing(self) -> tuple[StandingQuery, ...]:
-        """The standing queries over the content, in the order of their registration."""
-        return self._standings.queries
-
-    @internal
-    def ask_by(self, way: Callable[[Asker], Asker] | None) -> None:
-        """Lets standing queries that are asked, not followed, be evaluated elsewhere from now on: in processes, say,
-        that can be ended. `way` is given the usual one, in this process. None: that one again."""
-        self._standings.ask_by(way)
+        return self._backend.registration(query, language, name, keep, options, replace=replace)
 
     def advance(self, time: Time) -> None:
         """Punctuation for all streams: no event before `time` will come any more.
 
         A stream that queries feed comes after those that they read, so that their results are not late.
         """
-        with self._lock:
-            for stream in self._sources_first():
-                stream.advance(time)
+        until = to_microseconds(time)
+        with self._backend.lock:
+            left, queries = [*self._backend.known], self.queries
+            while left:
+                fed = {query.feeds for query in queries if any(iri in left for iri in query.reads)}
+                ready = [iri for iri in left if iri not in fed]
+                left = [iri for iri in left if iri in fed]
+                for iri in ready:
+                    self._backend.at(iri).punctuate(until)
 
-    def _feeders(self, query: ContinuousQuery) -> tuple[ContinuousQuery, ...]:
-        """The queries whose results reach `query` through streams, upstream first."""
-        found: list[ContinuousQuery] = []
-        reached = [query]
-        while reached:
-            reads = reached.pop().reads
-            new = [q for q in self._feed.queries if q.feeds in reads and q is not query and q not in found]
-            found += new
-            reached += new
-        return tuple(reversed(found))
-
-    def _sources_first(self) -> list[Stream]:
-        left, ordered = list(self._streams), list[Stream]()
-        while left:
-            fed = {q.feeds for q in self._feed.queries if any(iri in left for iri in q.reads)}
-            ready = [iri for iri in left if iri not in fed]
-            ordered += [self._streams[iri] for iri in ready]
-            left = [iri for iri in left if iri not in ready]
-        return ordered
-
-    def find(self, name: str) -> ContinuousQuery:
-        """The registered query of this name. Raises UnknownError."""
-        query = self._feed.named.get(name)
-        if query is None:
-            raise UnknownError(f"there is no query {name!r}")
-        return query
+    # --- its life -------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End its queries and release the pyoxigraph store: its folder can then be opened elsewhere. May be called
-        twice."""
-        for query in self._feed.queries:
-            query.close()
-        for standing in self.standing:
-            standing.close()
-        self._feed.end()
-        with self._lock:
-            self._kb.moved(None)
-            self._held.close()
+        """End what this program holds of it: in memory its queries end, a folder can be opened elsewhere, a server
+        continues. May be called twice."""
+        closed, self._closed = self._closed, True
+        if not closed:
+            self._backend.close()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -565,26 +619,20 @@ class Store:
 
     def _repr_html_(self) -> str:
         streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]
-        queries = [(" ".join(q.variables), f"{q.events:,} events, {q.late_count:,} late") for q in self.queries]
-        return html_table(f"{len(self):,} quads", [*streams, *queries])
+        queries = [(query.name, f"{query.match_count:,} matches") for query in self.queries]
+        return html_table(self.where, [*streams, *queries])
 
     def __repr__(self) -> str:
-        return f"<oxiseq.Store: {len(self)} quads, {len(self._streams)} streams, {len(self._feed.queries)} queries>"
+        return f"<oxiseq.Store: {self._backend!r}>"
 
 
-def _of_standing(given: Mapping[str, Any]) -> tuple[str | None, int, Limits]:
-    """Name, number of kept changes, limits. Raises OxiseqError for options of streams, and for invalid values."""
-    if set(given) - set(_STANDING):
-        raise ArgumentTypeError(f"a query over the store reads no stream: it takes {', '.join(_STANDING)}")
-    name, keep, most_triples, most_rows, most_asking = {**_STANDING, **given}.values()
-    _sensible(name, keep=keep, most_triples=most_triples, most_rows=most_rows)
-    seconds = None if most_asking is None else duration(most_asking, "most_asking") / 1e6
-    return name, keep, Limits(most_triples, most_rows, seconds)
-
-
-def _sensible(name: object, **numbers: object) -> None:
-    """Raises OxiseqError for an invalid name, and for values that are not natural numbers."""
-    if name is not None:
-        TEXT.read(name, "name")
-    for what, number in numbers.items():
-        whole_number(number, what)
+def _limits(given: Mapping[str, Any]) -> Limits:
+    """Those of a query over the store. Raises OxiseqError for options of streams, and for invalid values."""
+    known = [*StandingKeywords.__annotations__]
+    if set(given) - set(known):
+        raise ArgumentTypeError(f"a query over the store reads no stream: it takes name, keep, {', '.join(known)}")
+    limits: dict[str, Any] = {each: whole_number(given[each], each) for each in known[:2] if each in given}
+    if "most_asking" in given:
+        asking = given["most_asking"]
+        limits["most_seconds"] = None if asking is None else duration(asking, "most_asking") / 1e6
+    return Limits(**limits)

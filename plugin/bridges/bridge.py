@@ -1,18 +1,121 @@
-"""A bridge at work: reads, passes on, confirms; opens its source again when that fails."""
+"""A bridge at work: reads a source, passes on, acknowledges; opens the source again when that fails.
+
+Source ─ messages ─▶ Intake ─ durable, or refused ─▶ acknowledged at the source
+                       └▶ refused: DeadLetters
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
+import os
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from pathlib import Path
+from typing import Any, Final, Protocol
 
-from oxiseq.bridges.source import DeadLetters, Intake, Message, Source
+from oxiseq.bridges.source import BridgeError, Message, Source
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.time import to_text
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal.journal import microseconds
+from oxiseq.options import room
+
+# --- intake ----------------------------------------------------------------------------------------------
+
+FORMER_KEY: Final = "oxiseq-former-key"
+"""The header that names the key which earlier versions gave a message."""
+REFUSED: Final = frozenset((400, 409, 413, 415, 422))
+"""Statuses that concern the message itself; all others may change later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a message: `refused` says why it, or a part of it, was not taken; `duplicate`: it was known."""
+
+    events: int = 0
+    refused: str = ""
+    duplicate: bool = False
+
+
+class Intake(Protocol):
+    """Takes messages in their order."""
+
+    def knows(self, key: str) -> bool:
+        """Whether a message of this key is stored, as far as it knows."""
+        ...
+
+    def push(self, messages: Sequence[Message]) -> Sequence[Outcome]:
+        """What became of the first of them, which are durable or refused; at least of one. Raises OxiseqError, OSError
+        where that is to be tried again."""
+        ...
+
+
+def key_headers(message: Message) -> tuple[tuple[str, str], ...]:
+    """The headers of a POST by which a message is known again."""
+    former = ((FORMER_KEY, message.former_key),) if message.former_key else ()
+    return ("idempotency-key", message.key), *former
+
+
+def outcome_of(status: int, body: bytes) -> Outcome:
+    """Of the answer to a POST. Raises BridgeError where it is to be tried again."""
+    try:
+        told = json.loads(body)
+    except ValueError:
+        told = {}
+    if not isinstance(told, dict):
+        told = {}
+    reasons = "; ".join([_reason(each) for each in told.get("reasons") or () if isinstance(each, dict)][:5])
+    if 200 <= status < 300:
+        refused = reasons or "a part" if told.get("rejected") else ""
+        return Outcome(int(told.get("accepted") or 0), refused, bool(told.get("duplicates")))
+    titles = [str(told[name]) for name in ("title", "detail") if told.get(name)]
+    said = ": ".join([*titles, *([reasons] if reasons else [])]) or f"status {status}"
+    if status in REFUSED:
+        return Outcome(refused=said)
+    raise BridgeError(f"{status} {said}")
+
+
+def _reason(told: Mapping[str, Any]) -> str:
+    column = told.get("column")
+    return f"{told.get('reason')}" if column is None else f"{column}: {told.get('reason')}"
+
+
+# --- letters -------------------------------------------------------------------------------------------
+
+_LARGEST: Final = 256 << 20
+"""Bytes: a source that sends nothing but nonsense must not fill the disk."""
+
+
+class DeadLetters:
+    """Appends; each letter is on the disk before the message is confirmed."""
+
+    def __init__(self, path: Path, largest: int = _LARGEST) -> None:
+        self._path, self._largest = path, largest
+
+    def add(self, message: Message, source: str, reason: str) -> None:
+        """Raises BridgeError when the file is full, OSError."""
+        try:
+            body: dict[str, Any] = {"body": message.body.decode()}
+        except UnicodeDecodeError:
+            body = {"body_base64": base64.b64encode(message.body).decode()}
+        letter = {"at": to_text(microseconds()), "source": source, "key": message.key, "reason": reason, **body}
+        data = json.dumps(letter, ensure_ascii=False).encode() + b"\n"
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        if told := room.lacking(self._path.parent, len(data)):
+            raise BridgeError(f"{self._path}: no room on the disk for a dead letter: {told}")
+        with self._path.open("ab") as file:
+            if file.tell() + len(data) > self._largest:
+                raise BridgeError(f"{self._path} has {file.tell()} bytes, which is the limit: check it, move it away")
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+# --- bridge --------------------------------------------------------------------------------------------
 
 LOG: Final = logging.getLogger("oxiseq.bridges")
 MOST: Final = 500
@@ -77,7 +180,7 @@ class Bridge:
             if messages:
                 done = self._hand_on(messages)
                 if done:
-                    source.confirm(messages[:done])
+                    source.acknowledge(messages[:done])
             self._well()
 
     def _hand_on(self, messages: Sequence[Message]) -> int:

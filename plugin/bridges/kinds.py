@@ -1,54 +1,50 @@
-"""From a URL to its source: a line for each kind."""
+"""From a URL to the kind of its source."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from functools import partial
-from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
-from oxiseq.bridges.brokers import KafkaSource, MqttSource, RedisSource, WebSocket
-from oxiseq.bridges.ldes import LdesSource, State
-from oxiseq.bridges.lines import FollowedFile, Stdin
+from oxiseq.bridges.files import FollowedFile
+from oxiseq.bridges.kafka import KafkaSource
+from oxiseq.bridges.ldes import LdesSource
+from oxiseq.bridges.lines import Stdin
+from oxiseq.bridges.mqtt import MqttSource
 from oxiseq.bridges.nats import NatsSource
-from oxiseq.bridges.source import STDIN, BridgeError, BridgeSettings, Source, SourcePosition, digest
-from oxiseq.engine.extras import loaded
+from oxiseq.bridges.redis import RedisSource
+from oxiseq.bridges.source import STDIN, BridgeError, BridgeSettings, Source
+from oxiseq.bridges.websocket import WebSocketSource
 
-_Opened: TypeAlias = Callable[[BridgeSettings, SourcePosition], Source]
-_KINDS: Final[Mapping[str, tuple[str, _Opened]]] = {
-    "mqtt": ("paho.mqtt.client", lambda settings, _: MqttSource(settings)),
-    "mqtts": ("paho.mqtt.client", lambda settings, _: MqttSource(settings)),
-    "kafka": ("confluent_kafka", KafkaSource),
-    "nats": ("nats", NatsSource),
-    "nats+tls": ("nats", NatsSource),
-    "redis": ("redis", RedisSource),
-    "rediss": ("redis", RedisSource),
-    "ws": ("websockets", lambda settings, _: WebSocket(settings)),
-    "wss": ("websockets", lambda settings, _: WebSocket(settings)),
+_BROKERS: Final[Mapping[str, type[Source]]] = {
+    "mqtt": MqttSource,
+    "mqtts": MqttSource,
+    "kafka": KafkaSource,
+    "nats": NatsSource,
+    "nats+tls": NatsSource,
+    "redis": RedisSource,
+    "rediss": RedisSource,
+    "ws": WebSocketSource,
+    "wss": WebSocketSource,
 }
-"""Scheme → the package that it needs, and what opens it."""
-_LDES: Final = ("ldes+http", "ldes+https")
+"""By scheme, in any case of letters..."""
+_PAGES: Final[Mapping[str, type[Source]]] = {"ldes+http": LdesSource, "ldes+https": LdesSource}
+"""...and as it is written."""
 
 
 def opener_of(settings: BridgeSettings) -> Callable[[], Source]:
     """Opens the source, again and again. Raises BridgeError for a scheme that is not known, ExtraError for a package
     that is not installed."""
-    if settings.url == STDIN:
-        source = Stdin(settings)
-        return lambda: source
+    return _kind_of(settings).opener(settings)
+
+
+def _kind_of(settings: BridgeSettings) -> type[Source]:
+    """Raises BridgeError."""
     scheme, separator, _ = settings.url.partition("://")
-    if separator and scheme.lower() in _KINDS:
-        package, opened = _KINDS[scheme.lower()]
-        loaded(package)
-        position = SourcePosition(settings.position, digest(settings.shown, settings.topic, settings.group))
-        return partial(opened, settings, position)
-    if separator and scheme not in ("file", *_LDES):
-        known = ", ".join((*_KINDS, *_LDES))
+    if settings.url == STDIN:
+        return Stdin
+    if not separator or scheme == "file":
+        return FollowedFile
+    if (kind := _BROKERS.get(scheme.lower()) or _PAGES.get(scheme)) is None:
+        known = ", ".join((*_BROKERS, *_PAGES))
         raise BridgeError(f"{scheme}:// is not known; known: {known}, file, a path, and - for stdin")
-    if scheme in _LDES:
-        loaded("httpx")
-        state = State.of(settings.position, settings.url)
-        return lambda: LdesSource(settings, state)
-    path = settings.followed or Path(settings.url)
-    return partial(FollowedFile, settings, path, SourcePosition(settings.position, digest(os.fsencode(path))))
+    return kind

@@ -12,10 +12,10 @@ import re
 import threading
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 from urllib.parse import urlsplit
 
-from oxiseq.bridges.source import BridgeError, BridgeSettings, Message, SourcePosition, digest
+from oxiseq.bridges.source import BridgeError, BridgeSettings, Message, Source, SourcePosition, digest
 from oxiseq.engine.extras import needed
 
 if TYPE_CHECKING:
@@ -41,16 +41,19 @@ _NO_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 T = TypeVar("T")
 
 
-class NatsSource:
+class NatsSource(Source):
     """nats://HOST:PORT, or nats+tls://; `topic` is a subject, as plant.>, of which a stream of JetStream keeps the
     messages. A message's key is the stream, its number and its time there, to the microsecond: no other stream, of this
     or another server, has these. `position`: the stream, and the last number that is confirmed."""
 
-    def __init__(self, settings: BridgeSettings, position: SourcePosition) -> None:
+    needs: ClassVar[str] = "nats"
+
+    def __init__(self, settings: BridgeSettings, position: SourcePosition | None = None) -> None:
+        super().__init__(settings, position)
         parts = urlsplit(settings.url)
         if not parts.hostname or not settings.topic:
             raise BridgeError("nats: write nats://HOST:PORT and a subject as the topic, as plant.>")
-        self._where, self._settings, self._position = parts.hostname, settings, position
+        self._where = parts.hostname
         self._url = settings.url.removeprefix("nats+") if parts.scheme == "nats+tls" else settings.url
         self._connection: Any = None
         self._loop = asyncio.new_event_loop()
@@ -183,14 +186,14 @@ class NatsSource:
         key = f"nats/{digest(told.stream, size=6)}/{told.sequence.stream}/{told.timestamp.isoformat()}"
         return Message(given.data, key, given)
 
-    def confirm(self, messages: Sequence[Message]) -> None:
+    def acknowledge(self, messages: Sequence[Message]) -> None:
         """See Source."""
-        self._run(self._confirmed(messages))
+        self._run(self._acknowledged(messages))
         last = messages[-1].position.metadata.sequence.stream
         if isinstance(value := self._position.value, dict) and last > value["last"]:
             self._position.save({**value, "last": last}, at_once=False)
 
-    async def _confirmed(self, messages: Sequence[Message]) -> None:
+    async def _acknowledged(self, messages: Sequence[Message]) -> None:
         for each in messages:
             await each.position.ack()
             self._held.pop(each.position.metadata.sequence.stream, None)

@@ -1,6 +1,6 @@
-"""Where messages come from.
+"""The shape of a source: its settings, how it is read and acknowledged, and where it resumes.
 
-How far a source is confirmed, beyond what the source itself remembers: in a file, or in memory where none is set.
+How far a source is acknowledged, beyond what the source itself remembers: in a file, or in memory where none is set.
 
 A broker forgets a group of readers whose stream is deleted. The position tells a group that is gone from one that never
 was: what is there when the bridge comes back is then new, and read from where the bridge was.
@@ -8,24 +8,23 @@ was: what is there when the bridge comes back is then new, and read from where t
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import hashlib
 import json
-import os
 import time
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.events.time import to_text
 from oxiseq.engine.events.write import replacing
+from oxiseq.engine.extras import loaded
 from oxiseq.grammar.records import dataclass
-from oxiseq.journal.journal import microseconds
-from oxiseq.options import room
 from oxiseq.options.room import overlap
 
 # --- settings --------------------------------------------------------------------------------------------
@@ -108,49 +107,6 @@ class BridgeSettings:
         return cls(**values)
 
 
-# --- source ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """`body`: as a POST would have it; `key`: the same whenever this message comes again, at most 200 ASCII characters;
-    `position`: the source's own, for `confirm`; `new_key`: of a message that comes for the first time, from a source
-    whose keys come again: it is stored under this one where `key` is known already; `former_key`: under
-    which earlier versions stored it: a message that is stored so with this body is known."""
-
-    body: bytes
-    key: str
-    position: Any = None
-    new_key: str = ""
-    former_key: str = ""
-
-
-class Source(Protocol):
-    """An open source; used by one thread. Anything that it raises closes it, and it is opened again."""
-
-    def read(self, most: int, seconds: float) -> Sequence[Message]:
-        """The next messages, at most so many, in their order, waiting so long for the first; none if there are none."""
-        ...
-
-    def confirm(self, messages: Sequence[Message]) -> None:
-        """These, the first of what `read` has answered, are durable: they need not come again."""
-        ...
-
-    def close(self) -> None:
-        """Release it; what is not confirmed comes again."""
-        ...
-
-
-def digest(*parts: str | bytes, size: int = 8) -> str:
-    """What identifies some parts together in a key: `size` bytes in hexadecimal digits."""
-    made = hashlib.blake2b(digest_size=size)
-    for part in parts:
-        data = part if isinstance(part, bytes) else part.encode(errors="surrogatepass")
-        made.update(len(data).to_bytes(8, "little") if len(parts) > 1 else b"")
-        made.update(data)
-    return made.hexdigest()
-
-
 # --- position --------------------------------------------------------------------------------------------
 
 _PAUSE: Final = 1.0
@@ -197,92 +153,79 @@ class SourcePosition:
         self._behind = False
 
 
-# --- letters ---------------------------------------------------------------------------------------------
-
-_LARGEST: Final = 256 << 20
-"""Bytes: a source that sends nothing but nonsense must not fill the disk."""
-
-
-class DeadLetters:
-    """Appends; each letter is on the disk before the message is confirmed."""
-
-    def __init__(self, path: Path, largest: int = _LARGEST) -> None:
-        self._path, self._largest = path, largest
-
-    def add(self, message: Message, source: str, reason: str) -> None:
-        """Raises BridgeError when the file is full, OSError."""
-        try:
-            body: dict[str, Any] = {"body": message.body.decode()}
-        except UnicodeDecodeError:
-            body = {"body_base64": base64.b64encode(message.body).decode()}
-        letter = {"at": to_text(microseconds()), "source": source, "key": message.key, "reason": reason, **body}
-        data = json.dumps(letter, ensure_ascii=False).encode() + b"\n"
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        if told := room.lacking(self._path.parent, len(data)):
-            raise BridgeError(f"{self._path}: no room on the disk for a dead letter: {told}")
-        with self._path.open("ab") as file:
-            if file.tell() + len(data) > self._largest:
-                raise BridgeError(f"{self._path} has {file.tell()} bytes, which is the limit: check it, move it away")
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+def digest(*parts: str | bytes, size: int = 8) -> str:
+    """What identifies some parts together in a key: `size` bytes in hexadecimal digits."""
+    made = hashlib.blake2b(digest_size=size)
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode(errors="surrogatepass")
+        made.update(len(data).to_bytes(8, "little") if len(parts) > 1 else b"")
+        made.update(data)
+    return made.hexdigest()
 
 
-# --- intake ----------------------------------------------------------------------------------------------
-
-FORMER_KEY: Final = "oxiseq-former-key"
-"""The header that names the key which earlier versions gave a message."""
-REFUSED: Final = frozenset((400, 409, 413, 415, 422))
-"""Statuses that concern the message itself; all others may change later."""
+# --- source --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a message: `refused` says why it, or a part of it, was not taken; `duplicate`: it was known."""
+class Message:
+    """`body`: as a POST would have it; `key`: the same whenever this message comes again, at most 200 ASCII characters;
+    `position`: the source's own, for `confirm`; `new_key`: of a message that comes for the first time, from a source
+    whose keys come again: it is stored under this one where `key` is known already; `former_key`: under
+    which earlier versions stored it: a message that is stored so with this body is known."""
 
-    events: int = 0
-    refused: str = ""
-    duplicate: bool = False
-
-
-class Intake(Protocol):
-    """Takes messages in their order."""
-
-    def knows(self, key: str) -> bool:
-        """Whether a message of this key is stored, as far as it knows."""
-        ...
-
-    def push(self, messages: Sequence[Message]) -> Sequence[Outcome]:
-        """What became of the first of them, which are durable or refused; at least of one. Raises OxiseqError, OSError
-        where that is to be tried again."""
-        ...
+    body: bytes
+    key: str
+    position: Any = None
+    new_key: str = ""
+    former_key: str = ""
 
 
-def key_headers(message: Message) -> tuple[tuple[str, str], ...]:
-    """The headers of a POST by which a message is known again."""
-    former = ((FORMER_KEY, message.former_key),) if message.former_key else ()
-    return ("idempotency-key", message.key), *former
+class Source(ABC):
+    """A system from which messages are read. An open one is used by one thread; anything that it raises closes it, and
+    it is opened again.
+
+    A kind says how its messages are read and acknowledged, and with its position where it resumes. The keys of its
+    messages name the server, the topic, the group where each group has messages of its own, and what tells a topic from
+    one of the same name before it (its generation): so none is taken for another one, and none is stored twice.
+    """
+
+    needs: ClassVar[str] = ""
+    """The package without which it cannot be opened."""
+
+    def __init__(self, settings: BridgeSettings, position: SourcePosition | None = None) -> None:
+        """Open it where it was left. `position` outlives it. Raises BridgeError for settings that cannot be, or where
+        it cannot be opened now."""
+        self._settings = settings
+        self._position = SourcePosition(None) if position is None else position
+
+    @classmethod
+    def opener(cls, settings: BridgeSettings) -> Callable[[], Source]:
+        """Opens it, again and again. Raises BridgeError, ExtraError for a package that is not installed."""
+        if cls.needs:
+            loaded(cls.needs)
+        return partial(cls, settings, SourcePosition(settings.position, cls.identity(settings)))
+
+    @classmethod
+    def identity(cls, settings: BridgeSettings) -> str:
+        """What a position is of: that of another one does not count."""
+        return digest(settings.shown, settings.topic, settings.group)
+
+    @abstractmethod
+    def read(self, most: int, seconds: float) -> Sequence[Message]:
+        """The next messages, at most so many, in their order, waiting so long for the first; none if there are none.
+        Raises EOFError behind the last of a source that ends."""
+
+    def acknowledge(self, messages: Sequence[Message]) -> None:  # noqa: B027  some have nobody to tell
+        """These, the first of what `read` has answered, are durable: they need not come again."""
+
+    def close(self) -> None:  # noqa: B027  some have nothing to release
+        """Release it; what is not acknowledged comes again."""
 
 
-def outcome_of(status: int, body: bytes) -> Outcome:
-    """Of the answer to a POST. Raises BridgeError where it is to be tried again."""
-    try:
-        told = json.loads(body)
-    except ValueError:
-        told = {}
-    if not isinstance(told, dict):
-        told = {}
-    reasons = "; ".join([_reason(each) for each in told.get("reasons") or () if isinstance(each, dict)][:5])
-    if 200 <= status < 300:
-        refused = reasons or "a part" if told.get("rejected") else ""
-        return Outcome(int(told.get("accepted") or 0), refused, bool(told.get("duplicates")))
-    titles = [str(told[name]) for name in ("title", "detail") if told.get(name)]
-    said = ": ".join([*titles, *([reasons] if reasons else [])]) or f"status {status}"
-    if status in REFUSED:
-        return Outcome(refused=said)
-    raise BridgeError(f"{status} {said}")
-
-
-def _reason(told: Mapping[str, Any]) -> str:
-    column = told.get("column")
-    return f"{told.get('reason')}" if column is None else f"{column}: {told.get('reason')}"
+def gather(get: Callable[[float], Message], most: int, seconds: float) -> list[Message]:
+    """Messages one by one, as long as there are some: `get` waits so long for the next, and raises TimeoutError."""
+    found: list[Message] = []
+    with suppress(TimeoutError):
+        while len(found) < most:
+            found.append(get(0 if found else seconds))
+    return found

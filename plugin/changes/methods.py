@@ -16,6 +16,7 @@ from oxiseq.changes.limits import NotFollowedError, TooMuchError
 from oxiseq.changes.operations import operations, parts, tokens
 from oxiseq.changes.steps import Content, Function, Put, Step, Steps, normal_quads
 from oxiseq.engine.attended import check
+from oxiseq.engine.expressions.times import FUNCTIONS
 from oxiseq.engine.rdf import Attended, waited_for
 
 # --- growth ----------------------------------------------------------------------------------------------
@@ -99,7 +100,7 @@ def _carried_out(
     if len(steps) == 1 and isinstance(steps[0], Put) and not steps[0].graphs:
         store.extend(steps[0].quads)  # the same in one transaction, and the text is not parsed again
     else:
-        functions: dict[NamedNode, Function] = dict(options.get("custom_functions") or {})
+        functions: dict[NamedNode, Function] = FUNCTIONS | (options.get("custom_functions") or {})
         for step in steps:
             functions |= step.functions
         try:

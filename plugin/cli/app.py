@@ -25,8 +25,7 @@ from oxiseq.cli.local import (
 )
 from oxiseq.cli.remote import bridge_command, push_command, queries_command, watch_command
 from oxiseq.cli.server import backup_command, restore_command, serve_command, token_command, verify_command
-from oxiseq.grammar.errors import OxiseqError
-from oxiseq.grammar.finding_tools import close_name, listing
+from oxiseq.grammar.errors import OxiseqError, close_name, listing
 
 SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Queries": (run_command, check_command, explain_command, translate_command, declare_command),

@@ -18,12 +18,14 @@ from oxiseq.cli.options import HistoryRequest, QuerySource
 from oxiseq.cli.progress import counted, lines, working
 from oxiseq.cli.running import check_place, check_span, checked_kb, combined, kb_for, kept_events, stream_files, told
 from oxiseq.grammar.languages import STANDING, AnyQuery
+from oxiseq.grammar.over_store import load_over_store
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.reasons.read import Span, reading_of
-from oxiseq.languages.reasons.report import WhyRequest
+from oxiseq.languages.reasons.report import SHOWN, Why, WhyRequest
+from oxiseq.languages.reasons.where.subject import why_over_store
 from oxiseq.languages.registry import language_for
 from oxiseq.options import HISTORY, QUERY, SOURCES, Options, fitting, said_as_data
-from oxiseq.sources.knowledge import Kb, kb_store
+from oxiseq.sources.knowledge import Kb, kb_store, knowledge_of
 from oxiseq.testing.cases import ENDING
 from oxiseq.testing.run import each_result, failure_text
 from oxiseq.testing.words import TestFileError
@@ -63,6 +65,23 @@ _DOORS: Final = (QUERY, SOURCES, HISTORY)
 @working("looking back", quiet=False)
 def tell_why(source: QuerySource, request: HistoryRequest, form: str) -> str:
     """`text`, `json` or `prov`. Raises OxiseqError and click's usage errors."""
+    why = _why_over_store(source, request) if source.language == STANDING else _why_over_streams(source, request)
+    if form == "json":
+        return json.dumps(why.to_json(), indent=2, ensure_ascii=False) + "\n"
+    return why.to_prov() if form == "prov" else str(why)
+
+
+def _why_over_store(source: QuerySource, request: HistoryRequest) -> Why:
+    given = [*(["stream"] if request.streams else []), *(name for name in request.given if name != "limit")]
+    if of_events := [f"--{name.replace('_', '-')}" for name in given]:
+        raise click.UsageError(f"a query over the store reads no events: leave out {', '.join(of_events)}")
+    with source.named():
+        query = load_over_store(source.text)
+        kb = knowledge_of(kb_for(request.kbs, request.location, asks_kb=True))
+        return why_over_store(query, kb, request.given.get("limit", SHOWN))
+
+
+def _why_over_streams(source: QuerySource, request: HistoryRequest) -> Why:
     query = source.load()
     language = language_for(query)
     checked_kb(language, request.kbs)
@@ -73,10 +92,7 @@ def tell_why(source: QuerySource, request: HistoryRequest, form: str) -> str:
         read = language.driver(query, None, options).streams.values()
         reading = reading_of(options, None if request.location is None else Span())
         mine = {iri: events for iri, events in streams.items() if iri in read}
-        why = language.why(query, mine, kb, options, WhyRequest(reading, options.limit))
-    if form == "json":
-        return json.dumps(why.to_json(), indent=2, ensure_ascii=False) + "\n"
-    return why.to_prov() if form == "prov" else str(why)
+        return language.why(query, mine, kb, options, WhyRequest(reading, options.limit))
 
 
 @working("running both queries", quiet=False)

@@ -46,7 +46,7 @@ def warmup_command() -> None:
     one where the package has brought them compiled.
     """
     with progress.working("compiling the kernels", quiet=False) as tell:
-        seconds = warmup.warm_up(lambda done, count: tell(f"{done} of {count}"))
+        seconds = warmup.warm_up(lambda done, count: tell(f"compiling {done} of {count} kernels"))
     click.echo(f"kernels ready after {seconds:.1f} s")
 
 

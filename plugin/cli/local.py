@@ -27,9 +27,8 @@ from oxiseq.cli.options import (
 )
 from oxiseq.engine.extras import needed
 from oxiseq.grammar import Finding
-from oxiseq.grammar.declare import USUAL_LOG, EventLog, declare_query
-from oxiseq.grammar.declare_templates import REFUSED, TEMPLATES
-from oxiseq.grammar.finding_tools import as_values
+from oxiseq.grammar.declare import REFUSED, TEMPLATES, USUAL_LOG, EventLog, declare_query
+from oxiseq.grammar.errors import as_values
 from oxiseq.grammar.translating import translated_text
 from oxiseq.options import HISTORY, LATE_POLICIES, OPTIONS, QUERY, RUN, SOURCES
 from oxiseq.options.query_text import findings_of
@@ -380,6 +379,8 @@ def why_command(
     Queries over windows and EP-SPARQL: what the windows and streams hold, how many rows each pattern has, how many
     remain after each part of WHERE, and how many there would be without one condition of the first part that leaves
     none.
+
+    SPARQL over the store (.rq, .sparql): the same over what the knowledge base holds.
 
     \b
     oxiseq why rises.spaseq --stream S1=quotes.nq --since 2024-05-01T10:00:00Z --until 2024-05-01T11:00:00Z

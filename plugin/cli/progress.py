@@ -26,6 +26,8 @@ from oxiseq.engine.events.report import ReadReport
 
 _WAITS = (2, 4, 8, 10)
 """Seconds between lines."""
+_RATED = 1_000
+"""Events from which on the summary has a rate: the time of fewer is that of loading kernels."""
 _NAMED = 5
 """Sources that are listed by name."""
 
@@ -138,10 +140,12 @@ def nothing_of(files: Sequence[Path | str], what: str) -> list[str]:
 
 
 def closing(reports: Sequence[ReadReport], parts: Sequence[str], events: int, seconds: float) -> str:
-    """The summary: `parts`, what was skipped, time and rate in a line, then the first faults of each file."""
+    """Returns the summary: `parts`, skipped events, time and rate in a line, then the first faults of each file."""
     skipped = sum(report.skipped for report in reports)
-    told = [*parts, *[f"{skipped:,} skipped"] * (skipped > 0), f"{seconds:.2f} s", f"{events / seconds:,.0f} events/s"]
-    lines = [" · ".join(told)]
+    fields = [*parts, *[f"{skipped:,} skipped"] * (skipped > 0), f"{seconds:.2f} s"]
+    if events >= _RATED:
+        fields.append(f"{events / seconds:,.0f} events/s")
+    lines = [" · ".join(fields)]
     for report in reports:
         lines += [f"skipped: {error}" for error in report.errors]
         if report.skipped > len(report.errors):

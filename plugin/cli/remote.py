@@ -24,7 +24,7 @@ from oxiseq.cli.options import (
     quiet_option,
 )
 from oxiseq.engine.extras import needed
-from oxiseq.grammar.finding_tools import one_line
+from oxiseq.grammar.errors import one_line
 from oxiseq.grammar.languages import STANDING
 from oxiseq.options import QUERY, STATE
 

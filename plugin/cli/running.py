@@ -20,7 +20,7 @@ from rich.text import Text
 from oxiseq.cli.options import QuerySource, RunRequest
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.engine.events.open import event_format, write_events
-from oxiseq.grammar.finding_tools import one_line
+from oxiseq.grammar.errors import one_line
 from oxiseq.journal import FILE_NAME, Journal, LogSource
 from oxiseq.kb_loader import load_file, open_kb
 from oxiseq.kb_loader.marker import holds_store
@@ -183,7 +183,6 @@ _ONE_STREAM: Final = "urn:oxiseq:stream"
 def run_query(request: RunRequest) -> None:
     """Answer the query over the request's files, or over what its folder keeps. Raises OxiseqError and click's usage
     errors."""
-    begun = perf_counter()
     query = request.query.load()
     chosen = _format(request)
     if request.late is not None:
@@ -208,7 +207,7 @@ def run_query(request: RunRequest) -> None:
             for lint in lints_of(text, knowledge_of(kb) if language.asks_kb else None, options.rules):
                 click.echo(f"warning: {one_line(lint.to_json())}", err=True)
         language.prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
-        _answer(request, driver, options, chosen, begun)
+        _answer(request, driver, options, chosen)
 
 
 def _attach(driver: Driver, request: RunRequest, log: Mapping[str, Source] | None, options: Options) -> None:
@@ -224,8 +223,9 @@ def _attach(driver: Driver, request: RunRequest, log: Mapping[str, Source] | Non
         _tell_unfed(driver.streams, files)
 
 
-def _answer(request: RunRequest, driver: Driver, options: Options, chosen: ResultFormat, begun: float) -> None:
-    """Writes the matches, the late events, and a summary."""
+def _answer(request: RunRequest, driver: Driver, options: Options, chosen: ResultFormat) -> None:
+    """Writes the matches, the late events, and a summary without the time of the program's start."""
+    begun = perf_counter()
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
     with progress_bar(lambda: driver.reports, quiet=request.quiet or on_terminal) as bar:
         count = _write(request, driver, chosen, bar)
@@ -279,6 +279,8 @@ def _split(text: str, iris: Mapping[str, str]) -> tuple[str | None, str]:
             name = text[:i].strip().removeprefix("<").removesuffix(">")
             if name in known:
                 return known[name], text[i + 1 :]
+    if text in known and not Path(text).exists():
+        raise click.BadParameter(f"which file has the events of {text}? Write {text}=FILE", param_hint="--stream")
     if len(set(iris.values())) == 1 and ("=" not in text or Path(text).exists()):
         return next(iter(iris.values())), text
     if "=" in text and Path(text.removeprefix(f"{_before(text)}=")).exists():

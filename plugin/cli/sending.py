@@ -19,7 +19,7 @@ import click
 from pyoxigraph import NamedNode
 
 from oxiseq.bridges import Bridge, BridgeError, BridgeSettings, DeadLetters, Message, Outcome, opener_of, outcome_of
-from oxiseq.bridges.source import REFUSED, key_headers
+from oxiseq.bridges.bridge import REFUSED, key_headers
 from oxiseq.cli.loading import mapping_named
 from oxiseq.cli.progress import Bar, closing, counted, nothing_of, progress_bar
 from oxiseq.engine.errors import EventError, OxiseqError
@@ -34,8 +34,9 @@ from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.live.settings import BusyError
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow, is_table
+from oxiseq.options.kinds import check_sendable
 from oxiseq.served.long_push import LongPush, NoSocketError
-from oxiseq.served.wire import AnswerError, How, UnreachableError, Wire, check_name
+from oxiseq.served.wire import AnswerError, How, UnreachableError, Wire
 from oxiseq.sources.sources import batches_of
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def push_files(
     if session is not None and len(files) > 1:
         raise OxiseqError("a session is of one source: push files under --session one by one")
     if session is not None:
-        check_name(session, "session")
+        check_sendable(session, "session")
     named = None if mapping is None else mapping_named(mapping)
     mapped = mapping_of_stream(server, stream) if named is None else lambda: named
     begun, reports = perf_counter(), list[ReadReport]()

@@ -136,7 +136,7 @@ class Journal:
             while gone := self.log.trim(stream.iri, now):
                 deleted += gone
         for query in self.queries.all():
-            while gone := self.matches.trim(query.name, now):
+            while query.first < query.next and (gone := self.matches.trim(query.name, now)):
                 deleted += gone
         while self.log.forget(now):
             pass

@@ -36,5 +36,10 @@ def query_id(connection: sqlite3.Connection, name: str) -> tuple[int, int, int]:
         "SELECT id, first, next FROM query WHERE name = ? AND state <> ?", (name, DELETED)
     ).fetchone()
     if row is None:
-        raise UnknownError(f"there is no query {name!r}")
+        raise unknown_query(name)
     return row[0], row[1], row[2]
+
+
+def unknown_query(name: str) -> UnknownError:
+    """The error for an unknown query."""
+    return UnknownError(f"there is no query {name!r}")

@@ -13,7 +13,7 @@ from oxiseq.grammar.languages import USUAL
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal.errors import ConflictError, JournalError
 from oxiseq.journal.events import times_of
-from oxiseq.journal.names import DELETED, last_position, query_id, stream_id
+from oxiseq.journal.names import DELETED, last_position, query_id, stream_id, unknown_query
 from oxiseq.journal.positions import begin, begin_anew, drop
 from oxiseq.journal.reader import Reader, Row
 from oxiseq.journal.retention import Retention
@@ -196,9 +196,10 @@ class Queries:
 
     def get(self, name: str) -> QueryRecord:
         """The query of this name. Raises UnknownError."""
-        with self._reader.snapshot() as connection:
-            query_id(connection, name)
-            return _record(_row(connection, name))
+        found = self.find(name)
+        if found is None:
+            raise unknown_query(name)
+        return found
 
 
 def _row(connection: sqlite3.Connection, name: str) -> Row:

@@ -36,28 +36,31 @@ class Reader:
 
         A cursor that is not read to its end must be closed in the block: it would hold the snapshot beyond it.
         """
-        connection = self._take()
-        try:
+        with self._connection() as connection:
             connection.execute("BEGIN")
             yield connection
             connection.execute("ROLLBACK")
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a query; what one statement reads is of one moment."""
+        with self._connection() as connection:
+            return connection.execute(sql, parameters).fetchall()
+
+    def row(self, sql: str, parameters: Sequence[Any] = ()) -> Row | None:
+        """The row of a query that has one at most, or None."""
+        return next(iter(self.rows(sql, parameters)), None)
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        connection = self._take()
+        try:
+            yield connection
         except BaseException as error:
             connection.close()  # the error may hold a cursor
             if isinstance(error, sqlite3.Error):
                 raise journal_error(error, self.path) from error
             raise
         self._give_back(connection)
-
-    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a query."""
-        with self.snapshot() as connection:
-            return connection.execute(sql, parameters).fetchall()
-
-    def row(self, sql: str, parameters: Sequence[Any] = ()) -> Row | None:
-        """Its first row, or None."""
-        with self.snapshot() as connection:
-            found: Row | None = connection.execute(sql, parameters).fetchone()
-            return found
 
     def close(self) -> None:
         """Close what is not in use; the rest when it comes back."""

@@ -42,12 +42,9 @@ if TYPE_CHECKING:
     from oxiseq.engine.snapshot import saving
     from oxiseq.languages.explanation import Explanation
     from oxiseq.languages.reasons import why
-    from oxiseq.languages.reasons.bounds import Bounds
-    from oxiseq.languages.reasons.provenance import Evidence
-    from oxiseq.languages.reasons.read import History
+    from oxiseq.languages.reasons.read import Bounds, History, Point
     from oxiseq.languages.reasons.read import Span as ReadSpan
-    from oxiseq.languages.reasons.report import Why, WhyRequest
-    from oxiseq.languages.reasons.states import Point
+    from oxiseq.languages.reasons.report import Evidence, Why, WhyRequest
     from oxiseq.languages.reasons.why import Subject
 else:
     saving, why = needed("oxiseq.engine.snapshot.saving"), needed("oxiseq.languages.reasons.why")

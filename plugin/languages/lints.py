@@ -20,7 +20,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.grammar import Finding, load
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.arguments import public
-from oxiseq.grammar.finding_tools import closest, lint_finding, one_line
+from oxiseq.grammar.errors import closest, lint_finding, one_line
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.languages.reads import reads_of
 from oxiseq.languages.registry import language_for

@@ -21,11 +21,9 @@ from oxiseq.grammar.languages import USUAL, AnyQuery
 from oxiseq.languages.driving import Opener
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
-from oxiseq.languages.reasons.bounds import Bounds
-from oxiseq.languages.reasons.provenance import Evidence
-from oxiseq.languages.reasons.read import History
+from oxiseq.languages.reasons.read import Bounds, History
 from oxiseq.languages.reasons.read import Span as ReadSpan
-from oxiseq.languages.reasons.report import WhyRequest
+from oxiseq.languages.reasons.report import Evidence, WhyRequest
 from oxiseq.languages.reasons.why import Subject
 from oxiseq.languages.registry import language_named
 from oxiseq.matches.matches import Matches

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from oxiseq.bridges import Bridge, BridgeSettings, DeadLetters, Message, Outcome, opener_of, outcome_of
-from oxiseq.bridges.source import key_headers
+from oxiseq.bridges.bridge import key_headers
 from oxiseq.engine.background import Background
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text

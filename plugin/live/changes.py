@@ -64,7 +64,7 @@ class KbChanges:
         while not self._ended:
             check()
             with self._worker.lock:
-                if self._worker.whole and (not self._matters or self._worker.position >= before):
+                if self._free(before):
                     self._keep()
                     yield
                     return
@@ -72,6 +72,15 @@ class KbChanges:
                 raise ChangeRefusedError("queries that ask the knowledge base have not caught up with the log yet")
             time.sleep(_PAUSE)
         raise ChangeRefusedError("the service is ending")
+
+    def _free(self, before: int) -> bool:
+        """Whether the KB may change now: queries that read it have seen what came before, and no entry in part; those
+        that have come or gone before, too. Raises FullError."""
+        worker = self._worker
+        if not worker.between_entries:
+            return False
+        worker.make_changes()
+        return worker.whole and (not self._matters or worker.position >= before)
 
     @property
     def _matters(self) -> bool:
@@ -85,7 +94,7 @@ class KbChanges:
         with self._kb_lock:
             self._engine.keep_answers()
         try:
-            self._worker.save(*self._engine.kb_readers)
+            self._worker.checkpointer.save(*self._engine.kb_readers)
         except SnapshotError as error:
             raise ChangeRefusedError(f"the state of a query cannot be saved: {error}") from error
 

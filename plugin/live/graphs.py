@@ -24,6 +24,7 @@ from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.time import to_literal
+from oxiseq.engine.expressions.times import FUNCTIONS
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import CursorError, Journal, StreamRecord
 from oxiseq.journal.log import Logged
@@ -68,7 +69,7 @@ class EventGraphs:
             graphs.refresh(lambda more: self._make_room(graphs, more), check)
             store = graphs.store
         # without the lock: it may take long, and changes come one transaction after the other
-        return [cast("QuerySolutions", store.query(text, base_iri=base)) for text in texts]
+        return [cast("QuerySolutions", store.query(text, base_iri=base, custom_functions=FUNCTIONS)) for text in texts]
 
     def let_go(self) -> None:
         """Drops streams that nobody has read for a while: to be called now and then."""

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 from pyoxigraph import BlankNode, NamedNode, Quad
 
 from oxiseq.api.comparison import Comparison, compared
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase, Solution
@@ -26,15 +27,14 @@ from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar import load
-from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.languages import STANDING, AnyQuery
+from oxiseq.grammar.over_store import load_over_store
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import LogSource, StoredMatches, UnknownError
 from oxiseq.journal.lines import term_of
-from oxiseq.languages.reasons.bounds import Bounds
-from oxiseq.languages.reasons.provenance import Provenance, Source, to_prov
-from oxiseq.languages.reasons.read import History, Span, graph_of, in_order, reading_of
-from oxiseq.languages.reasons.report import Why, WhyRequest
-from oxiseq.languages.reasons.states import Point
+from oxiseq.languages.reasons.read import Bounds, History, Point, Span, graph_of, in_order, reading_of
+from oxiseq.languages.reasons.report import Provenance, Source, Why, WhyRequest, to_prov
+from oxiseq.languages.reasons.where.subject import why_over_store
 from oxiseq.languages.registry import language_for, language_named
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.service import LiveService
@@ -91,12 +91,21 @@ class Past:
 
     def why(self, name: str, provenance: int) -> Told:
         """Why a query matches there, and why not. Raises UnknownError, BoundError, KbError, LimitError."""
+        record = self._service.queries.get(name).record
+        if record.language == STANDING:
+            return Told(self._why_over_store(record.text, provenance), 0, None, None)
         query, options = self._registered(name)
         language = language_for(query)
         request = WhyRequest(reading_of(options, Span()), provenance, self._bounds)
         why = language.why(query, *self._readable(query, options), options, request)
         looked = self._looked
         return Told(why, looked.events, looked.first, looked.last)
+
+    def _why_over_store(self, text: str, provenance: int) -> Why:
+        self._rights.demand_reading((), kb=True)
+        if self._span != Span():
+            raise OxiseqError("since and until choose events, and a query over the store reads none: leave them out")
+        return why_over_store(load_over_store(text), asked_once(self._service), provenance, self._bounds)
 
     def states(self, name: str, points: int) -> tuple[Point, ...]:
         """How many partial matches waited at each edge of a query's automaton, at `points` instants there at most.

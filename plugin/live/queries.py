@@ -33,13 +33,14 @@ from oxiseq.languages.result_streams import StreamUse, refuse_own_results
 from oxiseq.live.engine import Engine
 from oxiseq.live.live_query import Budget, Late, LiveQuery, Seen
 from oxiseq.live.metrics import Metrics
+from oxiseq.live.outbox import quarantined
 from oxiseq.live.reading import UnworkableError, reason_of
 from oxiseq.live.rebuilding import Mender, Rebuilder
 from oxiseq.live.settings import BoundError, LiveSettings, options_of, stored_options
 from oxiseq.live.standing import StandingQueries
 from oxiseq.live.streams import Streams
 from oxiseq.live.topics import Topics
-from oxiseq.live.worker import LOG, Worker, quarantined
+from oxiseq.live.worker import LOG, Worker
 from oxiseq.options import Options
 from oxiseq.options.query_text import known_text
 from oxiseq.rights import EVERYTHING, Rights
@@ -257,7 +258,7 @@ class Queries:
         """A query's queries to the knowledge base. Raises UnknownError."""
         if self._stands(name):
             standing = self._standing.query(name)
-            return () if standing is None else (standing.asks,)
+            return () if standing is None else (standing.status["asks"],)
         return self._known[name].asks if name in self._known else ()
 
     def pause(self, name: str) -> QueryStatus:
@@ -277,7 +278,7 @@ class Queries:
         self._worker.flush()
         if (query := self._worker.find(name)) is not None:
             if query not in self._worker.joining:
-                self._worker.save(query)
+                self._worker.checkpointer.save(query)
             self._worker.remove(query)
         self._worker.found_again(name)
 
@@ -462,7 +463,8 @@ class Queries:
     def _begin(self, query: LiveQuery, record: QueryRecord, decided: int | None = None) -> None:
         """From its checkpoint on; matches that are stored already are skipped. `decided` as in LiveQuery; without
         it, all matches that have been emitted are stored."""
-        checkpoint = self._journal.checkpoints.latest(query.name) or Checkpoint(query.name, b"")
+        known = self._journal.checkpoints.latest(query.name)
+        checkpoint = known or Checkpoint(query.name, b"")
         if checkpoint.state:
             try:
                 with self._engine_lock:
@@ -472,6 +474,7 @@ class Queries:
             except Exception as error:  # a damaged one may lead to any
                 query, checkpoint = self._rebuilder.rebuilt(record, checkpoint, reason_of(error))
                 record = self._journal.queries.get(record.name)
+        if known is not None:  # the state of a query that has seen nothing is none
             query.saved = checkpoint.position
         query.count, query.stored = checkpoint.matches.get(query.name, 0), record.next - 1
         query.position = query.decided = checkpoint.position

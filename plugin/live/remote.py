@@ -73,7 +73,7 @@ class StandingElsewhere:
     ) -> StandingQuery:
         """As `Store.register`. Raises QueryError, KbError, LimitError."""
         seconds = None if most_asking is None else most_asking.total_seconds()
-        return self._standings.register(text, name, keep, Limits(most_rows=most_rows, most_seconds=seconds))
+        return self._standings.register(text, name, keep, Limits(most_rows=most_rows, most_seconds=seconds)).face
 
     @property
     def texts(self) -> set[str]:

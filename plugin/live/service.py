@@ -85,7 +85,7 @@ class LiveService:
             self.standing,
             store.learn if isinstance(store, RemoteKnowledge) else None,
         )
-        self.worker.on_stored, self.queries.on_deleted = self.sinks.stored, self.sinks.query_gone
+        self.worker.outbox.on_stored, self.queries.on_deleted = self.sinks.stored, self.sinks.query_gone
         self.queries.on_registered = self.sinks.query_there
         self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics)
         self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)

@@ -361,6 +361,7 @@ class _AtWork:
                 self._news.wait(_LOOK)
                 continue
             if self._receiver is None:
+                settings.check(self._settings.sinks_allowed)
                 self._receiver = settings.open(self._settings.sinks_allowed, self._place)
             if settings.together and len(matches) > 1 and matches.last != self._bound:
                 self._place, self._bound = str(matches.last), matches.last

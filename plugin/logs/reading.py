@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import NamedNode, Triple
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
@@ -17,9 +15,8 @@ from oxiseq.engine.events.contexts import NO_CONTEXTS
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
-from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import is_tuple_file
-from oxiseq.engine.events.units import TimeUnit, as_microseconds, check_unit
+from oxiseq.engine.events.units import TimeUnit, check_unit
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass
 from oxiseq.kb_loader.quarantine import Fault, cut_off
@@ -30,11 +27,10 @@ from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.events import mapped
 from oxiseq.mappings.plan import MappingError
 from oxiseq.mappings.rows import OBJECTS, rows_table
+from oxiseq.mappings.times import Clock, whole_numbers
 
 MESSAGES: Final = ".ndjsonld"
 """An ending of events that no knowledge base has."""
-_INTEGER: Final = re.compile(r"-?[0-9]{1,40}")
-_DATE_TIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +123,7 @@ def _settled(rows: Rows, meaning: Meaning, source: Source) -> Meaning:
     if meaning.unit is not None or isinstance(meaning.mapping, StreamMapping) or meaning.time not in rows.names:
         return meaning
     place = rows.names.index(meaning.time)
-    numbers = [number for row in rows.values if (number := _integer(row[place])) is not None]
-    if not numbers:
+    if not (numbers := whole_numbers([row[place] for row in rows.values])):
         return meaning
     try:
         check_unit(min(numbers), max(numbers), meaning.time)
@@ -137,34 +132,15 @@ def _settled(rows: Rows, meaning: Meaning, source: Source) -> Meaning:
     return replace(meaning, unit="us")
 
 
-def _integer(value: Any) -> int | None:
-    if isinstance(value, str):
-        return int(value) if _INTEGER.fullmatch(value.strip()) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def _events(rows: Rows, meaning: Meaning, tell: Callable[[Fault], None]) -> Iterator[tuple[int, list[Triple]]]:
     """Row by row: each has a graph of its own."""
     assert isinstance(meaning.mapping, Mapping)
     if meaning.time not in rows.names:
         raise EventError(None, None, f"no column {meaning.time!r} for the time; there are {', '.join(rows.names)}")
-    place = rows.names.index(meaning.time)
+    place, clock = rows.names.index(meaning.time), Clock(meaning.unit)
     for row, line in zip(rows.values, rows.lines, strict=True):
         try:
-            yield time_of(row[place], meaning.unit), list(meaning.mapping.triples(Rows(rows.names, [row], [line])))
+            yield clock.one(row[place]), list(meaning.mapping.triples(Rows(rows.names, [row], [line])))
         except EventError as error:
             text = ", ".join("" if cell is None else str(cell) for cell in row)
             tell(Fault(line, line, error.reason, text))
-
-
-def time_of(value: Any, unit: TimeUnit | None = None) -> int:
-    """A cell as microseconds: a timestamp, an integer of the unit (None: microseconds), or either as text. Raises
-    EventError."""
-    number = _integer(value)
-    if number is not None:
-        return to_microseconds(as_microseconds(number, unit))
-    if isinstance(value, str):
-        return to_microseconds(Literal(value.strip().replace(" ", "T", 1), datatype=_DATE_TIME))
-    if isinstance(value, datetime):
-        return to_microseconds(value)
-    raise EventError(None, None, f"not a time: {value!r}")

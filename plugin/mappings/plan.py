@@ -12,13 +12,9 @@ cell but its text.
 
 from __future__ import annotations
 
-import json
 import re
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import quote
 
@@ -27,7 +23,7 @@ from pyoxigraph import Literal, NamedNode
 from oxiseq.engine.errors import ArgumentValueError, LimitError
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.grammar.records import dataclass
-from oxiseq.kb_loader.tables import refused_by_cast
+from oxiseq.kb_loader.tables import lexical_form, refused_by_cast, unwrapped
 
 # --- errors ----------------------------------------------------------------------------------------------
 
@@ -106,28 +102,11 @@ def _written(value: Any) -> tuple[str, Form]:
     if form is not None:
         return write(value), form
     if isinstance(value, str | bool | int | float):  # a subclass, as NumPy's float64 is
-        plain: Any = next(kind(value) for kind in (str, bool, int, float) if isinstance(value, kind))
+        return _written(next(kind(value) for kind in (str, bool, int, float) if isinstance(value, kind)))
+    if (plain := unwrapped(value)) is not value:
         return _written(plain)
-    if isinstance(value, datetime):
-        return value.isoformat(), f"^^<{XSD}dateTime>"
-    for kind, name in ((date, "date"), (time, "time")):
-        if isinstance(value, kind):
-            return value.isoformat(), f"^^<{XSD}{name}>"
-    if isinstance(value, timedelta):
-        return _duration(value), f"^^<{XSD}dayTimeDuration>"
-    if isinstance(value, Decimal):
-        return f"{value:f}", f"^^<{XSD}decimal>"
-    if isinstance(value, bytes):
-        return b64encode(value).decode(), f"^^<{XSD}base64Binary>"
-    if hasattr(value, "item") and type(value.item()) is not type(value):  # a scalar of NumPy's
-        return _written(value.item())
-    return json.dumps(value, ensure_ascii=False, default=lambda inner: _written(inner)[0]), STRING
-
-
-def _duration(value: timedelta) -> str:
-    length = abs(value)
-    seconds = Decimal(length.seconds) + Decimal(length.microseconds) / 1_000_000
-    return f"{'-' * (value < timedelta())}P{length.days}DT{seconds:f}S"
+    text, datatype = lexical_form(value)
+    return text, STRING if datatype == "string" else f"^^<{XSD}{datatype}>"
 
 
 def _double(value: float) -> str:

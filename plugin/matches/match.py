@@ -12,7 +12,7 @@ from oxiseq.engine.events.time import to_datetime, to_text
 from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.arguments import public
 from oxiseq.grammar.records import dataclass
-from oxiseq.pictures.timeline import html_table
+from oxiseq.pictures.timeline import html_table, timeline
 
 Event: TypeAlias = tuple[str, int]
 """An event of a match: the IRI of its stream, and its time in microseconds since 1970 UTC."""
@@ -225,7 +225,7 @@ class Match(Mapping[str, Term]):
         return Match, (kept, 0)
 
     def _repr_html_(self) -> str:
-        """A table: when, what each variable is bound to, and the times of the events."""
+        """The match over time, and a table: its times, variables and events."""
         rows = [("at", to_text(self.at_us))]
         if self.start_us is not None:
             rows.append(("from, to", f"{to_text(self.start_us)}, {to_text(self.end_us)}"))
@@ -234,13 +234,23 @@ class Match(Mapping[str, Term]):
         rows += [(f"?{name}", short(term)) for name, term in self.items()]
         rows += [(name, ", ".join(to_text(time) for _, time in held)) for name, held in self.events.items()]
         rows += [("triple", f"{t.subject} {t.predicate} {t.object}") for t in self.graph]
-        return html_table("match" if self.id is None else f"match {self.id:,}", rows)
+        table = html_table("match" if self.id is None else f"match {self.id:,}", rows)
+        return f"<div>{timeline([moments(self)], 1)}{table}</div>"
 
     def __repr__(self) -> str:
         told = "".join(f" ?{name}={term}" for name, term in self.items())
         if (places := self.positions) is not None:
             told = f" [{places.first}, {places.last}]{''.join(f' {v}={list(p)}' for v, p in places.by.items())}"
         return f"<Match {to_text(self.at_us)}{told}>"
+
+
+def moments(match: Match) -> dict[str, list[int]]:
+    """The times (µs) of a match's events by lane, and when it is decided, if that is later; where it has none, of its
+    span and of its instant."""
+    if events := match.events:
+        decided = {"decided": [match.at_us]} if match.at_us > match.end_us else {}
+        return {**{name: [time for _, time in of] for name, of in events.items()}, **decided}
+    return {"answers": [t for t in (match.start_us, match.end_us) if t is not None] + [match.at_us]}
 
 
 @dataclass(frozen=True, slots=True)

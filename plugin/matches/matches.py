@@ -15,7 +15,7 @@ from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.engine.events.faults import NO_FAULTS, Faults
 from oxiseq.engine.extras import loaded
 from oxiseq.grammar.arguments import internal, public
-from oxiseq.matches.match import Match
+from oxiseq.matches.match import Match, moments
 from oxiseq.matches.shape import Block, Form
 from oxiseq.matches.text import table_of
 from oxiseq.matches.write import arrow_table, check_format, opened, result_format, write_blocks
@@ -226,15 +226,6 @@ class Matches(_Sequence):
 
     def __repr__(self) -> str:
         return f"<Matches: {len(self)} of ({', '.join(self.variables)})>"
-
-
-def moments(match: Match) -> dict[str, list[int]]:
-    """The times (µs) of a match's events by lane, and when it is decided, if that is later; where it has none, of its
-    span and of its instant."""
-    if events := match.events:
-        decided = {"decided": [match.at_us]} if match.at_us > match.end_us else {}
-        return {**{name: [time for _, time in of] for name, of in events.items()}, **decided}
-    return {"answers": [t for t in (match.start_us, match.end_us) if t is not None] + [match.at_us]}
 
 
 def _takes_bytes(file: object) -> bool:

@@ -30,7 +30,7 @@ from pyoxigraph import NamedNode
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
-from oxiseq.grammar.parsing.durations import MonthsError, duration_size
+from oxiseq.grammar.parsing.clauses import MonthsError, duration_size
 from oxiseq.grammar.records import dataclass
 from oxiseq.options.query_text import QueryLike, query_text
 
@@ -59,6 +59,8 @@ _PART: Final = re.compile(r"([0-9.]+) ?([a-zµ]+)")
 _NUMBER: Final = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,4})?|nan|inf|infinity)", re.I)
 _NEGATIVE: Final = re.compile(r"-\s?[P0-9].*", re.S)
 _MOST_DIGITS: Final = 40
+_SENDABLE: Final = 200
+"""Characters of a name in a header."""
 _SHOWN: Final = 60
 """Characters of what was given that a message shows."""
 _LONGEST_TEXT: Final = 100
@@ -325,6 +327,17 @@ class CountKind(Kind[int]):
 def whole_number(given: Any, name: str, least: int = 0) -> int:
     """An argument that counts something. Raises ArgumentValueError."""
     return CountKind(least).read(given, name)
+
+
+def in_header(text: str) -> bool:
+    """Whether a text can be sent in a header of HTTP as it is."""
+    return text.isascii() and text.isprintable() and text == text.strip()
+
+
+def check_sendable(text: object, argument: str) -> None:
+    """Raise ArgumentValueError for what cannot name an event or a session: it goes into a header or an address."""
+    if not (isinstance(text, str) and 0 < len(text) <= _SENDABLE and in_header(text)):
+        raise ArgumentValueError(f"{argument}={text!r}: it has 1 to {_SENDABLE} visible ASCII characters"[:200])
 
 
 class TextKind(Kind[str]):

@@ -2,6 +2,8 @@
 
     oxiseq.open(folder) ─▶ places.py: LiveRoutes in this process ─┐
     oxiseq.open(url) ────▶ HTTP ────────────────────────────────┴▶ wire.py ─▶ ServedStore, ServedStream, ServedQuery
+                                                                                 ▲
+    what users hold (oxiseq.api): Store, Stream, ContinuousQuery, StandingQuery ─┘ or memory
 
 Both speak the server's own routes, so that streams, queries, matches and their ids are one thing in both, and the
 journal, its recovery and what is promised after a kill are the server's.

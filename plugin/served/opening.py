@@ -6,7 +6,7 @@ import os
 import re
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast, overload
+from typing import Any, Final, cast
 
 from oxiseq.api.store import Store
 from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError
@@ -14,27 +14,16 @@ from oxiseq.engine.extras import loaded
 from oxiseq.grammar.arguments import public
 from oxiseq.options.kinds import Duration, duration
 
-if TYPE_CHECKING:
-    from oxiseq.served import ServedStore
-
 _PATIENCE: Final = "30s"
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _NEEDED: Final = ("httpx_sse", "msgspec", "prometheus_client", "werkzeug")
 """Packages of the extra `client`."""
 
 
-@overload
-def open() -> Store: ...
-
-
-@overload
-def open(location: str | os.PathLike[str], *, token: str | None = None, patience: Duration = ...) -> ServedStore: ...
-
-
 @public
 def open(
     location: str | os.PathLike[str] | None = None, *, token: str | None = None, patience: Duration = _PATIENCE
-) -> Store | ServedStore:
+) -> Store:
     """A store: without `location` in memory; in a folder, made if there is none, durable by the server's own journal,
     with its recovery and the ids of its matches; or, for `http://` and `https://`, at a running `oxiseq serve`. All
     three have the same streams, queries and matches, and `pyoxigraph.Store`'s methods for the knowledge base.
@@ -75,9 +64,9 @@ def open(
     seconds = duration(patience, "patience") / 1e6
     text = os.fspath(location)
     if text.lower().startswith(("http://", "https://")):
-        return cast("ServedStore", places.elsewhere(text, token or os.environ.get("OXISEQ_TOKEN"), seconds))
+        return cast(Store, places.elsewhere(text, token or os.environ.get("OXISEQ_TOKEN"), seconds))
     if _ADDRESS.match(text):
         raise ArgumentValueError(f"{text!r}: a store elsewhere is at http:// or https://; a folder is said by its path")
     if token is not None:
         raise ArgumentTypeError("token: a folder asks for none")
-    return cast("ServedStore", places.here(Path(text), seconds))
+    return cast(Store, places.here(Path(text), seconds))

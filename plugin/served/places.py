@@ -94,7 +94,7 @@ EVERYTHING: Final = Allowed.of(("*",), ("0.0.0.0/0", "::/0"), Path("/"), Path("/
 """Who opens a folder is the operator, and may reach what this process may; files have absolute paths."""
 
 
-def here(folder: Path, patience: float) -> ServedStore:
+def here(folder: Path, patience: float) -> Store:
     """A folder, made if there is none. Raises OxiseqError where it cannot be used."""
     with ExitStack() as opened:
         try:
@@ -109,10 +109,10 @@ def here(folder: Path, patience: float) -> ServedStore:
         service = opened.enter_context(LiveService(store, folder, settings))
         routes = LiveRoutes(service, Evaluations(Limits()))
         client = httpx.Client(transport=Here(routes, patience), base_url="http://localhost")
-        return ServedStore(str(folder), Wire(client, patience), store, opened.pop_all().close)
+        return Store.over(ServedStore(str(folder), Wire(client, patience), store, opened.pop_all().close))
 
 
-def elsewhere(address: str, token: str | None, patience: float) -> ServedStore:
+def elsewhere(address: str, token: str | None, patience: float) -> Store:
     """A server. Raises UnreachableError, RefusedError, OxiseqError for what is no address."""
     wire = wire_to(address, token, patience)
     try:
@@ -122,4 +122,4 @@ def elsewhere(address: str, token: str | None, patience: float) -> ServedStore:
     except OxiseqError:
         wire.close()
         raise
-    return ServedStore(address, wire, ServedKnowledge(wire), lambda: None)
+    return Store.over(ServedStore(address, wire, ServedKnowledge(wire), lambda: None))

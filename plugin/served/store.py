@@ -2,147 +2,101 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import chain
-from threading import Lock
-from typing import Any, Final, Literal, Unpack, overload
+from typing import Any, Final
 
+from oxiseq.api.continuous import ContinuousQuery
 from oxiseq.api.query import Query
+from oxiseq.api.standing import StandingQuery
 from oxiseq.api.store import Store
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.report import OnError
-from oxiseq.engine.events.time import Time, to_microseconds, to_text
+from oxiseq.engine.events.time import to_text
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.arguments import faced, offered
 from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import ConflictError
 from oxiseq.languages.lints import warn_of_lints
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.rows import BadRow
 from oxiseq.options import QUERY, as_data, options_for, said
-from oxiseq.options.declared import QueryKeywords, documented
-from oxiseq.options.kinds import whole_number
 from oxiseq.options.query_text import QueryLike, query_text
-from oxiseq.pictures.timeline import html_table
 from oxiseq.served.knowledge import ServedKnowledge
 from oxiseq.served.long_push import LongPush, NoSocketError
 from oxiseq.served.query import ServedQuery, ServedStanding
-from oxiseq.served.wire import Wire, check_name
-from oxiseq.sources.sources import EventLike, Events, batches_of, check_events, pushed_event
-from oxiseq.sources.warned import warn_of_late
+from oxiseq.served.wire import Wire
 
 _N_QUADS: Final = "application/n-quads"
 
 
-@faced
 class ServedStream:
-    """Get it by `store.stream(iri)`. What `push` and `extend` return from is durable. Each push has a key, and each
-    `extend` a session, so that what is sent again after a broken connection is stored once."""
+    """A stream in a folder or at a server; see `StreamBackend`. Each push has a key, and each `extend` a session, so
+    that what is sent again after a broken connection is stored once."""
+
+    lock = nullcontext()
 
     def __init__(self, iri: str, wire: Wire) -> None:
-        self.iri = iri
-        self._wire = wire
-        self.rejected = 0
-        """How many rows this program had left out (`extend` with `on_error="skip"`)."""
+        self._iri, self._wire = iri, wire
+
+    @property
+    def terms(self) -> TermDictionary:
+        """New ones: the place has its own."""
+        return TermDictionary()
 
     @property
     def events(self) -> int:
         """How many events were pushed."""
-        return int(self._wire.call("getStream", stream=self.iri).json()["next"])
-
-    def push(
-        self, graph: EventLike, time: Time | None = None, start: Time | None = None, *, key: str | None = None
-    ) -> None:
-        """Push one event, as `Stream.push`. `key`: the event's own name, at most 200 ASCII characters: another push
-        under it changes nothing, so that a program that was killed may push again what it had no answer for. Raises
-        EventError, ConflictError for another event under the same key, BusyError, FullError, UnreachableError."""
-        if key is not None:
-            check_name(key, "key")
-        terms = TermDictionary()
-        self._send(pushed_event(graph, time, start, lambda: self.mapping, terms), terms, key)
-
-    async def push_async(
-        self, graph: EventLike, time: Time | None = None, start: Time | None = None, *, key: str | None = None
-    ) -> None:
-        """`push`, while other tasks continue."""
-        await asyncio.to_thread(self.push, graph, time, start, key=key)
+        return int(self._told["next"])
 
     @property
     def mapping(self) -> StreamMapping | None:
-        """What rows that are pushed mean, as the stream has it now; None: they are not taken."""
-        given = self._wire.call("getStream", stream=self.iri).json().get("mapping")
+        """What rows that are pushed mean, as the stream has it now."""
+        given = self._told.get("mapping")
         return None if given is None else StreamMapping(given)
 
-    def extend(self, events: Events, on_error: OnError = "stop", *, session: str | None = None) -> int:
-        """Push the events of a file, (graph, time) pairs or rows, as `Stream.extend`; how many. All of them are durable
-        when it returns. Where it raises while it reads, whole groups of some thousand that it read before are.
+    @property
+    def _told(self) -> Mapping[str, Any]:
+        told: Mapping[str, Any] = self._wire.call("getStream", stream=self._iri).json()
+        return told
 
-        Over a WebSocket, where the server takes one: it acknowledges events while more are sent, and after a broken
-        connection gets what it has not stored. `session`: the name, at most 200 visible ASCII characters, under which
-        it remembers for a day how many events of this source it has. A program that was killed calls this again with
-        the same name and the same events: those that are stored are skipped, and counted.
-
-        Raises as `push` does; OxiseqError for a `session` where there is no WebSocket."""
-        check_events(events)
-        if session is not None:
-            check_name(session, "session")
-        terms = TermDictionary()
-        batches = batches_of(events, terms, on_error, mapping=self.mapping, bad=self._reject)
-        first = next(batches, None)
-        if first is None:
-            return 0
-        if self._wire.sockets:
-            push = LongPush(self._wire, self.iri, secrets.token_hex(16) if session is None else session)
-            with suppress(NoSocketError):
-                count = push.send(quads_text(_collected(chain((first,), batches), terms), terms))
-                warn_of_late(push.counts["late"], count)
-                return count
-        if session is not None:
-            raise OxiseqError("session: it needs a server that takes WebSockets, and the package websockets here")
-        count = late = 0
-        for batch in _collected(chain((first,), batches), terms):
-            count, late = count + len(batch), late + self._send(batch, terms, None)
-        warn_of_late(late, count)
-        return count
-
-    async def extend_async(self, events: Events, on_error: OnError = "stop", *, session: str | None = None) -> int:
-        """`extend`, while other tasks continue. It continues itself when its task is cancelled."""
-        return await asyncio.to_thread(self.extend, events, on_error, session=session)
-
-    def _reject(self, row: BadRow) -> None:
-        self.rejected += 1
-
-    def _send(self, batch: EventBatch, terms: TermDictionary, key: str | None) -> int:
-        """Store it; how many were late. Raises OxiseqError for an event that the server cannot take."""
+    def push(self, batch: EventBatch, terms: TermDictionary, key: str | None) -> int:
+        """Store events; how many were late. Raises OxiseqError for one that the server cannot take."""
         if not len(batch):
             return 0
         body = "".join(quads_text([batch], terms)).encode()
         key = secrets.token_hex(16) if key is None else key
-        told = self._wire.call("push", {"content": body, "kind": _N_QUADS, "key": key}, stream=self.iri).json()
+        told = self._wire.call("push", {"content": body, "kind": _N_QUADS, "key": key}, stream=self._iri).json()
         if told["rejected"]:
             raise OxiseqError(f"{told['rejected']} events are not stored: {told['reasons'][0]['reason']}")
         return int(told["late"] or 0)
 
+    def extend(self, batches: Iterator[EventBatch], terms: TermDictionary, session: str | None) -> tuple[int, int]:
+        """All events are durable when it returns. Where it raises while it reads, whole groups of some thousand that it
+        read before are."""
+        first = next(batches, None)
+        if first is None:
+            return 0, 0
+        if self._wire.sockets:
+            push = LongPush(self._wire, self._iri, secrets.token_hex(16) if session is None else session)
+            with suppress(NoSocketError):
+                count = push.send(quads_text(_collected(chain((first,), batches), terms), terms))
+                return count, push.counts["late"]
+        if session is not None:
+            raise OxiseqError("session: it needs a server that takes WebSockets, and the package websockets here")
+        count = late = 0
+        for batch in _collected(chain((first,), batches), terms):
+            count, late = count + len(batch), late + self.push(batch, terms, None)
+        return count, late
+
     def retain(self, events: int) -> None:
-        """Keep the newest so many events, however old they are. Raises ArgumentValueError for less than none."""
-        kept = {"count": whole_number(events, "events")}
-        self._wire.call("putStream", {"json": {"retention": kept}}, stream=self.iri)
+        """Keep the newest so many events, however old they are."""
+        self._wire.call("putStream", {"json": {"retention": {"count": events}}}, stream=self._iri)
 
-    def advance(self, time: Time) -> None:
-        """Advances the watermark (punctuation): no event before `time` will come; if one does, it is late."""
-        at = to_text(to_microseconds(time))
-        self._wire.call("push", {"again": True}, stream=self.iri, watermark=at)
-
-    def _repr_html_(self) -> str:
-        return html_table(self.iri, [("events", f"{self.events:,}")])
-
-    def __repr__(self) -> str:
-        return f"<ServedStream {self.iri}>"
+    def punctuate(self, until: int) -> None:
+        """No event before `until` (µs) will come."""
+        self._wire.call("push", {"again": True}, stream=self._iri, watermark=to_text(until))
 
 
 def _collected(batches: Iterable[EventBatch], terms: TermDictionary) -> Iterator[EventBatch]:
@@ -152,165 +106,76 @@ def _collected(batches: Iterable[EventBatch], terms: TermDictionary) -> Iterator
         terms.collect_if_due()
 
 
-@faced
 class ServedStore:
-    """What `oxiseq.open(folder)` and `oxiseq.open(url)` answer: the face of `Store`, and all that goes through it is
-    durable when a method returns. `pyoxigraph.Store`'s methods are there as well, for the knowledge base.
+    """A store in a folder or at a server. See `StoreBackend`."""
 
-    Close it, or use it in a `with` block: a folder stays locked until then.
-    """
+    lock = nullcontext()
 
     def __init__(self, where: str, wire: Wire, knowledge: Store | ServedKnowledge, end: Callable[[], object]) -> None:
-        """`oxiseq.open` makes it. `end` is called once, when it is closed."""
-        self.where = where
-        """The folder, or the address."""
-        self._wire, self._knowledge, self._end = wire, knowledge, end
-        self._streams: dict[str, ServedStream] = {}
-        self._lock = Lock()
-        self._closed = False
+        """`end` is called when it is closed."""
+        self.where, self.wire, self.knowledge = where, wire, knowledge
+        self._end = end
 
-    def __dir__(self) -> list[str]:
-        behind = (name for name in dir(self._knowledge) if not name.startswith("_") and name not in _OF_MEMORY)
-        return sorted({*offered(self), *behind})
+    def make(self, iri: str, mapping: StreamMapping | None) -> None:
+        """A stream is to be there."""
+        self.wire.call("putStream", {} if mapping is None else {"json": {"mapping": mapping.as_data()}}, stream=iri)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name in _OF_MEMORY:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self._knowledge, name)
-
-    def __len__(self) -> int:
-        return len(self._knowledge)
-
-    def __iter__(self) -> Any:
-        return iter(self._knowledge)
-
-    def __contains__(self, quad: Any) -> bool:
-        return quad in self._knowledge
-
-    # --- streams and queries ------------------------------------------------------------------------
-
-    def stream(self, iri: str, *, mapping: StreamMapping | Mapping[str, Any] | str | None = None) -> ServedStream:
-        """The stream of this name, made if there is none. `mapping`: what rows that are pushed to it mean from now on,
-        whoever pushes them, see `StreamMapping`; it is kept with the stream. Raises MappingError."""
-        value = None if mapping is None else StreamMapping(mapping).as_data()
-        self._wire.check_open()
-        with self._lock:
-            known = self._streams.get(iri)
-        if known is not None and value is None:
-            return known
-        self._wire.call("putStream", {} if value is None else {"json": {"mapping": value}}, stream=iri)
-        with self._lock:
-            return self._streams.setdefault(iri, ServedStream(iri, self._wire))
+    def at(self, iri: str) -> ServedStream:
+        """A stream."""
+        return ServedStream(iri, self.wire)
 
     @property
-    def streams(self) -> tuple[ServedStream, ...]:
-        """All streams, in the order in which they were made."""
-        told = self._wire.call("listStreams").json()["streams"]
-        return tuple(ServedStream(each["iri"], self._wire) for each in told)
+    def known(self) -> tuple[str, ...]:
+        """The streams."""
+        return tuple(each["iri"] for each in self.wire.call("listStreams").json()["streams"])
 
     @property
-    def queries(self) -> tuple[ServedQuery, ...]:
-        """The registered queries over streams."""
-        return tuple(each for each in self._registered() if isinstance(each, ServedQuery))
+    def registered(self) -> tuple[ContinuousQuery | StandingQuery, ...]:
+        """The queries."""
+        return tuple(_handle(self.wire, each) for each in self.wire.call("listQueries").json()["queries"])
 
-    @property
-    def standing(self) -> tuple[ServedStanding, ...]:
-        """The registered queries over the knowledge base."""
-        return tuple(each for each in self._registered() if isinstance(each, ServedStanding))
+    def find(self, name: str) -> ContinuousQuery | StandingQuery:
+        """Raises UnknownError."""
+        return _handle(self.wire, self.wire.call("getQuery", query=name).json())
 
-    def _registered(self) -> list[ServedQuery | ServedStanding]:
-        return [_handle(self._wire, each) for each in self._wire.call("listQueries").json()["queries"]]
-
-    def find(self, name: str) -> ServedQuery | ServedStanding:
-        """The registered query of this name. Raises UnknownError."""
-        return _handle(self._wire, self._wire.call("getQuery", query=name).json())
-
-    @overload
-    def register(  # type: ignore[overload-overlap]  # the name of a language is any text but this one
-        self, query: QueryLike, language: Literal["sparql"], *, name: str | None = None, replace: bool = False
-    ) -> ServedStanding: ...
-
-    @overload
-    def register(
+    def registration(
         self,
         query: QueryLike,
-        language: str | None = None,
+        language: str | None,
+        name: str | None,
+        keep: int | None,
+        options: Mapping[str, Any],
         *,
-        name: str | None = None,
-        replace: bool = False,
-        **options: Unpack[QueryKeywords],
-    ) -> ServedQuery: ...
-
-    @documented(QUERY)
-    def register(
-        self,
-        query: QueryLike,
-        language: str | None = None,
-        *,
-        name: str | None = None,
-        replace: bool = False,
-        **options: Any,
-    ) -> ServedQuery | ServedStanding:
-        """Register a continuous query, as `Store.register`; it sees the events that are pushed from now on, also after
-        this program has ended.
-
-        With a `name` that is registered already the same query is returned again, so that a program can begin again
-        with the lines it began with; another one is refused (ConflictError), unless `replace`: then it takes its place,
-        and ids of matches continue. Or (`language="sparql"`) a standing query over the knowledge base, which takes no
-        options. Raises QueryError, ConflictError, BoundError, UnreachableError.
-        """
-        given = _given(query, language, options)
+        replace: bool,
+    ) -> ContinuousQuery | StandingQuery:
+        """A query that is registered already is returned again."""
+        given = _given(query, language, options if keep is None else {**options, "keep": keep})
         if replace and name is not None:
-            value = self._wire.call("replaceQuery", {"json": given}, query=name).json()
+            value = self.wire.call("replaceQuery", {"json": given}, query=name).json()
             warn_of_lints(value["lints"])
-            return _handle(self._wire, value)
+            return _handle(self.wire, value)
         try:
             named = given if name is None else {**given, "name": name}
-            value = self._wire.call("registerQuery", {"json": named, "again": name is not None}).json()
+            value = self.wire.call("registerQuery", {"json": named, "again": name is not None}).json()
             warn_of_lints(value["lints"])
         except ConflictError:
-            value = self._wire.call("getQuery", query=name).json()
+            value = self.wire.call("getQuery", query=name).json()
             _check_same(value, given)
-        return _handle(self._wire, value)
-
-    def advance(self, time: Time) -> None:
-        """Punctuation for all streams: no event before `time` will come any more. Streams that queries feed come after
-        those that they read."""
-        fed = {query.feeds for query in self.queries}
-        for stream in sorted(self.streams, key=lambda each: each.iri in fed):
-            stream.advance(time)
-
-    # --- its life -------------------------------------------------------------------------------------
+        return _handle(self.wire, value)
 
     def close(self) -> None:
-        """End what this program holds of it; a server continues. May be called twice."""
-        with self._lock:
-            closed, self._closed = self._closed, True
-        if not closed:
-            self._wire.close()
-            self._end()
-
-    def __enter__(self) -> ServedStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _repr_html_(self) -> str:
-        streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]
-        queries = [(query.name, f"{query.match_count:,} matches") for query in self.queries]
-        return html_table(self.where, [*streams, *queries])
+        """A server continues."""
+        self.wire.close()
+        self._end()
 
     def __repr__(self) -> str:
-        return f"<oxiseq store at {self.where}>"
+        return self.where
 
 
-_OF_MEMORY: Final = ("ask_by", "guard_changes", "inner", "kb", "listen", "lock", "touch", "writable")
-"""Of a `Store` in memory only."""
-
-
-def _handle(wire: Wire, value: Mapping[str, Any]) -> ServedQuery | ServedStanding:
-    return ServedStanding(wire, value) if value["language"] == STANDING else ServedQuery(wire, value)
+def _handle(wire: Wire, value: Mapping[str, Any]) -> ContinuousQuery | StandingQuery:
+    if value["language"] == STANDING:
+        return StandingQuery(ServedStanding(wire, value), value)
+    return ContinuousQuery(ServedQuery(wire, value), value)
 
 
 def _given(query: QueryLike, language: str | None, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,12 +11,13 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from oxiseq.engine.errors import ArgumentValueError, OxiseqError
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.extras import installed
 from oxiseq.journal import ConflictError, CursorError, DamagedBatchError, FullError, UnknownError
 from oxiseq.live.api.operations import NAMED
 from oxiseq.live.settings import BoundError, BusyError
 from oxiseq.options.addresses import seconds_of
+from oxiseq.options.kinds import in_header
 
 _CONNECTING, _ANSWERING = 10.0, 330.0
 """Seconds that a server may take; to answer, a little more than its own time limit."""
@@ -24,7 +25,6 @@ _AGAIN: Final = (429, 502, 503, 504)
 """Statuses after which the same may be tried again."""
 PAUSES: Final = (0.05, 2.0)
 """Seconds between two tries: of the first, and at most."""
-_NAME: Final = 200
 _LONGEST: Final = 8000
 """Characters of a name in an address: servers take no more."""
 _TELLING: Final = 0.5
@@ -249,18 +249,6 @@ def _path(parts: tuple[str, ...]) -> str:
         return "/" + "/".join(quote(part, safe="") for part in parts)
     except UnicodeEncodeError as error:  # half a character
         raise UnknownError(f"{str(error.object)[:60]!r} is no name") from error
-
-
-def in_header(text: str) -> bool:
-    """Whether it can be sent in a header as it is."""
-    return text.isascii() and text.isprintable() and text == text.strip()
-
-
-def check_name(text: object, argument: str) -> None:
-    """Raise ArgumentValueError for what cannot name an event or a session of the client's: it goes into a header or an
-    address."""
-    if not (isinstance(text, str) and 0 < len(text) <= _NAME and in_header(text)):
-        raise ArgumentValueError(f"{argument}={text!r}: it has 1 to {_NAME} visible ASCII characters"[:200])
 
 
 def wire_to(address: str, token: str | None, patience: float, tell: Callable[[str], object] = lambda _: None) -> Wire:

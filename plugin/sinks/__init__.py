@@ -3,7 +3,9 @@
     JSON settings ─ declared ─▶ `SinkSettings` of a kind ─ open ─▶ `Receiver`
     stored matches ─ delivery ─▶ filled template ─▶ Receiver ─▶ webhook, file, MQTT, Kafka, mail
 
-A kind is one file. Nothing here knows of threads, positions or retries: `oxiseq.live.sinks` delivers, and the journal
+Each system is one file, with its settings and its receiver: webhook.py, files.py, mqtt.py, kafka.py, mail.py. Their
+shape is that of settings.py: what they reach and which secrets they need, deliver, and what is tried again
+(`DeliveryError`). Nothing here knows of threads, positions or pauses: `oxiseq.live.sinks` delivers, and the journal
 keeps how far each sink has come. Every connection goes through `allowed.Allowed`.
 """
 

@@ -20,8 +20,8 @@ from typing import Any, Final, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from oxiseq.engine.terms.value import INTEGER_TYPES
 from oxiseq.grammar.records import dataclass
+from oxiseq.grammar.terms import INTEGER_TYPES
 from oxiseq.journal import StoredMatches
 from oxiseq.journal.lines import match_lines, term_of
 from oxiseq.sinks.allowed import SinkError
@@ -182,6 +182,10 @@ class Item:
         if template is None:
             return {name: self.facts[name] for name in _TOLD if self.facts.get(name) is not None}
         return filled(template, self.facts, self.terms)
+
+    def json(self, template: Json) -> bytes:
+        """As `value`, as JSON's text."""
+        return json.dumps(self.value(template), ensure_ascii=False).encode()
 
     def text(self, template: str, clean: Callable[[str], str] = str) -> str:
         """As `value`, as text; what values bring goes through `clean`."""

@@ -10,16 +10,17 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from oxiseq.engine.extras import loaded, needed
 from oxiseq.grammar.records import dataclass
 from oxiseq.options import room
 from oxiseq.sinks.allowed import Allowed, DeliveryError, SinkError
 from oxiseq.sinks.delivery import Delivery, Json, plain
-from oxiseq.sinks.settings import MOST, Receiver, SinkSettings, any_json, setting, text, word
+from oxiseq.sinks.settings import MOST, Receiver, SinkSettings, setting, template_setting, text, word
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +38,7 @@ class File(SinkSettings):
     """By default as many matches as there are are written together, Parquet after ten seconds."""
 
     kind: ClassVar[str] = "file"
+    usual: ClassVar[Mapping[str, Any]] = {"batch": MOST}
 
     path: str = setting(
         text, ("The path of the file, below the folder that the operator allows; with parquet the path of a folder.")
@@ -47,12 +49,9 @@ class File(SinkSettings):
         _LINES,
         schema={"enum": [_LINES, _PARQUET]},
     )
-    template: Json = setting(
-        any_json,
+    template: Json = template_setting(
         "Of jsonl: a JSON value with places for the match, see webhook. Default: the JSON that live readers get, and "
-        "the query's name.",
-        None,
-        schema={},
+        "the query's name."
     )
 
     def __post_init__(self) -> None:
@@ -60,10 +59,10 @@ class File(SinkSettings):
             raise SinkError("parquet has a column for each variable: it takes no template")
 
     @classmethod
-    def of(cls, given: Any) -> File:
-        """By default as many matches as there are are written together; those of a Parquet file are waited for."""
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """See SinkSettings; the matches of a Parquet file are waited for."""
         gathered = {"every": "10s"} if given.get("format") == _PARQUET else {}
-        return super(File, cls).of({"batch": MOST, **gathered, **given})  # noqa: UP008  # with slots the class is made twice
+        return super(File, cls).of({**gathered, **given})  # noqa: UP008  # with slots the class is made twice
 
     @property
     def file(self) -> str:
@@ -93,8 +92,7 @@ class _Lines:
             os.ftruncate(self._file, known["size"])  # what was not confirmed
 
     def deliver(self, delivery: Delivery) -> str:
-        lines = [json.dumps(item.value(self._template), ensure_ascii=False) for item in delivery.items()]
-        data = "".join(f"{line}\n" for line in lines).encode()
+        data = b"".join(item.json(self._template) + b"\n" for item in delivery.items())
         _check_room(self._path.parent, len(data))
         self._follow()
         before = os.fstat(self._file).st_size

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from oxiseq.grammar.records import dataclass
 from oxiseq.sinks.allowed import SinkError
-from oxiseq.sinks.brokers import Kafka, Mqtt
 from oxiseq.sinks.files import File
+from oxiseq.sinks.kafka import Kafka
 from oxiseq.sinks.mail import Mail
+from oxiseq.sinks.mqtt import Mqtt
 from oxiseq.sinks.settings import NAME, SinkSettings, after_of
 from oxiseq.sinks.webhook import Webhook
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import smtplib
 import socket
 import ssl
+from collections.abc import Iterator, Mapping
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import formatdate
@@ -51,6 +52,7 @@ class Mail(SinkSettings):
     kind: ClassVar[str] = "mail"
     together: ClassVar[bool] = True
     templates: ClassVar[tuple[str, ...]] = ("subject", "body")
+    usual: ClassVar[Mapping[str, Any]] = {"batch": 50, "every": "1m"}
 
     host: str = setting(text, "The mail server.")
     port: int | None = setting(
@@ -82,18 +84,10 @@ class Mail(SinkSettings):
         """That of the protocol, if none is given."""
         return self.port or _PORTS[self.tls]
 
-    @classmethod
-    def of(cls, given: Any) -> Mail:
-        """See the class."""
-        return super(Mail, cls).of({"batch": 50, "every": "1m", **given})  # noqa: UP008  # with slots the class is made twice
-
-    def check(self, allowed: Allowed) -> None:
-        allowed.check_host(self.host, self.its_port)
-        if self.password is not None:
-            self.password.text(allowed)
+    def hosts(self, allowed: Allowed) -> Iterator[tuple[str, int]]:
+        yield self.host, self.its_port
 
     def open(self, allowed: Allowed, place: str) -> Receiver:
-        self.check(allowed)
         return _Mailer(self, allowed)
 
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, Field, field, fields
 from typing import Any, ClassVar, Final, Protocol, Self
 
+from oxiseq.engine.extras import loaded
 from oxiseq.grammar.records import dataclass
 from oxiseq.options.kinds import UNITS, data_duration, duration_text
 from oxiseq.sinks.allowed import REFERENCE, Allowed, Secret, SinkError, line_of
-from oxiseq.sinks.delivery import Delivery, Json, checked
+from oxiseq.sinks.delivery import Delivery, checked
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
 """Of a sink."""
@@ -120,9 +121,9 @@ def time(least: int = 0, most: int = 30 * UNITS["d"]) -> Read:
     return lambda given, name: data_duration(given, name, least=least, most=most)
 
 
-def any_json(given: Any, name: str) -> Json:
-    """Any JSON value; its places are checked with the query at hand."""
-    return given
+def template_setting(help: str) -> Any:
+    """A field for any JSON value; its places are checked with the query at hand."""
+    return setting(lambda given, name: given, help, None, schema={})
 
 
 def _shown_time(value: int | None) -> str | None:
@@ -145,6 +146,13 @@ class SinkSettings(ABC):
     together: ClassVar[bool] = False
     """Whether a delivery of several matches has one key, hence must be the same when it is tried again."""
 
+    needs: ClassVar[str] = ""
+    """The package without which it cannot deliver."""
+    named: ClassVar[bool] = False
+    """Whether the operator must allow each host by its name: `*` will not do."""
+    usual: ClassVar[Mapping[str, Any]] = {}
+    """What it has where nothing else is given."""
+
     batch: int = setting(whole(1, MOST), "How many matches are delivered together at most.", 1, schema=BATCH)
     every: int = setting(
         time(),
@@ -162,13 +170,25 @@ class SinkSettings(ABC):
         write=_shown_time,
     )
 
-    @abstractmethod
+    def hosts(self, allowed: Allowed) -> Iterable[tuple[str, int]]:
+        """Host and port of all that it connects to. Raises SinkError."""
+        return ()
+
     def check(self, allowed: Allowed) -> None:
-        """Whether the operator allows it. Raises SinkError."""
+        """Whether the operator allows it: its hosts, its secrets. Raises SinkError, ExtraError."""
+        if self.needs:
+            loaded(self.needs)
+        for host, port in self.hosts(allowed):
+            allowed.check_host(host, port, named=self.named)
+        for value in (getattr(self, each.name) for each in fields(self)):
+            for each in value.values() if isinstance(value, Mapping) else (value,):
+                if isinstance(each, Secret):
+                    each.text(allowed)
 
     @abstractmethod
     def open(self, allowed: Allowed, place: str) -> Receiver:
-        """Ready to deliver; `place`: what `deliver` has answered last. Raises SinkError, DeliveryError, OSError."""
+        """Ready to deliver, once it is checked; `place`: what `deliver` has answered last. Raises SinkError,
+        DeliveryError, OSError."""
 
     @property
     def file(self) -> str | None:
@@ -178,6 +198,7 @@ class SinkSettings(ABC):
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
         """From JSON values. Raises SinkError."""
+        given = {**cls.usual, **given}
         known = {each.name: each for each in fields(cls)}
         if unknown := set(given) - set(known):
             raise SinkError(f"a sink of kind {cls.kind} has no {', '.join(sorted(unknown))}; it has {', '.join(known)}")

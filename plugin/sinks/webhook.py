@@ -15,18 +15,18 @@ import json
 import re
 import ssl
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import SplitResult, urlsplit
 
-from oxiseq.engine.extras import loaded, needed
+from oxiseq.engine.extras import needed
 from oxiseq.grammar.records import dataclass
 from oxiseq.options.addresses import seconds_of
 from oxiseq.options.kinds import UNITS, duration_text
 from oxiseq.sinks.allowed import HIDDEN, REFERENCE, Allowed, DeliveryError, Secret, SinkError, secret, secret_text
 from oxiseq.sinks.delivery import Delivery, Json
-from oxiseq.sinks.settings import Receiver, SinkSettings, any_json, setting, word
+from oxiseq.sinks.settings import Receiver, SinkSettings, setting, template_setting, word
 from oxiseq.sinks.settings import time as duration
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ class Webhook(SinkSettings):
 
     kind: ClassVar[str] = "webhook"
     together: ClassVar[bool] = True
+    needs: ClassVar[str] = "httpcore"
 
     url: Secret = setting(
         secret(_url),
@@ -143,12 +144,9 @@ class Webhook(SinkSettings):
         secret=True,
         write=lambda value: value.shown(_shown_url),
     )
-    template: Json = setting(
-        any_json,
+    template: Json = template_setting(
         "A JSON value with {?variable}, {id}, {at}, {query}, {key}, {bindings}, {events} in its texts. Default: the "
-        "JSON that live readers of the query get, and the query's name.",
-        None,
-        schema={},
+        "JSON that live readers of the query get, and the query's name."
     )
     method: str = setting(word("POST", "PUT"), "Of the request.", "POST", schema={"enum": ["POST", "PUT"]})
     headers: Mapping[str, Secret] | None = setting(
@@ -173,22 +171,17 @@ class Webhook(SinkSettings):
         write=duration_text,
     )
 
-    def check(self, allowed: Allowed) -> None:
-        loaded("httpcore")
-        self._sent(allowed)
+    def hosts(self, allowed: Allowed) -> Iterator[tuple[str, int]]:
+        parts = urlsplit(self.url.text(allowed))
+        yield parts.hostname or "", parts.port or _PORTS[parts.scheme]
 
     def open(self, allowed: Allowed, place: str) -> Receiver:
-        return _Poster(self, self._sent(allowed), allowed)
-
-    def _sent(self, allowed: Allowed) -> _Sent:
-        """Raises SinkError for a secret that is not to be had, or a host that is not allowed."""
-        made = _Sent(
+        sent = _Sent(
             self.url.text(allowed),
             {name: value.text(allowed) for name, value in (self.headers or {}).items()},
             None if self.secret is None else self.secret.text(allowed),
         )
-        allowed.check_host(made.parts.hostname or "", made.parts.port or _PORTS[made.parts.scheme])
-        return made
+        return _Poster(self, sent, allowed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,12 +37,13 @@ Kb: TypeAlias = str | Path | HasStore | RdfStore | Asked | None
 
 def knowledge_of(kb: Kb) -> KnowledgeBase:
     """The engine's knowledge base. Raises KbError."""
-    return kb if isinstance(kb, Asked) else StoreKb(kb_store(kb))
+    found = opened(kb)
+    return StoreKb(found) if isinstance(found, RdfStore) else found
 
 
 def opened(kb: Kb) -> RdfStore | Asked:
     """The knowledge base that `kb` means, read once, for several queries. Raises KbError."""
-    return kb if isinstance(kb, Asked) else kb_store(kb)
+    return kb if not isinstance(kb, RdfStore) and isinstance(kb, Asked) else kb_store(kb)
 
 
 def kb_store(kb: Kb) -> RdfStore:

@@ -32,7 +32,7 @@ from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.time import Time, to_microseconds
 from oxiseq.engine.extras import needed
-from oxiseq.engine.flow.epsparql.stamps import with_start
+from oxiseq.engine.flow.epsparql.facts import with_start
 from oxiseq.engine.order.waiting import Piece, Waiting
 from oxiseq.engine.order.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary

@@ -22,7 +22,7 @@ from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.grammar.checking.comparisons import looks_like_number
-from oxiseq.grammar.finding_tools import closest, listing
+from oxiseq.grammar.errors import closest, listing
 from oxiseq.grammar.records import dataclass
 
 ANY: Final = ""

@@ -32,6 +32,7 @@ from pyoxigraph import (
 
 from oxiseq.changes.operations import Token, tokens
 from oxiseq.engine.attended import check
+from oxiseq.engine.expressions.times import FUNCTIONS
 from oxiseq.grammar.records import dataclass
 from oxiseq.sparql.evaluation import Evaluations, Sink, Stopped, counter_of
 from oxiseq.sparql.guards import check_calls, check_query, check_size, check_syntax, check_update, loaded
@@ -281,12 +282,16 @@ class Querying:
 
     def _results(self, operation: Operation, base: str) -> QuerySolutions | QueryBoolean | QueryTriples:
         if not operation.default_graphs and not operation.named_graphs:
-            return self.store.query(operation.text, base_iri=base, use_default_graph_as_union=operation.union)
+            union = operation.union
+            return self.store.query(
+                operation.text, base_iri=base, use_default_graph_as_union=union, custom_functions=FUNCTIONS
+            )
         return self.store.query(
             operation.text,
             base_iri=base,
             default_graph=[NamedNode(iri) for iri in operation.default_graphs],
             named_graphs=[NamedNode(iri) for iri in operation.named_graphs],
+            custom_functions=FUNCTIONS,
         )
 
 

@@ -20,6 +20,7 @@ from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
+from oxiseq.grammar.errors import close_name
 from oxiseq.grammar.languages import USUAL, AnyQuery, language_of
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.registry import language_for
@@ -257,7 +258,8 @@ def _read(folder: Path, place: str, data: Mapping[str, Any], number: int) -> Cas
 
 def _known(data: Mapping[str, Any], keys: frozenset[str]) -> None:
     if unknown := sorted(set(data) - keys):
-        raise TestFileError(f"{', '.join(unknown)}: not known; known: {', '.join(sorted(keys))}")
+        otherwise = f"known: {', '.join(sorted(keys))}"
+        raise TestFileError(f"{', '.join(unknown)}: not known; {close_name(unknown[0], keys, otherwise)}")
 
 
 def _query_text(folder: Path, data: Mapping[str, Any]) -> tuple[str, str]:

@@ -19,8 +19,7 @@ from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.driving import Driver
 from oxiseq.languages.reasons.read import Span, reading_of
-from oxiseq.languages.reasons.report import WhyRequest
-from oxiseq.languages.reasons.text import lines
+from oxiseq.languages.reasons.report import WhyRequest, lines
 from oxiseq.languages.registry import check_kb, language_for
 from oxiseq.matches.rows import EVENTS, Cell, Kind, Row, Times, columns_of, row_of, surplus
 from oxiseq.testing.cases import Case, Expected, Stand, load_cases

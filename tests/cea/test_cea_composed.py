@@ -1,5 +1,5 @@
-"""Composed windows against the sets of what ends at each event: the same rows, for all kinds of values, however events
-are batched, with a snapshot in the midst."""
+"""Composed windows and weights of nodes against the sets of what ends at each event: the same rows, for all kinds of
+values, however events are batched, with a snapshot in the midst."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.cea.run import CeaRun
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.matches import composed
+from oxiseq.engine.matches import composed, weighing
+from oxiseq.engine.run import tuples
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms import order
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -78,21 +79,35 @@ def written(value: str) -> str:
     return f'"{value}"^^<{XSD}{kind}>'
 
 
+def run_of(plan: CeaPlan, terms: TermDictionary, capacities: Capacities, way: str) -> TupleRun:
+    """A run that counts in a way."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuples, "not_composed", lambda _plan: None if way == "composed" else "the test says so")
+        if way == "sets":
+            patch.setattr(tuples, "not_weighed", lambda _plan: "the test says so")
+        run = TupleRun(plan, terms, capacities=capacities)
+    assert isinstance(run._cea, ComposedRun if way == "composed" else CeaRun)
+    assert (run._weigher is not None) == (way == "weighed")
+    return run
+
+
 def told(
-    plan: CeaPlan, events: Sequence[tuple[int, str]], size: int, capacities: Capacities, *, sets: bool, at: int
+    plan: CeaPlan,
+    events: Sequence[tuple[int, str]],
+    size: int,
+    capacities: Capacities,
+    *,
+    at: int,
+    way: str = "composed",
 ) -> Told:
-    """The rows of a run; `sets`: that reads sets. It is saved and restored before event `at`."""
+    """The rows of a run. It is saved and restored before event `at`."""
     terms, rows = TermDictionary(), []
-    run = TupleRun(plan, terms, capacities=capacities)
-    if sets:
-        run._read_sets()
-    assert isinstance(run._cea, CeaRun if sets else ComposedRun)
+    run = run_of(plan, terms, capacities, way)
     for low in range(0, len(events), size):
         if low <= at < low + size:
             saved = run.save(SavedTerms(terms))
-            run = TupleRun(plan, terms, capacities=capacities)
+            run = run_of(plan, terms, capacities, way)
             run.restore(saved, SameTerms(terms))
-            assert isinstance(run._cea, CeaRun if sets else ComposedRun)
         run.push(f"{E}S", encode_events(events[low : low + size], terms))
         for batch in run.advance():
             for time, row in zip(batch.time.tolist(), batch.values.tolist(), strict=True):
@@ -139,19 +154,21 @@ def test_the_rows_are_those_of_the_sets(
         second += gap
         events.append(event(second, *rest))
     capacities = Capacities.smallest() if small else Capacities()
-    expected = told(plan, events, size, capacities, sets=True, at=at)
+    expected = told(plan, events, size, capacities, way="sets", at=at)
     with pytest.MonkeyPatch.context() as patch:
         if small:
             patch.setattr(order, "_MOST", 64)  # labels of least values have no room and are given anew
             patch.setattr(composed, "COLLECT_EVERY", 4)
-        assert told(plan, events, size, capacities, sets=False, at=at) == expected
+            patch.setattr(weighing, "_MANY", 2)
+        for way in ("composed", "weighed"):
+            assert told(plan, events, size, capacities, way=way, at=at) == expected
 
 
 def test_least_values_are_read_before_they_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(composed, "COLLECT_EVERY", 8)
     text = f"VOCAB <{E}> SELECT MIN(x[v]) AS low, MAX(x[v]) AS high FROM S WHERE A AS x WITHIN 1 EVENTS"
     events = [event(second, "A", 0, str(second), 0) for second in range(24)]
-    rows = told(compile_ceql(load(text, "ceql")), events, 12, Capacities(), sets=False, at=99)
+    rows = told(compile_ceql(load(text, "ceql")), events, 12, Capacities(), at=99)
     assert [tuple(int(value.value) for value in row) for _, row in rows] == [(n, n) for n in range(24)]
 
 
@@ -162,7 +179,7 @@ def test_sums_of_all_scales_do_not_depend_on_batches(size: int) -> None:
     events = [event(second, "A", 0, value, 0) for second, value in enumerate([*values, "1e300"])]
     exact = sum((Fraction(value) for value in values), Fraction(0))
     for last, number, expected in ((300, Fraction, exact), (301, float, float(exact + Fraction(1e300)))):
-        rows = told(plan, [*events[:last], event(999, "B", 0, "1", 0)], size, Capacities(), sets=False, at=9999)
+        rows = told(plan, [*events[:last], event(999, "B", 0, "1", 0)], size, Capacities(), at=9999)
         assert [number(row.value) for _, (row,) in rows if row is not None] == [expected]
 
 
@@ -170,7 +187,7 @@ def test_what_is_too_long_makes_its_sums_unbound() -> None:
     plan = compile_ceql(load(f"VOCAB <{E}> SELECT SUM(x[v]) AS s FROM S WHERE A AS x WITHIN 2 EVENTS", "ceql"))
     values = ("1.5", f"0.{'0' * 1007}1", f"0.{'0' * 1008}1", str(2**4154 - 1), str(2**4154), "-2")
     events = [event(second, "A", 0, value, 0) for second, value in enumerate(values)]
-    rows = told(plan, events, 6, Capacities(), sets=False, at=9)
+    rows = told(plan, events, 6, Capacities(), at=9)
     assert [row is not None for _, (row,) in rows] == [True, True, False, False, False, True]
 
 
@@ -178,7 +195,7 @@ def test_the_sum_of_more_matches_than_numbers_say_is_unbound() -> None:
     """Also where all that they add is 0."""
     text = f"VOCAB <{E}> SELECT COUNT(*) AS n, SUM(x[v]) AS s FROM S WHERE A+ AS x"
     events = [event(second, "A", 0, "0", 0) for second in range(4_098)]
-    rows = told(compile_ceql(load(text, "ceql")), events, 999, Capacities(), sets=False, at=9999)
+    rows = told(compile_ceql(load(text, "ceql")), events, 999, Capacities(), at=9999)
     assert [row[1] is None for _, row in rows[-3:]] == [False, True, True]
 
 
@@ -226,8 +243,11 @@ def test_a_state_of_another_layout_is_refused() -> None:
             " OR ".join(f"(A{i}; B{i})" for i in range(9)),
             "none is listed: the automaton has more than 12 states",
         ),
-        ("COUNT(*) AS n", " OR ".join(f"A{i}" for i in range(10)), "composed windows"),
-        ("COUNT(*) AS n", " OR ".join(f"A{i}" for i in range(11)), "none is listed: the automaton has more than 12"),
+        ("COUNT(*) AS n", "; ".join(f"A{i}" for i in range(12)), "composed windows"),
+        ("COUNT(*) AS n", "; ".join(f"A{i}" for i in range(13)), "none is listed: the automaton has more than 12"),
+        ("COUNT(*) AS n", "A AS x : B", "none is listed: few are live, since each event of a match directly follows"),
+        ("COUNT(*) AS n", "A AS x : B+ : C", "composed windows"),
+        ("COUNT(*) AS n", "A AS x", "none is listed: few are live, since each event of a match directly follows"),
     ],
 )
 def test_explain_says_which_are_composed(select: str, where: str, way: str) -> None:

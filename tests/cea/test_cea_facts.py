@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from loaded import load
 from reference.ceql_facts import VOCAB, tuples
 
-from oxiseq.engine.cea.events import MarkedEvents
+from oxiseq.engine.cea.events import MarkedEvents, attribute_clocks, room_for_few
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.cea.positions import MOST_LETTERS
 from oxiseq.engine.cea.run import CeaRun
-from oxiseq.engine.cea.windows import attribute_clocks, room_for_few
 from oxiseq.engine.errors import LimitError, QueryError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.memory.pointers import Pointers
@@ -156,7 +155,7 @@ def test_an_empty_batch() -> None:
 
 
 def near(first: float, last: float, size: float) -> bool:
-    clocks, cuts = attribute_clocks(Pointers(room_for_few(1, k.BY_ATTRIBUTE, 0, size)), np.array([first, last]))
+    clocks, cuts = attribute_clocks(Pointers(room_for_few(1, k.BY_ATTRIBUTE, size)), np.array([first, last]))
     return bool(clocks[0] >= cuts[1])
 
 

@@ -21,11 +21,11 @@ from reference.ceql_totals import is_settled
 from tuple_runs import batches_of
 
 import oxiseq
-from oxiseq.engine.cea import picking
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.matches import frozen
+from oxiseq.engine.output import picking
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.languages.sequences.explain import explain
 

@@ -25,7 +25,7 @@ from oxiseq.engine.run.joined import JoinedRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression
-from oxiseq.grammar.ceql_graphs import condition_of, first_graph
+from oxiseq.grammar.ceql.joins import condition_of, first_graph
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.render import render

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli_files import oxiseq, write
 
-from oxiseq.grammar.declare_templates import REFUSED, TEMPLATES
+from oxiseq.grammar.declare import REFUSED, TEMPLATES
 
 
 def test_without_a_template_all_are_listed() -> None:

@@ -14,8 +14,7 @@ from corpus_cases import Case, load_cases
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.languages.sequences.explain import explain
-from oxiseq.languages.sequences.text import as_text
+from oxiseq.languages.sequences.explain import as_text, explain
 
 RICH = query(
     "SELECT ?who",

@@ -12,6 +12,8 @@ from oxiseq.engine.events.open import open_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import FILE_NAME, Journal
 
+INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
+
 
 def log(folder: Path) -> Path:
     location, terms = folder / "data", TermDictionary()
@@ -48,6 +50,19 @@ def test_why_says_what_it_cannot_do(folder: Path) -> None:
     assert refused.exit_code == 1 and "nowhere.nq" in refused.stderr
     refused = oxiseq("why", folder / "jumps.spaseq", "-s", folder / "payments.nq", "--evaluation-times", 5)
     assert refused.exit_code == 1 and "is for RSP-QL, SPECTRA, RSEP-QL" in refused.stderr
+
+
+def test_why_of_a_query_over_the_store(folder: Path) -> None:
+    kb = write(folder, "ages.nq", "".join(f'<urn:p{age}> <urn:age> "{age}"^^<{INTEGER}> .\n' for age in (1, 2)))
+    text = write(folder, "older.rq", "SELECT ?who { ?who <urn:age> ?age FILTER(?age > 2) }")
+    told = oxiseq("why", text, "-k", kb)
+    assert told.exit_code == 0, told.stderr
+    assert "2 rows of ?who <urn:age> ?age" in told.stdout
+    assert "without a filter, FILTER(?age > 2): 2 more" in told.stdout
+    nearest = json.loads(oxiseq("why", text, "-k", kb, "--json").stdout)["reasons"][0]["nearest"][0]
+    assert nearest["values"] == {"age": f'"2"^^<{INTEGER}>'}
+    refused = oxiseq("why", text, "-k", kb, "-s", folder / "payments.nq", "--since", 5)
+    assert refused.exit_code == 2 and "leave out --stream, --since" in refused.stderr
 
 
 def test_why_of_ceql_over_a_table(folder: Path) -> None:

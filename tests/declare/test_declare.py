@@ -14,8 +14,7 @@ from pyoxigraph import Literal
 
 import oxiseq
 from oxiseq.grammar import parse
-from oxiseq.grammar.declare import USUAL_LOG, EventLog, declare_query
-from oxiseq.grammar.declare_templates import EVENTS, REFUSED, TEMPLATES
+from oxiseq.grammar.declare import EVENTS, REFUSED, TEMPLATES, USUAL_LOG, EventLog, declare_query
 
 BY_NAME = {template.name: template for template in TEMPLATES}
 TIMED = [name for name, template in BY_NAME.items() if template.timed]

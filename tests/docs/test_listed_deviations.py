@@ -48,3 +48,20 @@ def test_blank_nodes_of_two_events_never_join(language: str) -> None:
     apart = {"e:s": [(1, "_:n <e:p> 1 ."), (2, "_:n <e:q> 2 .")]}
     together = {"e:s": [(1, "_:n <e:p> 1 . _:n <e:q> 2 .")]}
     assert [len(oxiseq.run(text, given, language=language)) for given in (apart, together)] == [0, 1]  # type: ignore[call-overload]
+
+
+def test_rsepql_consumes_items_and_epsparql_triples() -> None:
+    def graph(text: str) -> str:
+        return " ".join(f"{' '.join(f'<e:{word}>' for word in triple.split())} ." for triple in text.split(", "))
+
+    stream = {"e:s": [(2, graph("a1 p b1, a2 p b2")), (4, graph("b1 q c1")), (6, graph("b2 q c2"))]}
+    windows = "FROM NAMED <e:s> WIN [LND 1] AS <e:w> EVENT ON <e:w> { ?x <e:p> ?y } AS E1"
+    rsepql = f"SELECT * {windows} EVENT ON <e:w> {{ ?y <e:q> ?z }} AS E2 WHERE {{ MATCH {{ E1 SEQ^c E2 }} }}"
+    epsparql = "SELECT * WHERE { { ?x <e:p> ?y } SEQ { ?y <e:q> ?z } }"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        items = oxiseq.run(f"{rsepql} CONSUME CHRONOLOGICAL", stream, language="rsepql", evaluation_times=[4, 6])
+        triples = oxiseq.run(f"{epsparql} CONSUME CHRONOLOGICAL", stream, language="epsparql")
+    assert [(row.start_us, row.end_us) for row in items] == [(2, 4)]
+    assert [(row.start_us, row.end_us) for row in triples] == [(2, 4), (2, 6)]
+    assert "b2 q c2" in (DOCS / "languages" / "rsep-ql.md").read_text()

@@ -27,14 +27,14 @@ from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.flow.epsparql.stamps import STARTED_AT
+from oxiseq.engine.flow.epsparql.facts import STARTED_AT
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output import end_totals
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.family import Family, OneQuery
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.tuples import TupleRun
-from oxiseq.engine.sharing import apart, reunions
+from oxiseq.engine.sharing import apart, member
 from oxiseq.engine.sharing.dispatching import Outcome
 from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -603,7 +603,7 @@ def test_each_query_finds_what_it_finds_alone(seed: int, most: int) -> None:
 @given(st.integers(0, 2**62))
 def test_queries_that_differ_in_constants_find_what_they_find_alone(seed: int) -> None:
     drill = Drill(seed)
-    with patch.object(reunions, "AT_ONCE", drill.dice.choice([2, 32])):
+    with patch.object(member, "AT_ONCE", drill.dice.choice([2, 32])):
         for _ in range(drill.dice.choice([1, 2])):
             drill.register_alike()
         blanks = drill.dice.choice([40, 40, drill.dice.randrange(40)])
@@ -646,11 +646,11 @@ def test_they_have_one_state_and_come_to_have_it() -> None:
 
 def test_any_two_that_are_alike_are_compared_in_time() -> None:
     """Though only some are at one push."""
-    met, meeting = set[frozenset[Any]](), reunions.Reunions()
+    met, meeting = set[frozenset[Any]](), member.Reunions()
     members = [Mock(equal=0, run=Mock(records=1)) for _ in range(4)]
-    for member in members:
-        meeting.enter(member)
-    with patch.object(reunions, "AT_ONCE", 2):
+    for each in members:
+        meeting.enter(each)
+    with patch.object(member, "AT_ONCE", 2):
         for _ in range(100):
             met |= {frozenset(some) for some in meeting.due(1 << 60)}
     assert len(met) == 6

@@ -18,8 +18,8 @@ from oxiseq.engine.kernels.compiling.later import Later, ready
 
 KERNEL = """
 from typing import NamedTuple
-import cached_callee as callee
-from cached_callee import twice
+import {callee} as callee
+from {callee} import twice
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 
 class Pair(NamedTuple):
@@ -57,11 +57,12 @@ class Sources:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.values = {"more": "1", "factor": "2", "unused": "0", "first": "a", "second": "b"}
+        self.values["callee"] = "cached_callee"
 
     def load(self, **changed: str) -> ModuleType:
         """The kernels' module as a new process would find it."""
         self.values |= changed
-        for name, text in (("cached_callee", CALLEE), ("cached_kernel", KERNEL)):
+        for name, text in ((self.values["callee"], CALLEE), ("cached_kernel", KERNEL)):
             (self.folder / f"{name}.py").write_text(text.format(**self.values))
             sys.modules.pop(name, None)
         importlib.invalidate_caches()
@@ -90,6 +91,15 @@ def test_a_kernel_is_compiled_again_when_what_it_uses_changes(sources: Sources) 
     assert call(sources.load(), 17)
     files = {path.suffix for path in (sources.folder / "__pycache__").iterdir() if "of_a_number" in path.name}
     assert files == {".nbi", ".nbc"}  # one of each: what is new takes the place of what was
+
+
+def test_a_kernel_is_compiled_again_when_what_it_calls_has_moved(sources: Sources) -> None:
+    """What is kept of it names the module, which may be there no more."""
+    assert not call(sources.load(), 11)
+    (sources.folder / "cached_callee.py").unlink()
+    sys.modules.pop("cached_callee")
+    assert not call(sources.load(callee="cached_elsewhere"), 11)
+    assert call(sources.load(), 11)
 
 
 def test_a_kernel_is_compiled_again_when_fields_change_places(sources: Sources) -> None:

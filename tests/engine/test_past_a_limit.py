@@ -20,7 +20,7 @@ from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.delta import Buffer
-from oxiseq.engine.flow.nodes.join import JoinAll
+from oxiseq.engine.flow.operators.join import JoinAllNode
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.kernels.flow import conjoining
 from oxiseq.engine.matches import runner
@@ -359,19 +359,19 @@ def test_operators_that_cannot_be_made_again_do_not_try_for_long(monkeypatch: py
     """One event makes, or has tried, 10,000 rows where 100 may be; no operator ever makes, or tries, a fifth of these,
     also where they are made again of what windows hold."""
     monkeypatch.setattr(dictionary, "BOUNDS", bounds_of(case, 100))
-    rooms, joins = set[int](), list[JoinAll]()
-    grow, provide = Buffer.grow, JoinAll.provide
+    rooms, joins = set[int](), list[JoinAllNode]()
+    grow, provide = Buffer.grow, JoinAllNode.provide
 
     def grows(self: Buffer) -> None:
         grow(self)
         rooms.add(self._room)
 
-    def provides(self: JoinAll, answer: int) -> None:
+    def provides(self: JoinAllNode, answer: int) -> None:
         joins.append(self)
         provide(self, answer)
 
     monkeypatch.setattr(Buffer, "grow", grows)
-    monkeypatch.setattr(JoinAll, "provide", provides)
+    monkeypatch.setattr(JoinAllNode, "provide", provides)
     text, language = OPERATORS[case]
     store = oxiseq.Store()
     query = store.register(text, language=language)

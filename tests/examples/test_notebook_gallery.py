@@ -17,12 +17,14 @@ def shown() -> list[str]:
 
 
 def test_every_cell_runs_and_shows_what_it_says() -> None:
-    listed, automaton, matches, match, why, compared, mistake, running, live, other = shown()
+    listed, automaton, matches, match, why, compared, mistake, running, live, other, rows, frame = shown()
     assert len(listed.splitlines()) > 12 and "fraud" in listed
     for html in (automaton, matches, match, why, running, live, other):
         ElementTree.fromstring(f"<div>{html}</div>")
         assert not [word for word in INTERNAL if f"<th>{word}</th>" in html]
     assert "<svg" in automaton and "<svg" in matches and "<svg" in live and "<svg" in other
-    assert "<th>?" in match and "background:" in why
+    assert "<svg" in rows and "press" in rows
+    assert "<th>first</th>" in frame and "96.5" in frame
+    assert "<svg" in match and "<th>?" in match and "background:" in why
     assert "gained" in compared
     assert "hint: did you mean A?" in mistake and "^^" in mistake and "Traceback" not in mistake

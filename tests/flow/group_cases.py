@@ -16,7 +16,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Store
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.nodes.group import Group
+from oxiseq.engine.flow.operators.group import GroupNode
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
@@ -60,7 +60,7 @@ class Running:
 
     def __post_init__(self) -> None:
         self.given = Buffer(self.width, room=1)
-        self.node = Group(self.form, self.given, self.terms, room=1)
+        self.node = GroupNode(self.form, self.given, self.terms, room=1)
         self.begun = self.node.begin(self.first)
 
     def push(self, ticks: Sequence[tuple[int, Tick]]) -> dict[int, Counter[Row]]:
@@ -100,7 +100,7 @@ class Running:
         state = unpack(pack({"node": saved, "terms": named.state()}))
         fresh = Running(self.form, self.width, terms=TermDictionary(capacity=1), told=self.told)
         fresh.terms.intern(NamedNode("http://another"))
-        fresh.node = Group(self.form, fresh.given, fresh.terms, room=1)
+        fresh.node = GroupNode(self.form, fresh.given, fresh.terms, room=1)
         fresh.node.restore(state["node"], KnownTerms(state["terms"], fresh.terms))
         assert not fresh.node.begin(0)
         return fresh

@@ -18,7 +18,7 @@ from pyoxigraph import Literal, NamedNode, QuerySolutions, Store
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.nodes.best import Best
+from oxiseq.engine.flow.operators.best import BestNode
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import TermOrder, order_key
@@ -63,7 +63,7 @@ class Runner:
     def _begin(self, terms: TermDictionary) -> None:
         self.terms = terms
         self.input = Buffer(self.width, self.room)
-        self.node = Best(self.form, self.input, terms, TermOrder(terms), self.room)
+        self.node = BestNode(self.form, self.input, terms, TermOrder(terms), self.room)
         terms.register(self.node)
 
     def push(self, changes: Sequence[Change]) -> dict[int, Counter[Row]]:

@@ -16,7 +16,7 @@ from pyoxigraph import Literal, NamedNode
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import KEPT_ROOM, Buffer, Delta
 from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.nodes.fed import Fed
+from oxiseq.engine.flow.operators.sources import Fed
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.grammar.algebra import Call

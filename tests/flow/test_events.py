@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from profiles import drawn, thorough
 from pyoxigraph import Literal, Variable
 
-from oxiseq.engine.flow.cutting import cut
 from oxiseq.engine.flow.delta import Delta
 from oxiseq.engine.flow.events import EventRows, Events
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.occurring import Occurring
 from oxiseq.engine.flow.plan import FlowPlan, Given, Sheet
 from oxiseq.engine.flow.relations import Relations
-from oxiseq.engine.flow.stepping import Stepping
+from oxiseq.engine.flow.stepping import Stepping, cut
 from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary

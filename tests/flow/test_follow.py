@@ -16,10 +16,10 @@ from pyoxigraph import Literal
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.nodes.best import Best
-from oxiseq.engine.flow.nodes.following import Follow
-from oxiseq.engine.flow.nodes.happening import lasting
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.operators.best import BestNode
+from oxiseq.engine.flow.operators.follow import FollowNode
+from oxiseq.engine.flow.operators.in_time import lasting
+from oxiseq.engine.flow.operators.node import Node
 from oxiseq.engine.flow.times import halves_of, times_at
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -157,9 +157,9 @@ class Work:
     def made(self, form: p.Follow | p.Best) -> Node:
         match form:
             case p.Follow():
-                return Follow(form, self.sources[0], self.sources[1], room=1)
+                return FollowNode(form, self.sources[0], self.sources[1], room=1)
             case p.Best():
-                return Best(form, self.sources[0], self.terms, TermOrder(self.terms), room=1)
+                return BestNode(form, self.sources[0], self.terms, TermOrder(self.terms), room=1)
 
     def step(self, batch: Sequence[Sequence[Change]]) -> list[Change]:
         for source, side, changed in zip(self.sources, self.sides, batch, strict=True):

@@ -33,15 +33,14 @@ from oxiseq.engine.flow import delta as deltas
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer
 from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.nodes.arrange import Arrange
-from oxiseq.engine.flow.nodes.consolidate import Consolidate
-from oxiseq.engine.flow.nodes.distinct import Distinct
-from oxiseq.engine.flow.nodes.join import Join
-from oxiseq.engine.flow.nodes.linear import RowByRow, Union, pick
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.operators.arrange import ArrangeNode
+from oxiseq.engine.flow.operators.distinct import ConsolidateNode, DistinctNode
+from oxiseq.engine.flow.operators.join import JoinNode
+from oxiseq.engine.flow.operators.node import Node
+from oxiseq.engine.flow.operators.rows import RowByRow, UnionNode, pick
 from oxiseq.engine.flow.times import NO_END, halves_of
 from oxiseq.engine.kernels.flow import copying
-from oxiseq.engine.kernels.flow.merging import NUMBER_BITS
+from oxiseq.engine.kernels.flow.counting import NUMBER_BITS
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
@@ -112,10 +111,10 @@ class Work:
         self.ids = [0, *(terms.intern(Literal(str(value))) for value in range(1, 4))]
         self.sources = [Buffer(side.width) for side in case.sides]
         self.sides = [
-            Arrange(p.Arrange(0, side.key, side.loose), source, room=1)
+            ArrangeNode(p.Arrange(0, side.key, side.loose), source, room=1)
             for side, source in zip(case.sides, self.sources, strict=True)
         ]
-        self.joins = [Join(self.sides[one], self.sides[other]) for one, other in self.ways]
+        self.joins = [JoinNode(self.sides[one], self.sides[other]) for one, other in self.ways]
         for join in self.joins:
             join.out = Buffer(join.out.width, 1)
 
@@ -204,12 +203,12 @@ def test_rows_of_equal_hash_are_told_apart() -> None:
     source.put(deltas.Delta(np.zeros(count, np.int64), np.ones(count, np.int64), rows))
     coming = p.Arrange(0, (0,), coming=True)
     for form in (p.Arrange(0, (0,)), p.Arrange(0, (), (1,)), p.Arrange(0, (1, 0)), coming):
-        side = Arrange(form, source)
-        join = Join(side, side)
+        side = ArrangeNode(form, source)
+        join = JoinNode(side, side)
         side.step()
         join.step()
         assert side.records == len(join.out) == count
-    node, same, once = Distinct(source), Consolidate(source), Consolidate(source, once=True)
+    node, same, once = DistinctNode(source), ConsolidateNode(source), ConsolidateNode(source, once=True)
     for each in (node, same, once):
         each.step()
         assert len(each.out) == count
@@ -241,7 +240,7 @@ def test_distinct_tells_a_row_when_its_weight_comes_to_be_above_0_or_ceases_to_b
     side, terms = case.sides[0], TermDictionary()
     ids = [0, *(terms.intern(Literal(str(value))) for value in range(1, 4))]
     source = Buffer(side.width)
-    node = Distinct(source, room=1)
+    node = DistinctNode(source, room=1)
     node.out = Buffer(side.width, 1)
     told: list[Change] = []
     for number, batch in enumerate(batches(case.cut, side.changed)):
@@ -249,7 +248,7 @@ def test_distinct_tells_a_row_when_its_weight_comes_to_be_above_0_or_ceases_to_b
             named = SavedTerms(terms)
             state = unpack(pack({"node": node.save(named), "terms": named.state()}))
             terms = TermDictionary()
-            node = Distinct(source, room=1)
+            node = DistinctNode(source, room=1)
             node.restore(state["node"], KnownTerms(state["terms"], terms))
             ids = [0, *(terms.intern(Literal(str(value))) for value in range(1, 4))]
         told += stepped(node, source, batch, ids)
@@ -263,7 +262,7 @@ def test_distinct_tells_a_row_when_its_weight_comes_to_be_above_0_or_ceases_to_b
 @given(counted())
 def test_consolidate_tells_each_row_of_a_tick_once_unless_it_cancels(case: Case) -> None:
     side, source = case.sides[0], Buffer(case.sides[0].width)
-    node = Consolidate(source, slots=4)
+    node = ConsolidateNode(source, slots=4)
     node.out = Buffer(side.width, 1)
     told = [change for batch in batches(case.cut, side.changed) for change in stepped(node, source, batch, range(4))]
     assert [t for t, _, _ in told] == sorted(t for t, _, _ in told)
@@ -277,7 +276,7 @@ def test_each_row_of_a_tick_is_told_once(case: Case, often: int) -> None:
     """A few rows of a tick are compared one by one, many found by hash."""
     side, source = case.sides[0], Buffer(case.sides[0].width)
     changed = [(at, abs(weight), row) for at, weight, row in side.changed for _ in range(often)]
-    node = Consolidate(source, slots=4, once=True)
+    node = ConsolidateNode(source, slots=4, once=True)
     node.out = Buffer(side.width, 1)
     told = [change for batch in batches(case.cut, changed) for change in stepped(node, source, batch, range(4))]
     assert sorted(told) == sorted({(at, 1, row) for at, _, row in changed})
@@ -289,7 +288,7 @@ def test_each_row_of_a_tick_is_told_once(case: Case, often: int) -> None:
 def test_rows_with_a_time_are_numbered_by_ticks(come: list[tuple[int, int]], cut: list[int]) -> None:
     """Rows of the value 0 have no time."""
     source, rows = Buffer(5), sorted(come)
-    node = Consolidate(source, slots=4, once=True, numbered="TIMED")
+    node = ConsolidateNode(source, slots=4, once=True, numbered="TIMED")
     numbers: dict[tuple[int, int], int] = {}
     for batch in batches(cut, [(at, 1, (value,)) for at, value in rows]):
         values = np.array([value for _, _, (value,) in batch], np.int64)
@@ -314,7 +313,7 @@ def test_rows_are_counted_right_after_many_have_come_and_gone(seed: int) -> None
     dice = Random(seed)
     changed, source = many_changes(dice, 2, 40), Buffer(2)
     cut = sorted(dice.sample(range(1, 40), 20))
-    distinct, same = Distinct(source, room=1), Consolidate(source, slots=4)
+    distinct, same = DistinctNode(source, room=1), ConsolidateNode(source, slots=4)
     told: list[list[Change]] = [[], []]
     for batch in batches(cut, changed):
         for node, known in zip((distinct, same), told, strict=True):
@@ -332,7 +331,7 @@ def test_rows_are_counted_right_after_many_have_come_and_gone(seed: int) -> None
 @given(st.lists(changes(2), min_size=1, max_size=4), cuts())
 def test_a_union_tells_the_rows_of_all_in_order_of_ticks(parts: list[list[Change]], cut: list[int]) -> None:
     sources = [Buffer(2) for _ in parts]
-    node, told = Union(sources), list[Change]()
+    node, told = UnionNode(sources), list[Change]()
     node.out = Buffer(2, 1)
     for batch in zip(*(batches(cut, part) for part in parts), strict=True):
         for source, changed in zip(sources, batch, strict=True):
@@ -382,9 +381,9 @@ def plain(changed: Sequence[Change]) -> deltas.Delta:
 def test_a_table_shrinks_after_a_burst_and_keeps_what_is_left(kind: str) -> None:
     source = Buffer(2)
     node = {
-        "arrange by key": lambda: Arrange(p.Arrange(0, (1,)), source),
-        "arrange by all": lambda: Arrange(p.Arrange(0, (1, 0)), source),
-        "distinct": lambda: Distinct(source),
+        "arrange by key": lambda: ArrangeNode(p.Arrange(0, (1,)), source),
+        "arrange by all": lambda: ArrangeNode(p.Arrange(0, (1, 0)), source),
+        "distinct": lambda: DistinctNode(source),
     }[kind]()
     small = node.bytes
     source.put(plain(burst(10_000, 2, 1)))
@@ -401,7 +400,7 @@ def test_a_table_shrinks_after_a_burst_and_keeps_what_is_left(kind: str) -> None
 
 def test_a_table_does_not_grow_while_rows_come_and_go() -> None:
     source = Buffer(2)
-    node, sizes = Arrange(p.Arrange(0, (1,)), source), set()
+    node, sizes = ArrangeNode(p.Arrange(0, (1,)), source), set()
     for tick in range(300):
         coming = [(tick, 1, (1 + (10 * tick + i) % 5000, i % 3)) for i in range(10)]
         going = [(tick, -1, (1 + (10 * tick + i - 50) % 5000, i % 3)) for i in range(10)] if tick >= 5 else []
@@ -416,8 +415,8 @@ def test_a_table_does_not_grow_while_rows_come_and_go() -> None:
 def test_a_join_of_more_pairs_than_are_allowed_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deltas, "MOST_ROWS", 100)
     source = Buffer(2)
-    side = Arrange(p.Arrange(0, ()), source)
-    join = Join(side, side)
+    side = ArrangeNode(p.Arrange(0, ()), source)
+    join = JoinNode(side, side)
     source.put(plain(burst(10, 1, 1)))
     side.step()
     join.step()

@@ -17,7 +17,7 @@ from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.nodes.reach import Reach
+from oxiseq.engine.flow.operators.reach import ReachNode
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
@@ -39,7 +39,7 @@ class Runner:
     def _begin(self, terms: TermDictionary) -> None:
         self.terms = terms
         self.input = Buffer(self.width, self.room)
-        self.node = Reach(self.input, self.most_pairs, self.room)
+        self.node = ReachNode(self.input, self.most_pairs, self.room)
         terms.register(self.node)
 
     def push(self, changes: Sequence[Change]) -> dict[int, set[Row]]:

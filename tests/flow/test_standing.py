@@ -22,7 +22,7 @@ from store_changes import CHANGES, FAILURES, PREFIX, SINGLE, Change
 import oxiseq
 from oxiseq.engine.standing import StoreTerms
 from oxiseq.grammar.over_store import load_over_store
-from oxiseq.grammar.render_rsp import render_rsp
+from oxiseq.grammar.windows.texts import render_rsp
 
 Bag: TypeAlias = "Counter[Any]"
 _DATASETS = ["", "", "", "FROM :g ", "FROM :g FROM :h FROM NAMED :h ", "FROM NAMED :g "]

@@ -12,8 +12,8 @@ from pyoxigraph import Literal, NamedNode, Variable
 from oxiseq.grammar import Finding, OxiseqError, QueryError, check, language_of, load, parse, render
 from oxiseq.grammar import algebra as a
 from oxiseq.grammar import ceql_algebra as c
+from oxiseq.grammar.ceql.texts import render_formula, render_predicate
 from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.grammar.render_ceql import render_formula, render_predicate
 
 HEAD = "VOCAB <http://e/> SELECT * FROM S WHERE "
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oxiseq.grammar import QueryError, check, language_of, load, parse, render
 from oxiseq.grammar.algebra import Group, TimedPattern, TimeOp, Union
 from oxiseq.grammar.ep_algebra import EpQuery
-from oxiseq.grammar.ep_rules import strata
+from oxiseq.grammar.epsparql.rules import strata
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "intervals"))
 from ep_strategies import queries, rules

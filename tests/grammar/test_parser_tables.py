@@ -19,8 +19,7 @@ from test_over_sparql import UPDATES
 from oxiseq.grammar import lalr, tables
 from oxiseq.grammar.algebra import NOWHERE, Span
 from oxiseq.grammar.parsing.sparql import Node, where
-from oxiseq.grammar.sizes import MOST_DEPTH, SizeError
-from oxiseq.grammar.trees import Tree, TreeParser, UnreadableError, tree_parser
+from oxiseq.grammar.trees import MOST_DEPTH, SizeError, Tree, TreeParser, UnreadableError, tree_parser
 
 TEXTS = (
     "SELECT * FROM STREAM S <urn:S> WHERE { SEQ(A; B+) DEFINE GPM A ON S { ?s ?p ?o FILTER(?o > 1 || REGEX(?o, 'a')) } "

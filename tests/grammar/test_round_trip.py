@@ -13,7 +13,8 @@ from pyoxigraph import Store
 
 from oxiseq.grammar import parse, render
 from oxiseq.grammar.algebra import Atom, Group, Query, SequenceElement
-from oxiseq.grammar.render import render_group, render_sequence
+from oxiseq.grammar.render import render_group
+from oxiseq.grammar.spaseq.texts import render_sequence
 
 CORPUS = sorted((Path(__file__).parents[1] / "corpus").glob("*.toml"))
 CALLS_BY_IRI = ("filters", "casts")  # the store refuses functions that it does not know

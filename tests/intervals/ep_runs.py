@@ -11,8 +11,8 @@ from pyoxigraph import Store, Triple
 from reference.epsparql import Answer, evaluate_ep, evaluate_using_up, stamped
 
 from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.flow.epsparql.facts import start_triple
 from oxiseq.engine.flow.epsparql.query import compile_intervals
-from oxiseq.engine.flow.epsparql.stamps import start_triple
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun

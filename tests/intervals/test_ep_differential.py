@@ -13,7 +13,7 @@ from pyoxigraph import DefaultGraph, NamedNode, Quad, Store, Triple
 
 from oxiseq.grammar import QueryError, render
 from oxiseq.grammar.ep_algebra import EpQuery
-from oxiseq.grammar.ep_rules import strata
+from oxiseq.grammar.epsparql.rules import strata
 from oxiseq.grammar.rsp_algebra import Consume
 
 Events = list[tuple[int, int, list[Triple]]]

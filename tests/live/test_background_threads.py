@@ -17,7 +17,7 @@ from oxiseq.journal import Appends
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.sinks import Allowed
 
-PLUGIN = Path(oxiseq.__file__).parent
+PLUGIN = Path(oxiseq.__file__).resolve().parent  # a development install is links
 QUERY = f"SELECT ?s FROM STREAM S <{POWER}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?s ?p ?o }} }}"
 ON_DEMAND = {
     "api/standing/standings.py": "started anew at the next change, when it has ended; one for a question",

@@ -19,10 +19,11 @@ from live_services import eventually
 from test_bridges import S, bridged, counts, event, events, free_port, program
 
 from oxiseq.bridges import BridgeSettings, Message, Source, opener_of
-from oxiseq.bridges.brokers import MqttSource
-from oxiseq.bridges.lines import FollowedFile
+from oxiseq.bridges.bridge import key_headers
+from oxiseq.bridges.files import FollowedFile
+from oxiseq.bridges.mqtt import MqttSource
 from oxiseq.bridges.nats import NatsSource
-from oxiseq.bridges.source import SourcePosition, digest, key_headers
+from oxiseq.bridges.source import SourcePosition, digest
 from oxiseq.live.api import LiveRoutes
 from oxiseq.rights import EVERYTHING
 from oxiseq.sparql.evaluation import Evaluations
@@ -54,7 +55,7 @@ def read_all(source: Source, count: int, *, confirm: bool = True) -> list[Messag
     def more() -> bool:
         came = source.read(500, 0.05)
         if confirm and came:
-            source.confirm(came)
+            source.acknowledge(came)
         found.extend(came)
         return len(found) >= count
 
@@ -64,14 +65,14 @@ def read_all(source: Source, count: int, *, confirm: bool = True) -> list[Messag
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oxiseq.bridges.lines._SILENCE", 0.1)
+    monkeypatch.setattr("oxiseq.bridges.lines.SILENCE", 0.1)
 
 
 # --- files ----------------------------------------------------------------------------------------------
 
 
 def followed(log: Path, position: SourcePosition, **given: Any) -> FollowedFile:
-    return FollowedFile(BridgeSettings(url=str(log), into=S, **{"start": "all", **given}), log, position)
+    return FollowedFile(BridgeSettings(url=str(log), into=S, **{"start": "all", **given}), position)
 
 
 def bodies(messages: Sequence[Message]) -> list[bytes]:
@@ -370,7 +371,7 @@ def test_nats_messages_of_a_killed_bridge_come_again_in_their_order(
         assert bodies(found) == [event(i) for i in range(1, 51)]
         time.sleep(1.6)  # the intake is busy for longer than the server waits
         assert not source.read(10, 0.1)
-        source.confirm(found[:30])
+        source.acknowledge(found[:30])
         source.close()
         begun = time.monotonic()
         source = NatsSource(settings, SourcePosition(None))

@@ -19,11 +19,12 @@ import pytest
 from hot_service import Doors, hot
 from live_services import eventually
 
-from oxiseq.bridges import Bridge, BridgeError, BridgeSettings, DeadLetters, Message, Outcome, opener_of
-from oxiseq.bridges.brokers import MqttSource
-from oxiseq.bridges.lines import FollowedFile, Stdin
+from oxiseq.bridges import Bridge, BridgeError, BridgeSettings, DeadLetters, Intake, Message, Outcome, Source, opener_of
+from oxiseq.bridges.files import FollowedFile
+from oxiseq.bridges.lines import Stdin
+from oxiseq.bridges.mqtt import MqttSource
 from oxiseq.bridges.nats import NatsSource
-from oxiseq.bridges.source import Intake, SourcePosition
+from oxiseq.bridges.source import SourcePosition
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.bridges import Bridges, Door, Inside
 from oxiseq.sparql.evaluation import Evaluations
@@ -128,7 +129,7 @@ def test_a_lost_position_brings_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_an_event_whose_lines_come_in_pieces_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oxiseq.bridges.lines._SILENCE", 600.0)  # the writer may be held up
+    monkeypatch.setattr("oxiseq.bridges.lines.SILENCE", 600.0)  # the writer may be held up
     log = tmp_path / "log.nq"
     log.touch()
     with hot(tmp_path) as doors, bridged(doors, tmp_path, url=str(log), start="all"):
@@ -259,7 +260,7 @@ def test_mqtt_numbers_that_a_broker_uses_again_are_of_new_messages(tmp_path: Pat
 
 
 def test_a_message_that_is_sent_again_is_stored_once_and_a_new_one_under_its_key_too(tmp_path: Path) -> None:
-    class Numbered:
+    class Numbered(Source):
         """Hands out messages of one number and content: new, sent again, new, new."""
 
         def __init__(self) -> None:
@@ -270,7 +271,7 @@ def test_a_message_that_is_sent_again_is_stored_once_and_a_new_one_under_its_key
                 raise EOFError
             return [Message(body, "mqtt/1/x", None, new_key) for new_key in self.left.pop(0)]
 
-        def confirm(self, messages: Sequence[Message]) -> None: ...
+        def acknowledge(self, messages: Sequence[Message]) -> None: ...
 
         def close(self) -> None: ...
 
@@ -323,7 +324,7 @@ def test_what_has_been_stored_behind_a_message_that_has_to_come_again_comes_agai
 def test_mqtt_messages_that_nobody_confirms_wait_at_the_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import paho.mqtt.publish as publish  # noqa: PLC0415  the test alone needs it
 
-    monkeypatch.setattr("oxiseq.bridges.brokers._UNDER_WAY", 5)
+    monkeypatch.setattr("oxiseq.bridges.mqtt._UNDER_WAY", 5)
     port = free_port()
     settings = tmp_path / "mosquitto.conf"
     settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
@@ -420,7 +421,7 @@ def test_nats_messages_are_acknowledged_once_they_are_durable(tmp_path: Path, mo
         asyncio.run(send(31, 34))
         found: list[Message] = []
         eventually(lambda: found.extend(source.read(1, 0.1)) or len(found) == 3)
-        source.confirm(found[:1])  # by a bridge that is killed: number 31 was not durable, but that is what it said
+        source.acknowledge(found[:1])  # by a bridge that is killed: number 31 was not durable, but that is what it said
         for each in found[1:]:
             source._run(each.position.nak())  # else the server waits for minutes
         source.close()
@@ -484,7 +485,7 @@ class Listed:
         self._next += len(found)
         return found
 
-    def confirm(self, messages: Sequence[Message]) -> None:
+    def acknowledge(self, messages: Sequence[Message]) -> None:
         assert list(messages) == self._left[: len(messages)]
         del self._left[: len(messages)]
         self._next -= len(messages)
@@ -539,7 +540,7 @@ def test_a_message_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("oxiseq.bridges.lines._LONGEST", 1000)
     log = tmp_path / "log"
     log.write_bytes(b"x" * 5000)
-    source = FollowedFile(BridgeSettings(url=str(log), into=S, start="all"), log, SourcePosition(None))
+    source = FollowedFile(BridgeSettings(url=str(log), into=S, start="all"))
     with pytest.raises(BridgeError, match="more than 1000"):
         source.read(10, 1)
     source.close()

@@ -177,7 +177,7 @@ def test_ceql_queries_have_budgets_too(tmp_path: Path) -> None:
 def started(folder: Path, decisions: list[int]) -> LiveService:
     """A service, and after which entries its query has forgotten."""
     service = LiveService(Store(), folder, LiveSettings(idle=None), "normal")
-    decide = service.worker._decide
+    decide = service.worker.checkpointer.decide
 
     def noted(queries: list[LiveQuery], position: int, offsets: dict[str, int]) -> None:
         before = [query.run.resets.count for query in queries]
@@ -185,7 +185,7 @@ def started(folder: Path, decisions: list[int]) -> LiveService:
         after = [query.run.resets.count for query in queries]
         decisions.extend([position] * (sum(after) - sum(before)))
 
-    setattr(service.worker, "_decide", noted)  # noqa: B010  a method
+    setattr(service.worker.checkpointer, "decide", noted)  # noqa: B010  a method
     service.start()
     return service
 
@@ -270,7 +270,7 @@ def test_a_decision_waits_for_room_on_the_disk_and_nothing_is_worked_through_bef
         monkeypatch.setattr(service.journal.checkpoints, "commit_all", refused)
         for batch in SENT[:60]:
             push(service, batch)
-        eventually(lambda: bool(service.worker._decisions))
+        eventually(lambda: bool(service.worker.checkpointer._decisions))
         position = service.worker.position
         for batch in SENT[60:]:
             push(service, batch)

@@ -110,7 +110,7 @@ def saved_in_an_open_instant(folder: Path) -> LiveService:
     rest(service)
     with service.worker.lock:
         for query in service._engine.queries:
-            service.worker.save(query)
+            service.worker.checkpointer.save(query)
     return service
 
 

@@ -81,7 +81,7 @@ def read(source: LdesSource, most: int = 100) -> list[str]:
     found: list[str] = []
     while source._queue or source._ready or source._next <= time.monotonic():
         messages = source.read(most, 0.01)
-        source.confirm(messages)
+        source.acknowledge(messages)
         found += [name_of(each.body) for each in messages]
     return found
 
@@ -153,7 +153,7 @@ def test_what_was_not_confirmed_comes_again() -> None:
     site, state = Site(root=ROOT + member(1) + member(2)), State()
     first = source(site, state)
     one, two = first.read(10, 30)
-    first.confirm([one])
+    first.acknowledge([one])
     (again,) = source(site, state).read(10, 30)
     assert again.key == two.key and again.body == two.body
 
@@ -441,7 +441,7 @@ def test_what_we_publish_we_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         while opened._queue or opened._ready or opened._next <= time.monotonic():
             messages = opened.read(500, 0.01)
             assert bridge._hand_on(messages) == len(messages)
-            opened.confirm(messages)
+            opened.acknowledge(messages)
         assert asked == ["", "page=0", "page=1", "page=2"]
         texts = [doors.service.streams.text(iri, None, 100, "nquads")[0] for iri in (STREAM, into)]
         assert texts[0] == texts[1] and bridge.counts.events == 8

@@ -48,7 +48,7 @@ def matches(stored: Iterable[Portion], lateness: int) -> list[Any]:
     query = store.register(TEXT, lateness=f"{lateness}s")
     stream = store.stream(f"{E}S")
     for portion in stored:
-        stream.push_batch(unpack_events([portion.reading.blob], stream._terms))
+        stream.push_batch(unpack_events([portion.reading.blob], stream._backend.terms))
         if portion.advance is not None:
             stream.advance(portion.advance)
     found = [str(match) for match in query.matches()]

@@ -209,3 +209,31 @@ def test_a_path_that_connects_too_much_leaves_its_instant_out(tmp_path: Path) ->
         assert status.record.state == "failed" and "rows that an operator makes at one instant" in status.error
         assert status.quarantined.entries == 0 and status.omitted.count == 5
         assert service.queries.get("other").record.state == "running" and len(rows(service, "other")) == 21 + 2 + 30
+
+
+MAPPED = f"""PREFIX : <{E}> SELECT ?b FROM STREAM S <{IRI}> WHERE {{ SEQ(A; B)
+DEFINE GPM A ON S {{ ?x :a ?a }} DEFINE GPM B ON S {{ ?y :v ?b FILTER(?a + ?b = -1) }} }}"""
+
+
+def test_what_tries_too_many_partial_matches_is_left_out(tmp_path: Path) -> None:
+    """2,000 mappings against 2,000 that wait, at each of six instants: four million tries, of which a million is made,
+    three times."""
+    lines, integer = list[str](), "http://www.w3.org/2001/XMLSchema#integer"
+    for at in range(8):
+        name, count = "a" if at == 0 else "v", 2_000 if at < 7 else 1
+        lines += [f'<{E}{n}> <{E}{name}> "{n}"^^<{integer}> <urn:e{at}> .' for n in range(count)]
+        stamp = f'"2024-05-01T10:00:{at:02}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+        lines.append(f"<urn:e{at}> <http://www.w3.org/ns/prov#generatedAtTime> {stamp} .")
+    with live(tmp_path, LiveSettings(idle=None, bounds=InstantBounds(reads=1 << 20))) as service:
+        service.queries.register("tries", MAPPED)
+        service.queries.register("other", OTHER + " LIMIT 1")
+        taken = worked(service, Batch(IRI, "all", "\n".join(lines).encode()))
+        status = service.queries.get("tries")
+        assert status.record.state == "failed"
+        assert "tries of what comes at one instant" in status.error and "stopped" in status.error
+        assert f"at most {1 << 20} allowed" in status.error
+        assert status.omitted.count == 3 and status.quarantined.entries == 0
+        other = service.queries.get("other")
+        assert other.record.state == "running" and other.omitted.count == 0
+        assert len(rows(service, "other")) == 6
+        assert taken < 15

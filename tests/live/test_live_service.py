@@ -452,6 +452,44 @@ def test_a_restart_reads_the_log_from_the_last_checkpoint(tmp_path: Path, expect
         assert answers(service) == expected
 
 
+def test_a_query_that_has_seen_nothing_is_not_saved(tmp_path: Path) -> None:
+    """Its place in the log moves on, and after a restart it finds what it would have found."""
+    doors, power = ([batch for batch in SENT if batch.stream == iri] for iri in (DOORS, POWER))
+
+    for folder in ("whole", "parts"):
+        (tmp_path / folder).mkdir()
+
+    def begun(service: LiveService) -> None:
+        for iri in (DOORS, POWER):
+            service.streams.create(iri)
+        for batch in power[:10]:
+            push(service, batch)
+        service.queries.register("rises", RISES)
+        for batch in doors:
+            push(service, batch)
+        rest(service)
+
+    with live(tmp_path / "whole") as service:
+        begun(service)
+        for batch in power[10:]:
+            push(service, batch)
+        rest(service)
+        whole = rows(service, "rises")
+    with live(tmp_path / "parts", LiveSettings(checkpoint=0.01)) as service:
+        begun(service)
+        seen = service.queries.get("rises")
+        assert seen.state is not None and seen.state["bytes"] == 0
+        assert set(service.queries.waiting("rises") or ()) == {0}
+        head = service.journal.log.position()
+        eventually(lambda: service.journal.checkpoints.all()[0].position == head)
+        assert service.journal.checkpoints.all()[0].state == b""
+    with live(tmp_path / "parts") as service:
+        for batch in power[10:]:
+            push(service, batch)
+        rest(service)
+        assert rows(service, "rises") == whole and whole
+
+
 def test_a_stream_that_comes_again_is_counted_from_the_beginning(tmp_path: Path) -> None:
     with live(tmp_path) as service:
         service.streams.create(DOORS, Retention(count=100))
@@ -463,7 +501,7 @@ def test_a_stream_that_comes_again_is_counted_from_the_beginning(tmp_path: Path)
             query = service.worker.find("rises")
             assert query is not None
             with service.worker.lock:
-                service.worker.save(query)  # its place is one that the log has
+                service.worker.checkpointer.save(query)  # its place is one that the log has
             service.queries.delete("rises")
             service.streams.delete(POWER)
 

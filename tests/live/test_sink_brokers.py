@@ -167,7 +167,7 @@ def test_kafka_gets_a_message_for_each_match(tmp_path: Path) -> None:
 
 
 def test_kafka_that_is_away_fails_that_sink_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oxiseq.sinks.brokers._TIMEOUT", 2.0)
+    monkeypatch.setattr("oxiseq.sinks.mqtt._TIMEOUT", 2.0)
     with hot(tmp_path, Allowed.of(["localhost"], ["127.0.0.0/8", "::1/128"], tmp_path)) as doors:
         doors.put("k", {"kind": "kafka", "brokers": [f"localhost:{free_port()}"], "topic": "t"})
         doors.put("f", {"kind": "file", "path": "a"})

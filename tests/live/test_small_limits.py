@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from live_events import POWER
 from live_services import live
 
-from oxiseq.bridges.brokers import WebSocket
-from oxiseq.bridges.lines import FollowedFile
+from oxiseq.bridges.files import FollowedFile
 from oxiseq.bridges.source import BridgeError, BridgeSettings, SourcePosition
+from oxiseq.bridges.websocket import WebSocketSource
 from oxiseq.cli import main
 from oxiseq.engine.background import Background, Backgrounds
 from oxiseq.live import LiveSettings
@@ -73,7 +73,7 @@ def test_threads_that_hang_are_waited_for_together() -> None:
 def test_a_pipe_is_no_file_to_follow(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     settings = BridgeSettings(url=str(tmp_path / "pipe"), into="urn:s")
-    source = FollowedFile(settings, tmp_path / "pipe", SourcePosition(tmp_path / "position"))
+    source = FollowedFile(settings, SourcePosition(tmp_path / "position"))
     with pytest.raises(BridgeError, match="is no plain file: give - for a pipe"):
         source.read(1, 0)
 
@@ -96,6 +96,6 @@ def test_a_web_socket_is_not_redirected() -> None:
         thread.start()
         address = f"ws://127.0.0.1:{server.server_port}/"
         with pytest.raises(BridgeError, match="redirects are not followed"):
-            WebSocket(BridgeSettings(url=address, into="urn:s"))
+            WebSocketSource(BridgeSettings(url=address, into="urn:s"))
         server.shutdown()
         thread.join()

@@ -69,9 +69,11 @@ def test_the_command_and_what_it_gives(tmp_path: Path) -> None:
 def test_over_http(tmp_path: Path) -> None:
     with oxiseq.open(tmp_path) as store:
         asked = {"rows": ROWS, "type": "text/csv"}
-        found = store._wire._client.post("/mappings/suggest", json=asked).json()
+        found = store._backend.wire._client.post("/mappings/suggest", json=asked).json()
         assert found["predicates"]["ex:code"] == "code" and found["unit"] == "s"
         assert (
-            store._wire._client.post("/mappings/suggest", json={"rows": "{", "type": "application/json"}).status_code
+            store._backend.wire._client.post(
+                "/mappings/suggest", json={"rows": "{", "type": "application/json"}
+            ).status_code
             == 400
         )

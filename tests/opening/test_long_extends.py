@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from opened_stores import serving
+from opened_stores import opened, serving
 from werkzeug.serving import make_server
 
 import oxiseq
@@ -44,7 +44,7 @@ def stored(store: Any, count: int) -> list[int]:
     found: list[int] = []
     while len(found) < count:
         params = {"offset": len(found), "limit": 10_000}
-        text = store._wire.send("GET", "streams", S, "events", params=params, accept="application/n-quads").text
+        text = store._backend.wire.send("GET", "streams", S, "events", params=params, accept="application/n-quads").text
         more = [int(line.split('"')[1].split("-")[0]) for line in text.splitlines() if f"<{E}p>" in line]
         assert more
         found += more
@@ -102,14 +102,14 @@ def test_what_was_read_before_an_error_is_stored(store: Any) -> None:
 
 def test_a_stream_that_is_deleted_while_the_connection_is_broken_is_told(store: Any) -> None:
     store.stream(S)
-    push = LongPush(store._wire, S, "s")
+    push = LongPush(store._backend.wire, S, "s")
 
     def texts() -> Iterator[str]:
         terms = TermDictionary()
         yield from quads_text([encode_events(events(5000), terms)], terms)
         assert push._connection is not None
         push._connection.socket.shutdown(SHUT_RDWR)
-        store._wire.send("DELETE", "streams", S)
+        store._backend.wire.send("DELETE", "streams", S)
         yield from quads_text([encode_events(events(5000, 5001), terms)], terms)
 
     with pytest.raises(UnknownError, match="no stream"):
@@ -182,12 +182,12 @@ def test_refusals(tmp_path: Path) -> None:
     with serving(tmp_path / "j", Tokens("looks", "writes", file=tmp_path / "tokens")) as address:
         with oxiseq.open(address, token="writes") as store:
             assert store.stream(S).extend(events(10)) == 10
-            gone = ServedStream(E + "none", store._wire)
-            gone.__class__ = type("Unmapped", (ServedStream,), {"mapping": None})  # else the server is asked for it
+            unmapped = type("Unmapped", (ServedStream,), {"mapping": None})  # else the server is asked for it
+            gone = oxiseq.Stream(E + "none", unmapped(E + "none", store._backend.wire))
             with pytest.raises(UnknownError):
                 gone.extend(events(10))
         with oxiseq.open(address, token="r") as store, pytest.raises(RefusedError):
-            ServedStream(S, store._wire).extend(events(10))
+            oxiseq.Stream(S, ServedStream(S, store._backend.wire)).extend(events(10))
 
 
 def test_where_no_websockets_are_taken_events_are_pushed_in_batches(tmp_path: Path) -> None:
@@ -209,6 +209,7 @@ def test_where_no_websockets_are_taken_events_are_pushed_in_batches(tmp_path: Pa
             server.server_close()
 
 
-def test_a_folder_takes_no_session(tmp_path: Path) -> None:
-    with oxiseq.open(tmp_path / "store") as store, pytest.raises(oxiseq.OxiseqError, match="session: it needs"):
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+def test_a_store_in_this_process_takes_no_session(kind: str, tmp_path: Path) -> None:
+    with opened(kind, tmp_path) as store, pytest.raises(oxiseq.OxiseqError, match="session: it needs"):
         store.stream(S).extend(events(1), session="s")

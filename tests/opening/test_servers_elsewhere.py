@@ -290,7 +290,7 @@ def test_what_is_no_server_of_ours_is_not_taken_for_one(other: tuple[int, str, b
             with pytest.raises(UnreachableError):
                 ServedKnowledge(wire).update("INSERT DATA { <x:a> <x:b> <x:c> }")
             with pytest.raises(UnreachableError):
-                ServedStream(S, wire).push(GRAPH.format(1), 1)
+                oxiseq.Stream(S, ServedStream(S, wire)).push(GRAPH.format(1), 1)
             wire.close()
 
 
@@ -349,7 +349,7 @@ def test_a_server_that_falls_silent_while_one_waits(tmp_path: Path, monkeypatch:
         begun = time.monotonic()
         for timeout in ("0s", "500ms"):
             with pytest.raises(UnreachableError):
-                list(ServedQuery(wire, value).poll(timeout))
+                list(oxiseq.ContinuousQuery(ServedQuery(wire, value), value).poll(timeout))
         assert time.monotonic() - begun < 20
         wire.close()
 

@@ -196,6 +196,53 @@ def test_names_are_taken_once(store: Any) -> None:
     query.close()
 
 
+def test_one_takes_the_place_of_another_if_that_is_said(store: Any) -> None:
+    store.register(PAIRS, name="pairs")
+    other = QUERIES["SPAseq, ASK"][1]
+    with pytest.raises(oxiseq.QueryError):
+        store.register(PAIRS.replace("SEQ(A; B)", "SEQ(A; C)"), name="pairs", replace=True)
+    assert store.find("pairs").query.text == PAIRS
+    with store.register(other, name="pairs", replace=True) as query:
+        assert [each.query.text for each in store.queries] == [other] == [query.query.text]
+        assert (query.language, query.status["text"], query.sinks) == ("spaseq", other, ())
+
+
+def test_all_three_are_one_class_each(store: Any) -> None:
+    query, standing = store.register(PAIRS), store.register("SELECT * { ?s ?p ?o }", language="sparql")
+    kinds = (oxiseq.Store, oxiseq.ContinuousQuery, oxiseq.StandingQuery, oxiseq.Stream)
+    assert tuple(map(type, (store, query, standing, store.stream(S)))) == kinds
+    assert (store.find(query.name).name, store.find(standing.name).text) == (query.name, standing.text)
+    before = standing.snapshot().number
+    store.update(f"INSERT DATA {{ <{E}a> <{E}b> 1 }}")
+    standing.catch_up()
+    assert (standing.number, standing.first, standing.cursor) == (before + 1, before, before)
+    assert "SELECT" in str(standing.explain()) and str(query.explain()) == str(query.query.explain())
+    assert standing.findings == () and "1" in standing._repr_html_()
+    pushed(store, range(1, 4))
+    store.advance(9_000_000)
+    eventually(query, 2)
+    view = query.live()
+    assert "3 events, 0 late, 2 matches" in view.html()
+    view.stop()
+    assert query.name in store._repr_html_() and PAIRS.split()[0] in query._repr_html_()
+    query.delete()
+    assert query.closed and store.queries == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_needs_a_journal_is_told_apart(kind: str, tmp_path: Path) -> None:
+    with opened(kind, tmp_path) as store:
+        query = store.register(PAIRS)
+        if kind != "memory":
+            query.pause()
+            assert query.status["state"] == "paused"
+            query.resume()
+            return
+        for call in (query.pause, query.resume, lambda: query.sink("s", kind="webhook", url="http://e")):
+            with pytest.raises(oxiseq.OxiseqError, match="a store in a folder or at a server"):
+                call()
+
+
 def test_arguments_that_are_none(store: Any) -> None:
     query = store.register(PAIRS, name="pairs")
     wrong: list[tuple[Any, str]] = [
@@ -231,6 +278,29 @@ def test_what_is_no_graph_is_refused_and_nothing_is_stored(store: Any, graph: An
     with pytest.raises((oxiseq.OxiseqError, TypeError)):
         stream.extend([(1, GRAPH.format(1)), (2, graph)])
     assert stream.events == 0
+
+
+def test_a_push_under_a_key_is_taken_once(store: Any) -> None:
+    stream = store.stream(S)
+    for _ in range(2):
+        stream.push(GRAPH.format(1) + f" _:a <{E}q> _:b .", 1_000_000, key="one")
+        stream.push(GRAPH.format(1), 1_000_000, key="two")
+    for other, at in ((GRAPH.format(2), 1_000_000), (GRAPH.format(1), 2_000_000)):
+        with pytest.raises(ConflictError, match="'two'"):
+            stream.push(other, at, key="two")
+    for key in ("", "\u00e4", "a\nb", " a ", "x" * 201, 5):
+        with pytest.raises(oxiseq.OxiseqError, match="key"):
+            stream.push(GRAPH.format(1), 1, key=key)
+    assert stream.events == 2
+
+
+def test_pushing_beside_other_tasks(store: Any) -> None:
+    async def work() -> int:
+        stream = store.stream(S)
+        await stream.push_async(GRAPH.format(1), 1_000_000, key="one")
+        return int(await stream.extend_async([(2_000_000, GRAPH.format(2)), (3_000_000, GRAPH.format(3))]))
+
+    assert asyncio.run(work()) == 2 and store.stream(S).events == 3
 
 
 @pytest.mark.parametrize("wrong", [1, 0.5, "soon", -1, float("nan"), "-5s"])

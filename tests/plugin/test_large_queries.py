@@ -12,7 +12,8 @@ import pytest
 from profiles import in_the_gate
 
 import oxiseq
-from oxiseq.grammar import load, sizes
+from oxiseq.grammar import load
+from oxiseq.grammar import trees as sizes
 
 E = "http://e/"
 P = f"PREFIX : <{E}> "
@@ -169,6 +170,6 @@ def test_parts_are_joined_as_deep_as_calls_may_be(part: str) -> None:
 
 def test_what_cannot_be_planned_is_refused_as_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
     """No bare RecursionError, which a server would take for a fault of its own."""
-    monkeypatch.setattr("oxiseq.grammar.checking.epsparql.MOST_JOINED", 100_000)
+    monkeypatch.setattr("oxiseq.grammar.epsparql.checks.MOST_JOINED", 100_000)
     with pytest.raises(oxiseq.QueryError, match="nested too deeply"):
         oxiseq.Store().register(EP % " SEQ ".join(["{ ?x :p ?y }"] * 1_200), language="epsparql")

@@ -257,7 +257,9 @@ def test_a_query_shows_no_internals() -> None:
     names = [each.text for each in ElementTree.fromstring(query._repr_html_()).findall("table/tr/th")]
     assert names == ["reads", "events", "late", "matches", "memory"]
     (match,) = query.poll("0s")
-    table = ElementTree.fromstring(match._repr_html_())  # type: ignore[union-attr]
+    shown = ElementTree.fromstring(match._repr_html_())  # type: ignore[union-attr]
+    assert [each.tag.rpartition("}")[2] for each in shown] == ["svg", "table"]
+    (table,) = shown.findall("table")
     cells = {row[0].text: row[1].text for row in table.findall("tr")}
     assert cells["?who"] == "http://example.org/ann" and cells["A"] == "1970-01-01T00:00:01Z"
     assert table.findtext("caption") == "match 1"

@@ -39,7 +39,6 @@ from oxiseq.options import (
 )
 from oxiseq.options.declared import AnswerKeywords, QueryKeywords, RunKeywords, WhyKeywords
 from oxiseq.options.reference import reference
-from oxiseq.served.store import ServedStore
 from oxiseq.server import ServerSettings, create_app
 from oxiseq.sparql import SparqlEndpoint
 from oxiseq.testing.run import run_file
@@ -120,7 +119,6 @@ def test_python_has_them_as_keywords() -> None:
         (oxiseq.Query.compare, (QUERY, SOURCES)),
         (oxiseq.Query.why, (QUERY, SOURCES, HISTORY)),
         (oxiseq.Store.register, (QUERY,)),
-        (ServedStore.register, (QUERY,)),
     ):
         parameters = inspect.signature(function).parameters
         assert set(parameters) - own == names(*doors)

@@ -163,8 +163,8 @@ def test_graphs_of_one_time_are_one_event() -> None:
 def test_repr() -> None:
     _, found, stream = live()
     stream.push(paid(1), 1)
-    assert repr(stream) == f"<Stream {S}: 1 events>"
-    assert repr(found) == "<ContinuousQuery who, first: 1 events>"
+    assert repr(stream) == f"<Stream {S}>"
+    assert repr(found) == "<ContinuousQuery q1: who, first>"
 
 
 def test_times_are_texts_too() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import oxiseq
+from oxiseq.languages import Language
 
 P = "PREFIX : <http://e/> "
 PATTERN = "WHERE { ?x :p ?y }"
@@ -55,6 +56,20 @@ def test_what_a_stream_raises_comes_through(language: str) -> None:
     assert len(run(QUERIES[language], [(0, EVENT)], language=language)) == 1  # the only stream needs no name
     with pytest.raises(oxiseq.OxiseqError, match="events must be a file"):
         run(QUERIES[language], 7, language=language)
+
+
+@pytest.mark.parametrize("language", QUERIES)
+def test_an_only_stream_without_a_name_costs_no_second_plan(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned, plans = Language.planned, list[object]()
+
+    def counted(self: Language[Any], *given: Any) -> Any:
+        plans.append(given[0])
+        return planned(self, *given)
+
+    monkeypatch.setattr(Language, "planned", counted)
+    run: Any = oxiseq.run
+    assert len(run(QUERIES[language], [(0, EVENT)], language=language)) == 1
+    assert len(plans) == 1
 
 
 def test_which_rule_is_wrong_is_told() -> None:

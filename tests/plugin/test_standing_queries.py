@@ -199,7 +199,7 @@ def test_callbacks_come_from_a_thread_of_their_own(store: oxiseq.Store) -> None:
 
     store.add(knows("b", "c"))
     query.catch_up()
-    with store._lock:
+    with store.lock:
         query.on_change(tell, after=0)
         assert len(query.snapshot()) == 2
     assert done.wait(30)
@@ -323,7 +323,7 @@ def test_too_many_triples_are_asked_for_also_when_they_come_later(store: oxiseq.
     store.update(P + "INSERT DATA { :a :likes :n4 . :n4 :knows :c }")
     assert "c" in {name.split()[-1] for change in query.poll() for name in named(change.added)}
     query.close()
-    assert store._standings.records["quads"] == 0
+    assert store._backend._standings.records["quads"] == 0
 
 
 def test_too_many_rows_are_refused(store: oxiseq.Store) -> None:
@@ -425,7 +425,7 @@ def test_a_query_that_cannot_begin_anew_harms_nobody(
     query, other = stand(store), stand(store, P + "SELECT ?x WHERE { ?x :knows ?y }")
 
     def fail(self: StoreRun, *given: object) -> object:
-        if self is query._upheld.run:
+        if self is query._backend.upheld.run:
             raise RuntimeError("a fault of ours")
         return way(self, *given)
 
@@ -506,7 +506,7 @@ def test_leaves_are_held_once(store: oxiseq.Store) -> None:
     store.extend([knows("a", f"n{i}") for i in range(100)])
     texts = [P + f"SELECT ?x ?y WHERE {{ ?x :likes :n{i} . ?x :knows ?y }}" for i in range(20)]
     queries = [stand(store, text) for text in texts]
-    standings = store._standings
+    standings = store._backend._standings
     assert standings.records["quads"] == 101
     for query in queries[1:]:
         query.close()
@@ -522,7 +522,7 @@ def test_nothing_is_left_of_gates_that_have_closed(store: oxiseq.Store) -> None:
         store.update(P + text)
         query.catch_up()
     query.close()
-    assert (store._standings._engine._gates._open, store._standings._engine._gates._held) == ({}, {})
+    assert (store._backend._standings._engine._gates._open, store._backend._standings._engine._gates._held) == ({}, {})
 
 
 def test_explanations_show_operators(store: oxiseq.Store) -> None:

@@ -6,7 +6,7 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, parse
 
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Gpm
-from oxiseq.languages.spaseq.reasons.matched import matched_triples, values_in_all
+from oxiseq.languages.spaseq.why import matched_triples, values_in_all
 
 EX = "http://example.org/"
 GRAPH = """@prefix : <http://example.org/> .

@@ -14,7 +14,7 @@ from profiles import drawn
 from pyoxigraph import Dataset, RdfFormat, parse
 
 import oxiseq
-from oxiseq.languages.reasons import working
+from oxiseq.languages.reasons import read as working
 from oxiseq.languages.reasons.report import Near, Why
 
 EX = "http://example.org/"

@@ -50,7 +50,7 @@ from oxiseq.grammar.algebra import (
     Values,
 )
 from oxiseq.grammar.ep_algebra import EpQuery
-from oxiseq.grammar.ep_rules import strata
+from oxiseq.grammar.epsparql.rules import strata
 from oxiseq.grammar.rsp_algebra import Consume
 from reference.scopes import conjuncts, shown
 from reference.sparql_text import group_text

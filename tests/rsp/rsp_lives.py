@@ -18,7 +18,7 @@ from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.rsp_algebra import RspQuery
-from oxiseq.languages.rsp.shape import rsp_shape
+from oxiseq.languages.rsp.language import rsp_shape
 from oxiseq.matches.match import Match
 from oxiseq.options import said
 

@@ -29,8 +29,8 @@ from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.sharing.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.render_rsp import render_rsp as render
 from oxiseq.grammar.rsp_algebra import Report
+from oxiseq.grammar.windows.texts import render_rsp as render
 
 STREAMS = ("http://e/S", "http://e/T")
 WINDOWS = (

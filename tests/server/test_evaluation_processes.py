@@ -29,6 +29,7 @@ QUERIES = [
     "SELECT * { <relative> ?p ?o }",
     "SELECT * { ?s ?p ?o . FILTER(?o > }",
     "SELECT (SUM(?o) AS ?all) { ?s ?p ?o }",
+    'SELECT (<urn:oxiseq:weekday>("2026-12-01"^^<http://www.w3.org/2001/XMLSchema#date>) AS ?day) { ?s ?p ?o }',
 ]
 COUNTED = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
 """No plain query: those are answered in the server itself."""

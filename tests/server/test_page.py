@@ -178,6 +178,10 @@ def test_an_answer_comes_and_goes(page: WebDriver) -> None:
     assert "+0 −1" in value(page, "document.getElementById('answer-count').textContent")
     assert value(page, "document.getElementById('matches-part').hidden")
     assert until(page, "document.querySelector('#automaton svg')")
+    click(page, "why")
+    verdict = until(page, "document.querySelector('#past .verdict')?.textContent", 60)
+    assert verdict.startswith("1 row in what the knowledge base holds.")
+    assert value(page, "document.getElementById('compare').hidden")
     click(page, "pause")
     until(page, "document.getElementById('pause').textContent === 'Resume'")
     write(page, "", "sparql")
@@ -444,6 +448,46 @@ def test_a_price_is_drawn_under_the_match_that_it_made(page: WebDriver) -> None:
     assert value(page, "document.getElementById('series').hidden")
 
 
+def test_values_of_several_things_have_a_scale_each(page: WebDriver) -> None:
+    script = """
+    const done = arguments[0];
+    import('/ui/js/draw/series.js').then(({ series }) => {
+      const points = (values) => values.map((value, i) => ({ time: i, value }));
+      const lines = [{ name: 'a', points: points([1, 2, 3]) }, { name: 'b', points: points([1000, 3000, 2000]) }];
+      const marks = [{ name: 'b', time: 1, value: 3000, lane: 0, gpm: 'B' }];
+      const made = series({ lines, marks, from: 0, to: 2, left: 60, width: 600 });
+      done(made.map((svg) => [svg.getAttribute('aria-label'), svg.querySelectorAll('.mark').length]));
+    });"""
+    made = page.execute_async_script(script)
+    assert made == [["Values of a from 1 to 3", 0], ["Values of b from 1,000 to 3,000", 1]]
+
+
+def test_an_empty_answer_says_how_to_go_on(page: WebDriver) -> None:
+    _run(page, "SELECT ?s { ?s <urn:nothing> ?o }")
+    until(page, "document.querySelector('#result .link')")
+    page.execute_script("document.querySelector('#result .link').click()")
+    assert until(page, "document.getElementById('data').open")
+    page.execute_script("document.getElementById('data').close()")
+
+
+def test_rows_that_came_in_lead_to_a_query_that_runs(page: WebDriver) -> None:
+    rows = "time,machine,temp\\n" + "".join(f"2025-03-02T10:0{i}:00Z,press,{90 + i}\\n" for i in range(3))
+    click(page, "put-data")
+    page.execute_script(
+        "const [text] = arguments, at = (id) => document.getElementById(id);"
+        "at('data-format').value = 'text/csv'; at('data-iri').value = 'http://example.org/first/rows';"
+        "at('data-text').value = text; at('data-format').dispatchEvent(new Event('change'));",
+        rows.replace("\\n", "\n"),
+    )
+    until(page, "document.querySelector('#mapping-tried .card-event')")
+    click(page, "data-send")
+    until(page, "document.getElementById('first-query')")
+    click(page, "first-query")
+    until(page, f"{EDITOR}.querySelector('.cm-content').innerText.includes('?second > ?first')")
+    click(page, "run")
+    until(page, "document.getElementById('result-title').textContent === '2 rows'", 60)
+
+
 def test_a_stretch_of_time_is_looked_at_by_dragging_and_by_buttons(page: WebDriver) -> None:
     _guided(page)
     until(page, "document.querySelectorAll('#timeline .bar').length > 20")
@@ -585,7 +629,10 @@ def test_data_is_put_in_as_events_and_as_facts(page: WebDriver, address: str) ->
     page.execute_script("document.getElementById('data-iri').value = 'http://example.org/typed'")
     page.find_element("id", "data-text").send_keys("[] <http://example.org/value> 42 .")
     click(page, "data-send")
-    until(page, "document.getElementById('notice').textContent === 'One event is accepted.'")
+    until(
+        page,
+        "document.getElementById('notice').textContent === 'One event is accepted. Write a query over this stream.'",
+    )
     assert b"42" in ask(address, "GET", f"/streams/{quote('http://example.org/typed', safe='')}/events").body
     click(page, "put-data")
     page.find_element("id", "data-text").clear()
@@ -729,7 +776,9 @@ def test_rows_are_put_in_by_a_mapping_that_is_suggested_and_tried(page: WebDrive
     )
     until(page, "document.getElementById('mapping-text').value.includes('xsd:string')")
     click(page, "data-send")
-    until(page, "document.getElementById('notice').textContent === 'Events: 2 accepted.'")
+    until(
+        page, "document.getElementById('notice').textContent === 'Events: 2 accepted. Write a query over this stream.'"
+    )
     record = json.loads(ask(address, "GET", f"/streams/{quote('http://example.org/rows', safe='')}").body)
     assert (record["next"], record["mapping"]["predicates"]["ex:temp"]["datatype"]) == (2, "xsd:string")
 

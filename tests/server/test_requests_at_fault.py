@@ -28,7 +28,7 @@ UPDATE, ASKED = "application/sparql-update", "application/sparql-query"
 def doors(tmp_path: Path) -> Iterator[httpx.Client]:
     """The routes of a store in a folder."""
     with oxiseq.open(tmp_path / "folder") as store:
-        yield store._wire._client
+        yield store._backend.wire._client
 
 
 def problem(response: Any) -> tuple[int, str]:

@@ -13,6 +13,7 @@ import pytest
 from http_client import Answer, ask
 from servers import served
 
+import oxiseq
 from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
@@ -213,7 +214,7 @@ def test_a_text_that_cannot_stand_is_told_where(here: str, text: str, line: int,
         ("GET", "/queries/q/changes?since=0", 400),
         ("GET", f"/query?query={quote(KNOWS)}&since=0", 400),
         ("POST", "/queries/q/changes", 405),
-        ("GET", "/queries/q/why", 400),
+        ("GET", "/queries/q/why?since=5", 400),
         ("PUT", "/queries/q?lateness=5s", 400),
         ("PUT", "/queries/a%20b", 400),
         ("GET", "/query", 400),
@@ -266,3 +267,28 @@ def test_who_may_only_read_may_follow_and_not_register(tmp_path: Path) -> None:
         assert ask(address, "GET", f"/query?query={quote(KNOWS)}", [LIVE]).status == 401
         with Listening(address, f"/query?query={quote(KNOWS)}", Authorization="Bearer r") as reader:
             assert reader.next()[0] == "snapshot"
+
+
+def test_it_says_why(here: str) -> None:
+    update(here, "INSERT DATA { :a :knows :b . :b :age 2 , 1 }")
+    text = P + "SELECT ?who ?age WHERE { ?who :knows ?whom . ?whom :age ?age FILTER(?age > 2) }"
+    put(here, "older", text)
+    told = ask(here, "GET", "/queries/older/why")
+    assert told.status == 200, told
+    value = json.loads(told.body)
+    assert (value["language"], value["found"]) == ("sparql", 0)
+    assert [stage["matches"] for stage in value["stages"]] == [1, 2, 0, 0]
+    (reason,) = value["reasons"]
+    assert (reason["kind"], reason["matches"]) == ("filter", 2)
+    assert value["looked"] == {"events": 0, "first": None, "last": None}
+    ask(here, "PATCH", "/queries/older", [JSON], b'{"state": "paused"}')
+    update(here, "INSERT DATA { :b :age 3 }")
+    kb = oxiseq.open(here)
+    paused = kb.find("older")
+    assert isinstance(paused, oxiseq.StandingQuery)
+    report = paused.why(limit=1)
+    assert report.found == 1 and len(report.matches[0].facts) == 2
+    prov = ask(here, "GET", "/queries/older/why", [("Accept", "application/trig")]).body
+    assert b"generatedAtTime" in prov and b"<http://e/knows>" in prov
+    refused = ask(here, "GET", "/queries/older/why?since=2024-05-01")
+    assert refused.status == 400 and b"reads none" in refused.body

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BaseDirection, Literal, NamedNode, Quad, Store, Triple
 
 from oxiseq.engine.terms.normal import XSD, normalise, normalise_triple
-from oxiseq.engine.terms.value import INTEGER_TYPES
+from oxiseq.grammar.terms import INTEGER_TYPES
 
 S = NamedNode("urn:s")
 

@@ -58,7 +58,10 @@ def cells(found: Matches) -> list[str]:
 def live(text: str) -> None:
     """A store with streams and queries."""
     with oxiseq.open("folder") as served:
-        print(served.stream("http://example.org/payments"))
+        kept: Stream = served.stream("http://example.org/payments")
+        kept.push("<urn:a> <urn:b> 1 .", 1_000_000, key="one")
+        with served.register(text, name="paid", replace=True) as found:
+            print(found.status, found.sinks, found.cursor)
     store: Store = oxiseq.open()
     query: ContinuousQuery = store.register(text, lateness="1s")
     stream: Stream = store.stream("http://example.org/payments")

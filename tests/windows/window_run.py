@@ -17,7 +17,7 @@ from oxiseq.engine.flow.conjunctions import apart
 from oxiseq.engine.flow.delta import Delta
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.leaves import Leaves, Moves
-from oxiseq.engine.flow.nodes.join import JoinAll
+from oxiseq.engine.flow.operators.join import JoinAllNode
 from oxiseq.engine.flow.relations import Relations
 from oxiseq.engine.flow.sparql.leaves import Conjunction
 from oxiseq.engine.flow.sparql.leaves import Leaves as Conjunctions
@@ -148,7 +148,7 @@ class WindowRun:
     @property
     def tried(self) -> int:
         """How many rows joins have tried."""
-        joins = (node for node in self.flow.nodes if isinstance(node, JoinAll))
+        joins = (node for node in self.flow.nodes if isinstance(node, JoinAllNode))
         return sum(int(node._memory.arrays.scalars[conjoining.TRIED]) for node in joins)
 
     def held_ids(self) -> Any:

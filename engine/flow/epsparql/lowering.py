@@ -19,9 +19,17 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.epsparql.anew import Leaf, Memory, leaves, memories
-from oxiseq.engine.flow.epsparql.guards import Kept
-from oxiseq.engine.flow.epsparql.relations import NOW, IntervalRelations, SeqChoice
-from oxiseq.engine.flow.epsparql.rows import INTERVAL, TIMES, Guard, Low, Timeless
+from oxiseq.engine.flow.epsparql.relations import (
+    INTERVAL,
+    NOW,
+    TIMES,
+    Guard,
+    IntervalRelations,
+    Kept,
+    Low,
+    SeqChoice,
+    Timeless,
+)
 from oxiseq.engine.flow.relations import Column, Relation, Relations
 from oxiseq.engine.flow.sparql.around import Around
 from oxiseq.engine.flow.sparql.grounds import Scope
@@ -62,7 +70,7 @@ class Lowered:
     be rebuilt.
 
     Then leaves: where all facts are found that it was made of; memories: what has happened besides. numbered: operators
-    that keep rows of queries that share the plan, and the column of the number that says whose a row is (alike.py)."""
+    that keep rows of queries that share the plan, and the column of the number that says whose a row is."""
 
     plan: p.FlowPlan
     roots: tuple[int, ...]

@@ -11,9 +11,9 @@ from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError, OxiseqEr
 from oxiseq.engine.expressions.blank_nodes import with_shared_blank_nodes
 from oxiseq.engine.flow.epsparql.lowering import Answered, Lowered, compile_query, compile_rules
 from oxiseq.grammar.algebra import Ask, Construct, TriplePattern
-from oxiseq.grammar.checking.epsparql import check_use
 from oxiseq.grammar.ep_algebra import EpQuery
-from oxiseq.grammar.ep_rules import Stratum, strata
+from oxiseq.grammar.epsparql.checks import check_use
+from oxiseq.grammar.epsparql.rules import Stratum, strata
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.rsp_algebra import Consume
 

@@ -5,6 +5,9 @@ time, when the knowledge base changes; it never goes. So what pairs with it, and
 comes: all lookups are of one side (plan.Look), but for joins without an order, in which either side may be the last.
 
 Solutions are a set: what distinguishes those that show the same are hidden columns, which a projection keeps.
+
+Where answers use up triples (CONSUME), rows that may be without their optional partner wait for it: they are numbered,
+and partners are kept by number for operators that choose among solutions (using.py).
 """
 
 from __future__ import annotations
@@ -12,18 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import Literal as Number
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.epsparql.anew import lifetime_of, limit_of
-from oxiseq.engine.flow.epsparql.guards import Guards, Kept, uses_of
-from oxiseq.engine.flow.epsparql.rows import INTERVAL, TIMES, Guard, Low, Timeless
+from oxiseq.engine.flow.epsparql.anew import lifetime_of, limit_of, needs
 from oxiseq.engine.flow.epsparql.times import NUMBER as AS_NUMBER
 from oxiseq.engine.flow.epsparql.times import bound_of, has_time, length_of, prepared
-from oxiseq.engine.flow.relations import Agreeing, Column, Hidden, Passing, Relation, Relations
+from oxiseq.engine.flow.relations import Agreeing, Column, Half, Hidden, Passing, Relation, Relations
 from oxiseq.engine.flow.rewriting import placed, replaced
 from oxiseq.engine.flow.sparql.leaves import keys_of
 from oxiseq.engine.flow.times import NEVER
@@ -31,6 +34,93 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Expression, MatchFunction, TimeOp, TriplePattern
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import conjuncts, subexpressions
+
+I64: TypeAlias = NDArray[np.int64]
+INTERVAL: Final = 4
+"""Columns of an interval, the first of each row."""
+TIMES: Final[tuple[Column, ...]] = tuple(map(Half, range(INTERVAL)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Low(Hidden):
+    """The lower half of a triple's number; the upper half, its instant, is the hidden column before it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard(Hidden):
+    """Half of the number under which the partners of a row are kept that it may be without: it counts once none of them
+    does (kernels/flow/choosing.py)."""
+
+    low: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Timeless:
+    """Rows without a time: those of VALUES, one empty row, the constants of queries (`table`), or (`asked`: its SELECT)
+    of a GRAPH pattern."""
+
+    width: int
+    rows: tuple[tuple[Term | None, ...], ...] = ()
+    asked: str = ""
+    table: bool = False
+
+
+_BEHIND: Final = INTERVAL + 2
+"""Columns before those that say what partners are made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An arrangement of rows that are made of triples: `uses`: the columns that name the triples; `guards`: those that
+    they have, with their numbers."""
+
+    place: int
+    uses: tuple[int, ...]
+    guards: tuple[tuple[int, int], ...] = ()
+
+
+def uses_of(a: Relation) -> tuple[int, ...]:
+    """The places of the upper halves of the numbers of the triples that rows are made of."""
+    return tuple(i - 1 for i, c in enumerate(a.columns) if isinstance(c, Low))
+
+
+class Guards:
+    """Those of a plan."""
+
+    def __init__(self, sheet: p.Sheet) -> None:
+        self._sheet = sheet
+        self._found: list[tuple[int, Kept]] = []
+        """By number the rows that have it, and their partners."""
+
+    def on(self, main: Relation) -> tuple[Relation, tuple[Guard, ...]]:
+        """Rows with a guard each; `keep` comes next."""
+        number = len(self._found)
+        guard = Guard(number), Guard(number, low=True)
+        node = self._sheet.add(p.Once(main.node, "EVERY"))
+        return replace(main, node=node, columns=(*main.columns, *guard)), guard
+
+    def keep(
+        self, guard: tuple[Guard, ...], main: Relation, pairs: Relation, whole: tuple[int, ...], other: Relation
+    ) -> None:
+        """Keep partners, with what they are made of, behind a guard. pairs: with rows of `main`, whose interval is
+        at `whole`; other: the partners."""
+        uses = [half for place in uses_of(pairs) for half in (place, place + 1)]
+        inner = [c for c in other.columns if isinstance(c, Guard)]
+        columns = (*whole, *pairs.places(guard), *uses, *pairs.places(inner))
+        rows, last = self._sheet.pick(pairs.node, tuple((i,) for i in columns)), _BEHIND + len(uses)
+        own = tuple((last + i, c.number) for i, c in enumerate(inner) if not c.low)
+        self._found.append((main.node, Kept(rows, tuple(range(_BEHIND, last, 2)), own)))
+
+    def kept(self) -> list[Kept]:
+        """By number what is kept, for as long as rows may have the guard (anew.needs). The last ones first, since
+        their partners may have earlier ones."""
+        found, key = [], (INTERVAL, INTERVAL + 1)
+        for main, each in reversed(self._found):
+            limit = limit_of(needs(self._sheet).get(main, 0))
+            place = self._sheet.add(p.Arrange(each.place, key, (), lifetime_of(limit), coming=True))
+            found.append(replace(each, place=place))
+        return found[::-1]
+
 
 NOW, PAST, SEEN = "triples", "triples of instants that are over", "triples that are used up"
 """Sources: (interval, subject, predicate, object), and two columns that say which triple it was."""

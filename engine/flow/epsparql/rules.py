@@ -11,12 +11,13 @@ import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.epsparql.facts import FACT, facts_of, rows_of
+from oxiseq.engine.flow.epsparql.facts import FACT
 from oxiseq.engine.flow.epsparql.lowering import Lowered
-from oxiseq.engine.flow.epsparql.order import in_order
-from oxiseq.engine.flow.epsparql.rows import INTERVAL
+from oxiseq.engine.flow.epsparql.relations import INTERVAL
 from oxiseq.engine.flow.epsparql.standing import Standing
-from oxiseq.engine.flow.nodes.linear import Union
+from oxiseq.engine.flow.operators.rows import UnionNode
+from oxiseq.engine.flow.ordering import in_order_of_time
+from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kernels.flow import facts as k
 from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
@@ -35,7 +36,7 @@ class Rules:
         ]
         self._given = Buffer(FACT)
         made = [template.out for template in self._templates]
-        self._made, self._all = Union(made), Union([self._given, *made])
+        self._made, self._all = UnionNode(made), UnionNode([self._given, *made])
 
     def derive(self, facts: Delta, since: int, *, again: bool = False) -> Delta:
         """What they make of facts of some instants, or, `again`, of a further round of one; until the next call."""
@@ -56,7 +57,7 @@ class Rules:
         return any(filled)
 
 
-def _run(node: Union) -> Delta:
+def _run(node: UnionNode) -> Delta:
     node.out.clear()
     node.step()
     return node.out.delta
@@ -101,6 +102,8 @@ class _Template:
     def _make_blanks(self) -> None:
         """New blank nodes for each solution, in an order that the history alone fixes; all are of one instant."""
         solutions = self._solutions.delta
-        rows = facts_of(in_order(rows_of(solutions.rows), self._terms))
+        rows = solutions.rows
+        values = np.ascontiguousarray(rows[:, INTERVAL:])
+        order = in_order_of_time(values, times_at(rows, 0), times_at(rows, 2), self._terms)
         blanks = [self._terms.blanks(len(rows)) for _ in self._blanks]
-        self._read.put(Delta(solutions.at, solutions.weight, np.column_stack([rows, *blanks])))
+        self._read.put(Delta(solutions.at, solutions.weight, np.column_stack([rows[order], *blanks])))

@@ -17,17 +17,15 @@ from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.epsparql.anew import Leaf
 from oxiseq.engine.flow.epsparql.knowledge import Knowledge, patterns_of, triples_asked
 from oxiseq.engine.flow.epsparql.lowering import Answered, Lowered
-from oxiseq.engine.flow.epsparql.relations import NOW, PAST, SEEN
-from oxiseq.engine.flow.epsparql.rows import INTERVAL, Timeless
+from oxiseq.engine.flow.epsparql.relations import INTERVAL, NOW, PAST, SEEN, Timeless
 from oxiseq.engine.flow.epsparql.using import Uses
 from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.nodes.arrange import Arrange
-from oxiseq.engine.flow.nodes.happening import Look
-from oxiseq.engine.flow.nodes.lookup import LookupBetween
-from oxiseq.engine.flow.nodes.node import Chosen
+from oxiseq.engine.flow.operators.arrange import ArrangeNode
+from oxiseq.engine.flow.operators.join import LookNode, LookupNode
+from oxiseq.engine.flow.operators.node import Chosen
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.flow.times import NO_END, NO_START, halves_of, times_at
-from oxiseq.engine.kernels.flow.clocks import OVER
+from oxiseq.engine.kernels.flow.buffers import OVER
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import SavedTerms, State
 
@@ -53,7 +51,7 @@ class Standing:
         """Of the queries whose rows are kept, once some are gone."""
         self.flow = Flow(lowered.plan, terms)
         self.flow.bound(terms.bounds.made, terms.bounds.reads)
-        self._looking = [node for node in self.flow.nodes if isinstance(node, Look)]
+        self._looking = [node for node in self.flow.nodes if isinstance(node, LookNode)]
 
     def read(self, facts: Buffer) -> None:
         """Have the facts that a buffer holds before each step, which takes them out."""
@@ -139,9 +137,9 @@ class Standing:
             parts.append(known.astype(np.uint32).reshape(-1, 1))
         return np.concatenate(parts, axis=1)
 
-    def _kept(self, place: int) -> Arrange:
+    def _kept(self, place: int) -> ArrangeNode:
         node = self.flow.nodes[place]
-        assert isinstance(node, Arrange)
+        assert isinstance(node, ArrangeNode)
         return node
 
     def addresses(self, places: Iterable[int]) -> list[int]:
@@ -189,7 +187,7 @@ class Standing:
 
     def _read_tables(self) -> None:
         for node in self.flow.nodes:
-            if isinstance(node, LookupBetween):
+            if isinstance(node, LookupNode):
                 node.read()
 
     def save(self, terms: SavedTerms, numbers: Ids | None) -> State:

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.epsparql.guards import Kept
 from oxiseq.engine.flow.epsparql.lowering import UsePlan
-from oxiseq.engine.flow.epsparql.rows import Guard
+from oxiseq.engine.flow.epsparql.relations import Guard, Kept
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.kernels.flow import choosing as k
-from oxiseq.engine.kernels.flow import using as u
+from oxiseq.engine.kernels.flow import choosing as u
 from oxiseq.engine.kernels.flow.arrangement import ROW
 from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.memory.pointers import Addressed, Pointers, Replaceable, call

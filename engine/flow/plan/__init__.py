@@ -15,27 +15,70 @@ orders of terms do not look at raw columns.
     Filter, Extend, Pick, Negate, Union   row by row, without memory
     Lasting                               intervals, row by row
     Arrange, Join, JoinAll                joined rows; the memory of joins is in the arrangements
-    Lookup                                rows and a table's rows for them, without memory of the rows
+    Lookup                                rows and the rows of a table that compare with them
     Follow                                pairs in order of time
     Distinct, Consolidate, Once, Group    rows counted
     Best                                  ranks
     Reach                                 paths of any length
 
-    sources.py       where rows come from
-    row_by_row.py    what needs no memory
-    pairs.py         rows kept, and pairs of them
-    happening.py     rows that happen at some time
-    counted.py       rows counted, ranked, connected
-    forms.py         a whole plan
-    sheet.py         one in the making
+    operators/       of each its description, and the running one
+    forms.py         a whole plan, and one in the making
 """
 
 from oxiseq.engine.expressions.functions import is_pure
-from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Rank, Reach, Sum, by_time
+from oxiseq.engine.flow.operators import (
+    MOST_PATTERNS,
+    MOST_VARIABLES,
+    PREDICATE,
+    SIGNS,
+    Arrange,
+    Asked,
+    Best,
+    Bound,
+    Closure,
+    Consolidate,
+    Constant,
+    Cover,
+    Distinct,
+    Extend,
+    Filter,
+    Follow,
+    Given,
+    GraphPlace,
+    Graphs,
+    Group,
+    Join,
+    JoinAll,
+    Lasting,
+    Lifetime,
+    Look,
+    Lookup,
+    Negate,
+    Once,
+    Only,
+    Patterns,
+    Pick,
+    Place,
+    Quads,
+    Rank,
+    Reach,
+    Sign,
+    Sometime,
+    Source,
+    Sum,
+    Timed,
+    TimeTerm,
+    Triples,
+    Union,
+    WindowPlace,
+    by_time,
+    column,
+)
 from oxiseq.engine.flow.plan.forms import (
     NUMBER,
     FlowPlan,
     Form,
+    Sheet,
     draws,
     draws_in_turn,
     inputs,
@@ -44,37 +87,6 @@ from oxiseq.engine.flow.plan.forms import (
     is_settled,
     origins,
     renamed,
-)
-from oxiseq.engine.flow.plan.happening import PREDICATE, Closure, Cover, Look, Sometime, TimeTerm, Triples
-from oxiseq.engine.flow.plan.pairs import (
-    SIGNS,
-    Arrange,
-    Bound,
-    Follow,
-    Join,
-    JoinAll,
-    Lookup,
-    Only,
-    Sign,
-    Timed,
-)
-from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Negate, Pick, Union
-from oxiseq.engine.flow.plan.sheet import Sheet
-from oxiseq.engine.flow.plan.sources import (
-    MOST_PATTERNS,
-    MOST_VARIABLES,
-    Asked,
-    Constant,
-    Given,
-    GraphPlace,
-    Graphs,
-    Lifetime,
-    Patterns,
-    Place,
-    Quads,
-    Source,
-    WindowPlace,
-    column,
 )
 
 __all__ = [

@@ -5,7 +5,6 @@ In the flow: grammar/rsp_algebra.py → **operators** (engine/flow/plan.py). In 
     around.py       the facts on a query besides its text, and its compiled form
     rebuilding.py   patterns with other elements; blank nodes distinguished, the graphs that FROM NAMED leaves
     grounds.py      which graph a pattern is about, in which cases
-    correlation.py  whether a pattern reads bindings from outside
     asking.py       patterns that the knowledge base answers as a whole
     leaves.py       triple patterns; paths.py: paths over windows; store_leaves.py: over a store followed quad by quad
     runs.py         joins: leaves, queries to the store, the rest

@@ -14,7 +14,7 @@ from pyoxigraph import NamedNode, Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.sparql.around import Around
-from oxiseq.engine.flow.sparql.correlation import correlated
+from oxiseq.engine.flow.sparql.existence import correlated
 from oxiseq.engine.flow.sparql.grounds import EachEvent, EachGraph, Ground, Merge, Scope
 from oxiseq.engine.flow.sparql.rebuilding import among_named
 from oxiseq.grammar.algebra import (

@@ -13,8 +13,7 @@ from oxiseq.engine.flow.events import Events, Used
 from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.sparql.around import Around, Matched
 from oxiseq.engine.flow.sparql.asking import Asking
-from oxiseq.engine.flow.sparql.correlation import correlated
-from oxiseq.engine.flow.sparql.existence import Conditions
+from oxiseq.engine.flow.sparql.existence import Conditions, correlated
 from oxiseq.engine.flow.sparql.grounds import Cases, Contexts, EachEvent, EachGraph, Ground, Merge, Scope
 from oxiseq.engine.flow.sparql.leaves import Leaves
 from oxiseq.engine.flow.sparql.rebuilding import NOWHERE

@@ -32,7 +32,7 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     WindowPattern,
 )
-from oxiseq.grammar.components import components
+from oxiseq.grammar.ceql.joins import components
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import (
     certain_variables,

@@ -15,8 +15,7 @@ from oxiseq.engine.flow.plan import Constant
 from oxiseq.engine.flow.relations import Column, Relation, Relations
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.flow.sparql.aggregates import Aggregation, Grouped
-from oxiseq.engine.flow.sparql.correlation import grouped, of_slice, shown_as_is
-from oxiseq.engine.flow.sparql.existence import Conditions, Patterns
+from oxiseq.engine.flow.sparql.existence import Conditions, Patterns, grouped, of_slice, shown_as_is
 from oxiseq.engine.flow.sparql.grounds import Contexts, Scope
 from oxiseq.engine.flow.sparql.leaves import OWN
 from oxiseq.grammar.algebra import Aggregate, Expression, SubSelect

@@ -2,7 +2,7 @@
 
     READ   the live states of the event's partition move on (moving.py)
     EMIT   the strategy chooses (kernels/matches/choice/); the complex events that end here are enumerated
-           (kernels/matches/emit.py), or counted (counting.py); CONSUME BY forgets
+           (kernels/matches/emit.py), or noted, to be weighed; CONSUME BY forgets
 
 Whenever something is full or a step of the automaton is not known the kernel returns what it needs and is called
 again: READ starts over, EMIT continues where it stopped.
@@ -11,16 +11,16 @@ again: READ starts over, EMIT continues where it stopped.
 from __future__ import annotations
 
 from oxiseq.engine.kernels.cea import records as v
-from oxiseq.engine.kernels.cea.counting import count_ends
+from oxiseq.engine.kernels.cea.clocks import query_of
 from oxiseq.engine.kernels.cea.moving import passed, read
 from oxiseq.engine.kernels.cea.records import (
     AT,
     CHOOSES,
     CONSUME,
-    COUNTS,
     EMIT,
     EPOCH,
     LIMIT,
+    NOTES,
     PHASE,
     READ,
     Cache,
@@ -29,7 +29,7 @@ from oxiseq.engine.kernels.cea.records import (
 )
 from oxiseq.engine.kernels.cea.symbols import is_read
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.emit import begin_emission, emit, end_emission
+from oxiseq.engine.kernels.matches.emit import begin_emission, emit, end_emission, note
 from oxiseq.engine.kernels.matches.records import (
     CHOSEN,
     DONE,
@@ -69,11 +69,8 @@ def advance(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events]) -> int:
         if scalars[FINALS] > 0 or scalars[CHOSEN]:
             scalars[PHASE] = EMIT
             need = DONE
-            if v.sizes(A)[COUNTS]:
-                if scalars[CHOSEN]:  # the caller has read them
-                    scalars[EMITTED] = 1
-                else:
-                    need = count_ends(A, S)
+            if v.sizes(A)[NOTES]:
+                need = note(S, scalars[AT])
             elif v.sizes(A)[CHOOSES] and not scalars[CHOSEN]:
                 need = NEED_CHOICE
             else:
@@ -83,7 +80,10 @@ def advance(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events]) -> int:
             if scalars[CHOSEN]:
                 scalars[CHOSEN] = 0
                 scalars[NODE_TOP] = scalars[NODE_BASE]
-            _consume(A, S, v.partition(E)[scalars[AT]])
+            p = v.partition(E)[scalars[AT]]
+            _consume(A, S, p)
+            if scalars[EMITTED] > 0:
+                v.queries(A)[query_of(A, p)].omitted = 0
             end_emission(S)
             scalars[PHASE] = READ
         scalars[AT] += 1

@@ -1,4 +1,4 @@
-"""What events' windows hold: clocks and cuts (engine/cea/windows.py); a window's attribute as integers in its order."""
+"""What events' windows hold: clocks and cuts (engine/cea/events.py); a window's attribute as integers in its order."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.kernels.cea import records as v
-from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_TIME, CANNOT_END, NEVER, Events, Few
+from oxiseq.engine.kernels.cea.held import Letters, enter
+from oxiseq.engine.kernels.cea.records import AT, BY_ATTRIBUTE, CANNOT_END, NEVER, Cache, Events, Few, Memory
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.clocks import window_start
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.raw import put
 
 _REST: Final = (1 << 63) - 1
 _ARRAYS: Final = len(Events._fields)
+
+
+@inner
+def query_of(A: Ptr[Cache], p: int) -> int:
+    """The query that partition `p` is of."""
+    return p if v.queries(A).shape[0] > 1 else i64(0)
 
 
 @kernel
@@ -26,23 +33,36 @@ def attribute_clocks(F: Ptr[Few], values: Array, clocks: Array, cuts: Array) -> 
 
 @kernel
 def place_few(F: Ptr[Few], time: Array, count: int) -> None:
-    """Have `F` be as many events, at these times (µs), i64[>= count]: their clocks and cuts."""
-    place(F, time, count)
+    """Have `F` be as many events, at these times (µs), i64[>= count]: their clocks, and cuts by an attribute."""
+    _place(F, time, count)
+
+
+@kernel
+def enter_few(S: Ptr[Memory], F: Ptr[Few], time: Array, log: Array, low: int, L: Ptr[Letters], held: int) -> None:
+    """`place_few` for n events at `time`, i64[n], of the only partition, marked where the automaton reads them, and all
+    else that there is to note of them: their times go to `log` from place `low` on, and if `held` is not negative they
+    are entered into the history `L` from that place on (held.py). The runner of `S` is to begin at the first. There is
+    room for all that."""
+    count = len(time)
+    _place(F, time, count)
+    v.scalars(S)[AT] = 0
+    for row in range(count):
+        log[low + row] = time[row]
+    if held >= 0:
+        enter(L, v.symbol(F), v.partition(F), count, held)
 
 
 @inner
-def place(F: Ptr[Few], time: Array, count: int) -> None:
-    """As `place_few`."""
+def _place(F: Ptr[Few], time: Array, count: int) -> None:
     for number in range(_ARRAYS):
         put(F, WORDS * number + 1, count)
     clocks, cuts, attribute = v.clock(F), v.cut(F), v.attribute(F)
-    kind, back = v.numbers(F)[0], v.numbers(F)[1]
-    for row in range(count):
-        if kind == BY_ATTRIBUTE:
+    if v.kind(F)[0] == BY_ATTRIBUTE:
+        for row in range(count):
             clocks[row], cuts[row] = _clock_and_cut(F, attribute[row])
-        else:
+    else:
+        for row in range(count):
             clocks[row] = time[row]
-            cuts[row] = window_start(time[row], back, 1, 0) if kind == BY_TIME else time[row]
 
 
 @inner

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from oxiseq.engine.kernels.cea import records as v
-from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_EVENTS, EPOCH, KIND, LIVE_TOP, SIZE, Cache, Memory
+from oxiseq.engine.kernels.cea.clocks import query_of
+from oxiseq.engine.kernels.cea.records import (
+    BEFORE_ALL,
+    BY_ATTRIBUTE,
+    BY_EVENTS,
+    BY_TIME,
+    EPOCH,
+    KIND,
+    LIVE_TOP,
+    SIZE,
+    Cache,
+    Memory,
+)
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.matches.collect import reach, root, slide
@@ -12,16 +24,16 @@ from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
 @kernel
-def collect(A: Ptr[Cache], S: Ptr[Memory], marks: Array, floors: Array, tau: int) -> int:
+def collect(A: Ptr[Cache], S: Ptr[Memory], marks: Array, floors: Array, now: int) -> int:
     """Drop what is dead and slide the nodes down; the smallest position still referred to.
 
-    `marks`: i32[nodes], zeros; `floors`: i64[partitions], scratch. What starts before `tau` is dead, in windows of
-    events what the partition's clock has left behind, in windows of an attribute what the partition has forgotten.
+    `marks`: i32[nodes], zeros; `floors`: i64[partitions], scratch. What its query's window has left behind at `now`
+    (µs) is dead, in windows of events at the partition's clock, in those of an attribute what it has forgotten.
     Must not run while matches are being enumerated.
     """
     scalars, parts, live = v.scalars(S), v.parts(S), v.live(S)
     for p in range(parts.shape[0]):
-        dead = _dead_before(A, S, p, tau)
+        dead = _dead_before(A, S, i64(p), now)
         floors[p] = dead
         count = i64(0)
         if parts[p].epoch == scalars[EPOCH]:
@@ -48,12 +60,14 @@ def collect(A: Ptr[Cache], S: Ptr[Memory], marks: Array, floors: Array, tau: int
 
 
 @inner
-def _dead_before(A: Ptr[Cache], S: Ptr[Memory], p: int, tau: int) -> int:
+def _dead_before(A: Ptr[Cache], S: Ptr[Memory], p: int, now: int) -> int:
     if v.sizes(A)[KIND] == BY_EVENTS:
         return window_start(i64(v.parts(S)[p].clock), v.sizes(A)[SIZE], 1, 0)
     if v.sizes(A)[KIND] == BY_ATTRIBUTE:
         return i64(v.parts(S)[p].tau)
-    return tau
+    if v.sizes(A)[KIND] == BY_TIME and now != BEFORE_ALL:
+        return window_start(now, v.queries(A)[query_of(A, p)].back, 1, 0)
+    return i64(BEFORE_ALL)
 
 
 @kernel

@@ -3,6 +3,17 @@
 What comes to one state is melded, so an event costs one step per live state, however many prefixes these represent
 and whatever the window. New states are written aside (`fresh`) and nothing changes before the event is through.
 Where all states stay what they are and few of them get the event into D, as with `;`, they are changed in place.
+
+A window of an attribute forgets, too. The attribute may fall: then an event that many others have left behind is in
+the window again, and who wants every match can never forget one. Where the attribute does not fall, as with a
+timestamp, that would keep all for nothing. So what begins a match is forgotten when it was outside the windows of all
+of the last DISORDER events of its partition, and an event whose window reaches back behind what has ever been
+forgotten is counted (BEHIND): matches that end there may be missing.
+
+What is forgotten is dropped when there is occasion (`tau`), unseen as long as no window reaches back there. When one
+does it is dropped at once (NEED_PURGE) and nothing is any more until DISORDER events later, so that
+what begins there later is kept. Events are counted only while something has begun in the partition: one in which
+nothing has is as one that is new, so it may be given up (engine/matches/partitions.py). None of it depends on batches.
 """
 
 from __future__ import annotations
@@ -10,13 +21,17 @@ from __future__ import annotations
 from typing import Any
 
 from oxiseq.engine.kernels.cea import records as v
-from oxiseq.engine.kernels.cea.ageing import age, begin_anew, reaches_back
+from oxiseq.engine.kernels.cea.clocks import query_of
 from oxiseq.engine.kernels.cea.records import (
     BASE,
     BEFORE_ALL,
+    BEHIND,
     BY_ATTRIBUTE,
     BY_EVENTS,
+    BY_TIME,
+    CANNOT_END,
     CUT,
+    DISORDER,
     EPOCH,
     KIND,
     KNOWN,
@@ -35,14 +50,13 @@ from oxiseq.engine.kernels.cea.records import (
     SIZE,
     STRIDE,
     TOUCHED,
-    UNBOUNDED,
     WANTED_STATE,
     WANTED_SYMBOL,
     Cache,
     Events,
     Memory,
 )
-from oxiseq.engine.kernels.cea.symbols import number_of, recall
+from oxiseq.engine.kernels.cea.symbols import is_read, number_of, recall
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.matches.nodes import meld, output
@@ -77,12 +91,15 @@ def read(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], at: int) -> int:
     if kind == BY_EVENTS:
         clock = i64(part.clock)
         cut = window_start(clock, sizes[SIZE], 1, 0)
-    elif kind != UNBOUNDED:
+    elif kind == BY_TIME:
+        clock = v.clock(E)[at]
+        cut = window_start(clock, v.queries(A)[query_of(A, v.partition(E)[at])].back, 1, 0)
+    elif kind == BY_ATTRIBUTE:
         clock, cut = v.clock(E)[at], v.cut(E)[at]
     scalars[CUT] = cut
     tau = cut
     if kind == BY_ATTRIBUTE:
-        if reaches_back(A, E, part, at):
+        if cut < part.tau and is_read(A, E, at):  # what may not have been dropped yet is in its window
             return NEED_PURGE
         tau = i64(part.tau)
     changed = _scan(A, S, part, symbol, tau)
@@ -333,3 +350,51 @@ def _keep(A: Ptr[Cache], S: Ptr[Memory], part: Any, made: int) -> int:
     part.count = made
     part.restless = waits
     return made
+
+
+# --- what a window of an attribute may forget ---------------------------------------------------------
+
+
+@inner
+def age(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], part: Any, at: int) -> None:
+    """The partition has had an event, whether a letter reads it or not. No live record is dead afterwards."""
+    cut = v.cut(E)[at]
+    if cut == CANNOT_END:
+        return
+    if cut < part.gone and is_read(A, E, at):
+        v.scalars(S)[BEHIND] += 1
+    if part.count == 0 or part.epoch != v.scalars(S)[EPOCH]:
+        return
+    part.low = min(i64(part.low), cut)
+    part.aged += 1
+    if part.aged >= v.sizes(A)[DISORDER]:
+        part.tau = max(i64(part.tau), i64(part.low))  # what is forgotten stays so until it is dropped
+        part.gone = max(i64(part.gone), i64(part.low))
+        part.low = CANNOT_END
+        part.aged = 0
+        _drop(S, part)
+
+
+@inner
+def begin_anew(part: Any) -> None:
+    """Nothing has begun in the partition: nothing of it is forgotten, but for how far it ever was (`gone`)."""
+    part.tau = BEFORE_ALL
+    part.low = CANNOT_END
+    part.aged = 0
+
+
+@inner
+def _drop(S: Ptr[Memory], part: Any) -> None:
+    """Live records that start before `tau` go, so that `count` tells whether something has begun."""
+    live = v.live(S)
+    first, count = i64(part.first), i64(0)
+    for i in range(first, first + part.count):
+        if live[i].maxs >= part.tau:
+            there = live[first + count]
+            there.maxs = live[i].maxs
+            there.state = live[i].state
+            there.node = live[i].node
+            count += 1
+    part.count = count
+    if count == 0:
+        part.restless = 0

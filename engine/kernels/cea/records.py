@@ -22,6 +22,7 @@ from oxiseq.engine.kernels.matches.records import (
     stack,
     weights,
 )
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 MOVE = np.dtype([("marked", "i4"), ("place", "i4"), ("other", "i4"), ("flags", "i4")], align=True)
 """A step of the deterministic automaton: states reached when the event is in D (place > 0) and when it is not;
@@ -37,7 +38,7 @@ PART = np.dtype(
     [
         ("clock", "i8"),  # events so far
         ("epoch", "i8"),  # its prefixes are forgotten if an earlier one than the run's
-        ("tau", "i8"),  # windows of an attribute (ageing.py): what starts before it is forgotten,
+        ("tau", "i8"),  # windows of an attribute (moving.py): what starts before it is forgotten,
         ("gone", "i8"),  # the largest that it has been,
         ("low", "i8"),  # the smallest cut of the events since tau moved,
         ("aged", "i8"),  # how many those are
@@ -72,7 +73,7 @@ READ, EMIT = range(2)
     NEED_FRESH,
     NEED_SYMBOL,
     NEED_STATE,
-    NEED_PURGE,  # what a partition has forgotten is to be dropped now (ageing.py)
+    NEED_PURGE,  # what a partition has forgotten is to be dropped now (moving.py)
 ) = range(MATCH_NEEDS, MATCH_NEEDS + 5)
 """Why the kernel returned."""
 
@@ -95,44 +96,42 @@ CANNOT_END = (1 << 63) - 1
     SYMBOLS,
     CHOOSES,
     DISORDER,
-    COUNTS,
-    LEAST,
-    TELLS_COUNTS,
+    NOTES,
     SIZES,
-) = range(13)
+) = range(11)
 """Places in Cache.sizes. SIZE: events of a window; LIMIT: matches per event; STRIDE: symbols that there is room
-for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses; DISORDER: see ageing.py; COUNTS: 1 if what ends is
-counted (counting.py); fewer than LEAST are ignored; TELLS_COUNTS: 1 if only numbers are wanted."""
+for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses; DISORDER: see moving.py; NOTES: 1 if what
+ends is weighed (kernels/matches/weighing.py)."""
 
 
 KEEP_ALL: Final = {"tau": BEFORE_ALL, "low": CANNOT_END}
-"""What a partition has that is not to forget anything for now (ageing.py)."""
+"""What a partition has that is not to forget anything for now (moving.py)."""
 
 
-def slots_for(records: int) -> int:
-    """Of a hash table for so many records."""
-    return 1 << max(1, (2 * records - 1).bit_length())
+QUERY = np.dtype([("back", "i8"), ("omitted", "i8")], align=True)
+"""A query: how long its window of time is (µs); of several how many events were left out since the last answer."""
 
 
 class Cache(Arrays):
-    """The steps of the automaton that are known."""
+    """What is known of the queries, and the steps of their automaton that are."""
 
 
+queries = array(Cache, "queries", QUERY, rows="queries")  # of several each is a partition
 sizes = array(Cache, "sizes", np.int64)
 moves = array(Cache, "moves", MOVE, rows="states", each="symbols")
 """MOVE[states * STRIDE]; state 0 is before a run begins."""
 relevant = array(Cache, "relevant", np.uint64, 2, rows="states", columns="words")
 """Bits that a state's moves depend on."""
-step_state = array(Cache, "step_state", np.int32, rows="steps")  # steps that have been made: of a state ...
-step_bits = array(Cache, "step_bits", np.uint64, 2, rows="steps", columns="words")
-"""... by an event with these of its relevant bits ..."""
-step_move = array(Cache, "step_move", MOVE, rows="steps")  # MOVE: ... its move
-step_table = array(Cache, "step_table", np.int32, rows="steps", slots=slots_for, fill=-1)  # open addressing over steps
+step_key = array(Cache, "step_key", np.uint64, 2, rows="steps", columns="key")
+"""Of steps that have been made a state and those of its relevant bits that an event has,"""
+step_move = array(Cache, "step_move", MOVE, rows="steps")  # and the move
+step_slots = array(Cache, "step_slots", SLOT, rows="steps", slots=slots_for)
+key = array(Cache, "key", np.uint64, 2, rows=1, columns="key")  # scratch: one that is looked for
 restless = array(Cache, "restless", np.int32, rows="states")
 seat = array(Cache, "seat", np.int32, rows="states")  # its place in `fresh`, if
 seated = array(Cache, "seated", np.int64, rows="states")  # ... it is the attempt's SERIAL
 symbols = array(Cache, "symbols", np.uint64, 2, rows="symbols", columns="words")
-table = array(Cache, "table", np.int32, rows="symbols", slots=slots_for, fill=-1)  # open addressing over symbols
+symbol_slots = array(Cache, "symbol_slots", SLOT, rows="symbols", slots=slots_for)
 
 
 class Memory(MatchMemory):
@@ -155,7 +154,7 @@ event = array(Events, "event", np.int64, rows="events")
 clock = array(Events, "clock", np.int64, rows="events")
 """What starts here has this clock (windows of time and attribute)."""
 cut = array(Events, "cut", np.int64, rows="events")
-"""What ends here must start at this clock or later (the same)."""
+"""What ends here must start at this clock or later (windows of an attribute)."""
 
 
 class Few(Events):
@@ -164,7 +163,7 @@ class Few(Events):
 
 attribute = array(Few, "attribute", np.float64, rows="attributes")
 """Values of the window's attribute, NaN: none; empty in other windows."""
-numbers = array(Few, "numbers", np.int64)  # the kind of window; of one of time its size in microseconds
+kind = array(Few, "kind", np.int64)  # of window
 size = array(Few, "size", np.float64)  # of a window of an attribute, and half the step to the next double
 double = array(Few, "double", np.float64)  # scratch,
 word = array(Few, "word", np.int64)  # the same memory

@@ -6,10 +6,6 @@ bits do not matter to a state: what the state does on those that do is probably 
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.cea import records as v
 from oxiseq.engine.kernels.cea.records import (
     KNOWN,
@@ -23,25 +19,10 @@ from oxiseq.engine.kernels.cea.records import (
 )
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.records import DONE
-from oxiseq.engine.kernels.memory.hashing import SPREAD
+from oxiseq.engine.kernels.memory.hashing import row_tag
 from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-
-_HALF = np.uint64(32)
-
-
-@inner
-def _mixed(h: Any, word: Any) -> Any:
-    h = (h ^ word) * SPREAD
-    return h ^ (h >> _HALF)
-
-
-@inner
-def _hash(bits: Array, row: int, words: int) -> int:
-    h = u64(0)
-    for w in range(words):
-        h = _mixed(h, bits[row, w])
-    return i64(h >> u64(1))
+from oxiseq.engine.kernels.memory.slots import put_slot, slot_of_row
 
 
 @inner
@@ -57,24 +38,16 @@ def is_read(A: Ptr[Cache], E: Ptr[Events], at: int) -> bool:
 @inner
 def number_of(A: Ptr[Cache], bits: Array, row: int) -> int:
     """The number of the symbol in a row of bits, a new one if need be; -1: there is no room for another."""
-    sizes, table, symbols = v.sizes(A), v.table(A), v.symbols(A)
+    sizes, slots, symbols = v.sizes(A), v.symbol_slots(A), v.symbols(A)
     words = sizes[WORDS]
-    mask = table.shape[0] - 1
-    at = _hash(bits, row, words) & mask
-    while table[at] >= 0:
-        number = i64(table[at])
-        same = True
-        for w in range(words):
-            if symbols[number, w] != bits[row, w]:
-                same = False
-                break
-        if same:
-            return number
-        at = (at + 1) & mask
+    tag = row_tag(bits, row, 0, words)
+    slot = slot_of_row(slots, tag, symbols, 0, bits, row, words)
+    if slot >= 0:
+        return i64(slots[slot].number) - 1
     number = sizes[SYMBOLS]
     if number == sizes[STRIDE]:
         return i64(-1)
-    table[at] = number
+    slots[-1 - slot].tag, slots[-1 - slot].number = tag, number + 1
     for w in range(words):
         symbols[number, w] = bits[row, w]
     sizes[SYMBOLS] = number + 1
@@ -83,57 +56,35 @@ def number_of(A: Ptr[Cache], bits: Array, row: int) -> int:
 
 @kernel
 def enter_symbols(A: Ptr[Cache]) -> None:
-    """Enter all symbols into the table, which is empty and has room for twice as many."""
-    sizes, table, symbols = v.sizes(A), v.table(A), v.symbols(A)
-    mask = table.shape[0] - 1
-    for number in range(sizes[SYMBOLS]):
-        at = _hash(symbols, number, sizes[WORDS]) & mask
-        while table[at] >= 0:
-            at = (at + 1) & mask
-        table[at] = number
+    """Enter all symbols into the table, which is empty."""
+    for number in range(v.sizes(A)[SYMBOLS]):
+        put_slot(v.symbol_slots(A), row_tag(v.symbols(A), number, 0, v.sizes(A)[WORDS]), number)
 
 
 @inner
 def recall(A: Ptr[Cache], state: int, symbol: int) -> bool:
     """Whether the state's move on the symbol is known from another one; then it is entered for this one too."""
-    sizes, table, moves, known = v.sizes(A), v.step_table(A), v.moves(A), v.step_move(A)
-    symbols, relevant, states, bits = v.symbols(A), v.relevant(A), v.step_state(A), v.step_bits(A)
+    sizes, key, slots = v.sizes(A), v.key(A), v.step_slots(A)
     words = sizes[WORDS]
-    h = u64(state)
+    key[0, 0] = state
     for w in range(words):
-        h = _mixed(h, symbols[symbol, w] & relevant[state, w])
-    mask = table.shape[0] - 1
-    at = i64(h >> u64(1)) & mask
-    while table[at] >= 0:
-        step = i64(table[at])
-        same = states[step] == state
-        for w in range(words):
-            same = same and bits[step, w] == symbols[symbol, w] & relevant[state, w]
-        if same:
-            move, there = known[step], moves[state * sizes[STRIDE] + symbol]
-            there.marked = move.marked
-            there.place = move.place
-            there.other = move.other
-            there.flags = move.flags
-            return True
-        at = (at + 1) & mask
-    return False
+        key[0, 1 + w] = v.symbols(A)[symbol, w] & v.relevant(A)[state, w]
+    slot = slot_of_row(slots, row_tag(key, 0, 0, 1 + words), v.step_key(A), 0, key, 0, 1 + words)
+    if slot < 0:
+        return False
+    move, there = v.step_move(A)[i64(slots[slot].number) - 1], v.moves(A)[state * sizes[STRIDE] + symbol]
+    there.marked = move.marked
+    there.place = move.place
+    there.other = move.other
+    there.flags = move.flags
+    return True
 
 
 @kernel
 def enter_steps(A: Ptr[Cache], first: int, end: int) -> None:
-    """Enter the steps first..end into their table, which has room for twice as many as there are."""
-    table, states, bits = v.step_table(A), v.step_state(A), v.step_bits(A)
-    words = v.sizes(A)[WORDS]
-    mask = table.shape[0] - 1
+    """Enter the steps first..end into their table."""
     for step in range(first, end):
-        h = u64(states[step])
-        for w in range(words):
-            h = _mixed(h, bits[step, w])
-        at = i64(h >> u64(1)) & mask
-        while table[at] >= 0:
-            at = (at + 1) & mask
-        table[at] = step
+        put_slot(v.step_slots(A), row_tag(v.step_key(A), step, 0, 1 + v.sizes(A)[WORDS]), step)
 
 
 @kernel

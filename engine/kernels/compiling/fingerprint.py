@@ -177,7 +177,7 @@ def _python_of(value: Any) -> Any:
 
 
 def _of_function(function: FunctionType, seen: set[int]) -> Iterator[str]:
-    yield function.__qualname__
+    yield f"{function.__module__}.{function.__qualname__}"  # what is kept of a kernel names modules, too
     yield from _of_code(function.__code__)
     for value in (function.__defaults__, function.__kwdefaults__):
         yield from _parts(value, seen)

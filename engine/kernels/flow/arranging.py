@@ -49,8 +49,7 @@ from oxiseq.engine.kernels.flow.arrangement import (
     WIDTH,
     Arrangement,
 )
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Delta
-from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Delta, is_full, of_use_from
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag, same_rows
 from oxiseq.engine.kernels.memory.numbers import i64

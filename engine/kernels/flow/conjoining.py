@@ -27,8 +27,8 @@ from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, LIVE, ROW, SPENT
 from oxiseq.engine.kernels.flow.arranging import fetch_chain, first_of_chain, length_of_chain, link_number, row_of_set
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, TOO_MANY_READS, Delta
-from oxiseq.engine.kernels.flow.sifting import Sifting, outcome_of
-from oxiseq.engine.kernels.flow.sifting import values as terms_of
+from oxiseq.engine.kernels.flow.computing import Sifting, outcome_of
+from oxiseq.engine.kernels.flow.computing import values as terms_of
 from oxiseq.engine.kernels.matching.match import lowest
 from oxiseq.engine.kernels.memory.hashing import row_tag
 from oxiseq.engine.kernels.memory.numbers import i64

@@ -12,7 +12,7 @@ from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
-from oxiseq.engine.kernels.flow.looking import END, START
+from oxiseq.engine.kernels.flow.joining import END, START
 from oxiseq.engine.kernels.flow.moments import put_time, time_in
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr

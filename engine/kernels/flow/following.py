@@ -29,10 +29,11 @@ from oxiseq.engine.kernels.flow.timelines import (
     group_of,
     is_sparse,
     lacks_room,
+    last_until,
+    next_after,
     tag_of_key,
     tag_of_row,
 )
-from oxiseq.engine.kernels.flow.treap import last_until, next_after
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 

@@ -60,7 +60,7 @@ def note(S: Ptr[MatchMemory], mark: int) -> int:
             v.out_rows(S)[rows] = node
             v.out_ends(S)[matches + 1] = rows + 1
             v.out_marks(S)[matches, 0], v.out_marks(S)[matches, 1] = mark, cut
-            scalars[OUT_ROWS], scalars[OUT_MATCHES] = rows + 1, matches + 1
+            scalars[OUT_ROWS], scalars[OUT_MATCHES], scalars[EMITTED] = rows + 1, matches + 1, 1
         scalars[PROGRESS] += 1
     return DONE
 

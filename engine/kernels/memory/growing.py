@@ -1,18 +1,15 @@
-"""Room for more: what all arrays do that double when they are full; and arrays as kernels take them."""
+"""Room for more: what all arrays do that double when they are full."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.memory.pointers import Array, address_of
 
-AS_I64: Final = np.dtype(np.int64)
-AS_U32: Final = np.dtype(np.uint32)
-"""What `plain` takes."""
 LINE: Final = 64
 """Bytes of a line of the cache."""
 
@@ -47,12 +44,3 @@ def lines(rows: int, words: int) -> NDArray[np.int64]:
     raw = np.zeros(rows * words * 8 + LINE, np.uint8)
     start = -address_of(raw) % LINE
     return raw[start : start + rows * words * 8].view(np.int64).reshape(rows, words)
-
-
-def plain(array: Array, dtype: np.dtype[Any]) -> Array:
-    """It as kernels take it, C-contiguous, writable and of that type: Numba compiles again for anything else.
-    `np.require` alone takes as long as a kernel, and comparing types as long as all else here."""
-    flags = array.flags
-    if array.dtype is dtype and flags.c_contiguous and flags.writeable:
-        return array
-    return np.require(array, dtype, ("C", "W"))

@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.memory.numbers import i64, u64
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.slots import drop_slot, find_number, put_slot
 from oxiseq.engine.kernels.sequence import records as v
-from oxiseq.engine.kernels.sequence.hashing import drop, put, same_key
+from oxiseq.engine.kernels.sequence.hashing import same_key, tag_in
 from oxiseq.engine.kernels.sequence.records import (
     BUCKET_COUNT,
     BUCKET_FREE,
@@ -28,16 +29,16 @@ from oxiseq.engine.kernels.sequence.records import (
 @inner
 def find_bucket(S: Ptr[Memory], signature: int, h: np.uint64, key: Array, width: int) -> int:
     """The bucket of `signature` with these equality values, or -1."""
-    table, buckets, keys = v.bucket_table(S), v.buckets(S), v.bucket_keys(S)
-    mask = u64(table.shape[0] - 1)
-    i = h & mask
-    while True:
-        b = i64(table[i])
-        if b < 0:
-            return -1
-        if buckets[b].hash == h and buckets[b].signature == signature and same_key(keys, b, 0, key, width):
+    slots, buckets, tag = v.bucket_table(S), v.buckets(S), tag_in(h)
+    mask = slots.shape[0] - 1
+    i = tag & mask
+    while slots[i].number != 0:
+        b = i64(slots[i].number) - 1
+        same = slots[i].tag == tag and buckets[b].signature == signature
+        if same and same_key(v.bucket_keys(S), b, 0, key, width):
             return b
-        i = (i + u64(1)) & mask
+        i = (i + 1) & mask
+    return i64(-1)
 
 
 @inner
@@ -61,14 +62,14 @@ def new_bucket(S: Ptr[Memory], signature: int, h: np.uint64, key: Array, width: 
     bucket.list = -1
     for k in range(width):
         v.bucket_keys(S)[b, k] = key[k]
-    put(v.bucket_table(S), h, b)
+    put_slot(v.bucket_table(S), tag_in(h), b)
     return b
 
 
 @inner
 def _free_bucket(S: Ptr[Memory], b: int) -> None:
     bucket = v.buckets(S)[b]
-    drop(v.bucket_table(S), v.buckets(S), bucket.hash, b)
+    drop_slot(v.bucket_table(S), find_number(v.bucket_table(S), tag_in(bucket.hash), b))
     bucket.signature = -1
     bucket.next = v.scalars(S)[BUCKET_FREE]
     v.scalars(S)[BUCKET_FREE] = b

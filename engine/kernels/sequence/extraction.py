@@ -11,9 +11,10 @@ from oxiseq.engine.kernels.matches.nodes import meld, output
 from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, SPINE, MatchMemory
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.slots import put_slot
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.groups import enqueue, remove_group
-from oxiseq.engine.kernels.sequence.hashing import hash_row, put
+from oxiseq.engine.kernels.sequence.hashing import hash_row, tag_in
 from oxiseq.engine.kernels.sequence.records import (
     AGED_TOP,
     BEFORE_ALL,
@@ -91,7 +92,7 @@ def adopt_groups(T: Ptr[Tables], S: Ptr[Memory], C: Columns, low: int, high: int
         edge = i64(groups[g].edge)
         h = hash_row(edge, v.keys(S), g, i64(v.edges(T)[edge].width))
         groups[g].hash = h
-        put(v.table(S), h, g)
+        put_slot(v.table(S), tag_in(h), g)
         v.scalars(S)[WAITING] += v.edges(T)[edge].waits
         if v.edges(T)[edge].waits == 0:
             enqueue(S, i64(g), groups[g].queued)

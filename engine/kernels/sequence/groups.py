@@ -8,11 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.memory.numbers import i64, u64
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.slots import drop_slot, find_number, put_slot
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.buckets import unlink
-from oxiseq.engine.kernels.sequence.hashing import drop, put, same_key
+from oxiseq.engine.kernels.sequence.hashing import same_key, tag_in
 from oxiseq.engine.kernels.sequence.queues import clear, is_queue
 from oxiseq.engine.kernels.sequence.records import (
     CLOCK,
@@ -37,16 +38,15 @@ from oxiseq.engine.kernels.sequence.windows import window_begin
 @inner
 def find_group(S: Ptr[Memory], edge: int, h: np.uint64, key: Array, width: int) -> int:
     """The group of `edge` with this key, or -1."""
-    table, groups, keys = v.table(S), v.groups(S), v.keys(S)
-    mask = u64(table.shape[0] - 1)
-    i = h & mask
-    while True:
-        g = i64(table[i])
-        if g < 0:
-            return -1
-        if groups[g].hash == h and groups[g].edge == edge and same_key(keys, g, 0, key, width):
+    slots, tag = v.table(S), tag_in(h)
+    mask = slots.shape[0] - 1
+    i = tag & mask
+    while slots[i].number != 0:
+        g = i64(slots[i].number) - 1
+        if slots[i].tag == tag and v.groups(S)[g].edge == edge and same_key(v.keys(S), g, 0, key, width):
             return g
-        i = (i + u64(1)) & mask
+        i = (i + 1) & mask
+    return i64(-1)
 
 
 @inner
@@ -73,7 +73,7 @@ def new_group(T: Ptr[Tables], S: Ptr[Memory], edge: int, h: np.uint64, key: Arra
     scalars[WAITING] += v.edges(T)[edge].waits
     for k in range(width):
         v.keys(S)[g, k] = key[k]
-    put(v.table(S), h, g)
+    put_slot(v.table(S), tag_in(h), g)
     return g
 
 
@@ -115,7 +115,7 @@ def remove_group(T: Ptr[Tables], S: Ptr[Memory], g: int) -> None:
     for p in range(edge.probe0, edge.probe1):
         if v.probes(T)[p].signature >= 0:
             unlink(S, g * probes + v.probes(T)[p].local)
-    drop(v.table(S), groups, groups[g].hash, g)
+    drop_slot(v.table(S), find_number(v.table(S), tag_in(groups[g].hash), g))
     if is_queue(T, i64(groups[g].edge)):
         clear(S, g)
     if edge.waits == 0:

@@ -1,7 +1,4 @@
-"""Hash tables of groups, buckets and leads: open addressing, by the hash that each record keeps.
-
-A table is i32, a power of two long and half full at the most: numbers of records, -1 where it is free.
-"""
+"""Hashes of groups, buckets and leads, and their tables (kernels/memory/slots.py)."""
 
 from __future__ import annotations
 
@@ -11,8 +8,11 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
 from oxiseq.engine.kernels.memory.numbers import i64, u64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.slots import clear_slots, put_slot
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.records import GROUP_TOP, Memory, Tables
+
+_TAG = np.uint64(0xFFFFFFFF)
 
 
 @inner
@@ -43,52 +43,27 @@ def same_key(keys: Array, at: int, first: int, key: Array, width: int) -> bool:
 
 
 @inner
-def put(table: Array, h: np.uint64, value: int) -> None:
-    """Enter record `value`, whose hash is `h`."""
-    mask = u64(table.shape[0] - 1)
-    i = h & mask
-    while table[i] >= 0:
-        i = (i + u64(1)) & mask
-    table[i] = value
-
-
-@inner
-def drop(table: Array, records: Array, h: np.uint64, value: int) -> None:
-    """Take `value` out. Backward-shift deletion: no tombstones, so that tables never fill up with them."""
-    mask = u64(table.shape[0] - 1)
-    i = h & mask
-    while table[i] != value:
-        i = (i + u64(1)) & mask
-    j = i
-    while True:
-        j = (j + u64(1)) & mask
-        other = table[j]
-        if other < 0:
-            break
-        home = records[other].hash & mask
-        # move back unless its home lies cyclically in (i, j]
-        if ((j - home) & mask) >= ((j - i) & mask):
-            table[i] = other
-            i = j
-    table[i] = -1
+def tag_in(h: np.uint64) -> int:
+    """The part of a hash that is in its slot."""
+    return i64(h & _TAG)
 
 
 @kernel
 def rehash_groups(table: Array, records: Array, top: int) -> None:
     """Fill a table again after it has grown."""
-    table[:] = -1
+    clear_slots(table)
     for r in range(top):
         if records[r].edge >= 0:
-            put(table, records[r].hash, r)
+            put_slot(table, tag_in(records[r].hash), r)
 
 
 @kernel
 def rehash_buckets(table: Array, records: Array, top: int) -> None:
     """`rehash_groups` for buckets."""
-    table[:] = -1
+    clear_slots(table)
     for r in range(top):
         if records[r].signature >= 0:
-            put(table, records[r].hash, r)
+            put_slot(table, tag_in(records[r].hash), r)
 
 
 @kernel

@@ -9,6 +9,7 @@ from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.engine.kernels.matches.records import DONE
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
+from oxiseq.engine.kernels.memory.slots import clear_slots
 from oxiseq.engine.kernels.sequence import records as v
 from oxiseq.engine.kernels.sequence.groups import expired, killed, remove_group
 from oxiseq.engine.kernels.sequence.records import (
@@ -39,8 +40,7 @@ def index_groups(T: Ptr[Tables], S: Ptr[Memory], C: Columns) -> int:
     """Put all groups into buckets; DONE, or NEED_BUCKETS: then it must begin again."""
     scalars = v.scalars(S)
     scalars[BUCKET_TOP], scalars[BUCKET_FREE], scalars[BUCKET_COUNT] = 0, -1, 0
-    for slot in range(v.bucket_table(S).shape[0]):
-        v.bucket_table(S)[slot] = -1
+    clear_slots(v.bucket_table(S))
     for g in range(scalars[GROUP_TOP]):
         edge = i64(v.groups(S)[g].edge)
         if edge < 0:

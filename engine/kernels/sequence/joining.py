@@ -18,14 +18,17 @@ from oxiseq.engine.kernels.sequence.records import (
     ASKED,
     COLUMN,
     COLUMNS,
+    FOR_QUESTION,
     HEAP_NUMBER,
     HEAP_TIME,
     KEY,
     LISTED,
     MEMOS,
     NEVER,
+    READS,
     STRIDE,
     WIDTH,
+    WORDS_BITS,
     Memory,
     Tables,
 )
@@ -95,6 +98,7 @@ def joins(T: Ptr[Tables], S: Ptr[Memory], p: int, values: Array, r: int, keys: A
         filter_ = v.filters(T)[f]
         worth = columns.kind(C), columns.number(C), columns.exact(C), columns.quality(C)
         room = v.no_memo(S), v.scratch(S), v.scratch_entries(S)
+        v.meter(S)[READS] += (filter_.code1 - filter_.code0) >> WORDS_BITS
         answer = truth(v.code(T), filter_.code0, filter_.code1, v.vector(S), *worth, *room)
         if answer == _UNDECIDED:
             answer = _decided(T, S, f)
@@ -119,6 +123,7 @@ def folded(T: Ptr[Tables], S: Ptr[Memory], values: Array, r: int, keys: Array, a
 @inner
 def _decided(T: Ptr[Tables], S: Ptr[Memory], f: int) -> int:
     """Python's answer for filter `f` on the value vector, or UNKNOWN, and the question is listed."""
+    v.meter(S)[READS] += FOR_QUESTION
     i = _memo_place(T, S, f)
     if v.memo(S)[i, 0] != 0:
         return v.memo(S)[i, 1]

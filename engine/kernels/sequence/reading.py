@@ -35,7 +35,9 @@ from oxiseq.engine.kernels.sequence.records import (
     ANY,
     ASKED,
     ATTEMPT,
+    BEYOND,
     FIRED,
+    FOR_MADE,
     FROM_CLOCK,
     FROM_FOLD,
     FROM_NEGATED,
@@ -43,6 +45,7 @@ from oxiseq.engine.kernels.sequence.records import (
     HEAP,
     LEADS,
     LISTED,
+    MOST_READS,
     NEED_DECISIONS,
     NEED_FINALS,
     NEED_FIRED,
@@ -54,8 +57,12 @@ from oxiseq.engine.kernels.sequence.records import (
     PARTITIONED,
     PENDING,
     PROBES,
+    READ_BY,
+    READS,
     STAMP,
     TOUCHED,
+    WHOLE_READ,
+    WORK_OF,
     Memory,
     Rows,
     Tables,
@@ -76,6 +83,8 @@ def read(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int) -> in
     scalars[FIRED] = 0
     scalars[FINALS] = 0
     scalars[ASKED] = 0
+    v.meter(S)[READS] = 0
+    v.meter(S)[WHOLE_READ] = 0
     asking = False
     leads = scalars[LEADS]
     for r in range(v.first(R)[k], v.first(R)[k + 1]):
@@ -85,7 +94,8 @@ def read(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int) -> in
     for r in range(v.first(R)[k], v.first(R)[k + 1]):
         letter = v.letter(R)[r]
         for i in range(v.starts_at(T)[letter], v.starts_at(T)[letter + 1]):
-            need = _start(T, S, R, C, k, r, i64(v.starts_of(T)[i]))
+            p = i64(v.starts_of(T)[i])
+            need = _charged(T, S, p, _start(T, S, R, C, k, r, p))
             if need == NEED_DECISIONS:
                 asking = True
             elif need != DONE:
@@ -96,12 +106,26 @@ def read(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int) -> in
         elif need != DONE:
             return need
         for i in range(v.guards_at(T)[letter], v.guards_at(T)[letter + 1]):
-            need = _kill(T, S, R, C, r, i64(v.guards_of(T)[i]))
+            need = _kill(T, S, R, C, k, r, i64(v.guards_of(T)[i]))
             if need == NEED_DECISIONS:
                 asking = True
             elif need != DONE:
                 return need
     return NEED_DECISIONS if asking else DONE
+
+
+@inner
+def _charged(T: Ptr[Tables], S: Ptr[Memory], p: int, need: int) -> int:
+    """`need`, or BEYOND if what a row has just done for the query of probe `p` is too much for the instant."""
+    meter, work, attempt = v.meter(S), v.work(S), v.scalars(S)[ATTEMPT]
+    query = i64(v.edges(T)[v.probes(T)[p].edge].query)
+    if work[query, WORK_OF] != attempt:
+        work[query, WORK_OF] = attempt
+        work[query, READ_BY] = 0
+    work[query, READ_BY] += meter[READS]
+    meter[WHOLE_READ] += meter[READS]
+    meter[READS] = 0
+    return i64(BEYOND) if work[query, READ_BY] > meter[MOST_READS] else need
 
 
 @inner
@@ -128,7 +152,8 @@ def _start(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: 
             return NEED_DECISIONS if outcome == ASK else DONE
     seen = i64(NEVER_SEEN)
     if probe.lead0 < probe.lead1:
-        seen, begin = last_lead(T, S, R, r, probe), _window_begin(T, S, R, k, i64(probe.edge))
+        begin = _window_begin(T, S, R, k, i64(probe.edge))
+        seen = last_lead(T, S, R, r, probe, begin)
         if seen < begin:
             seen = i64(NEVER_SEEN)
         elif seen != NEVER_SEEN and v.windows(T)[v.edges(T)[probe.edge].query].slides == 0:
@@ -155,6 +180,7 @@ def _deliver(
     `keys[at]` is the key of the group it came from; `seen` the clock of a leading negation at a start.
     """
     probe, scalars = v.probes(T)[p], v.scalars(S)
+    v.meter(S)[READS] += FOR_MADE * (probe.final + probe.next1 - probe.next0)
     if probe.negated >= 0:
         seen = keys[at, probe.negated]
     clear = probe.negated == NO_SLOT or seen < _window_begin(T, S, R, k, i64(probe.edge))
@@ -213,10 +239,13 @@ def _fire(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: i
     chained, last = i64(v.chained_at(T)[letter]), i64(v.chained_at(T)[letter + 1])
     while i < top or chained < last:
         if chained < last and (i == top or v.chained_of(T)[chained] < stack[i, 0] >> GROUP_BITS):
-            need = _fire_chain(T, S, R, C, k, r, i64(v.chained_of(T)[chained]))
+            p = i64(v.chained_of(T)[chained])
+            need = _charged(T, S, p, _fire_chain(T, S, R, C, k, r, p))
             chained += 1
         else:
+            p = stack[i, 0] >> GROUP_BITS
             i, need = _fire_found(T, S, R, C, k, r, i, top)
+            need = _charged(T, S, p, need)
         if need == NEED_DECISIONS:
             asking = True
         elif need != DONE:
@@ -256,12 +285,12 @@ def _extend(
     if probe.moves == 1 and groups[g].fired == v.scalars(S)[ATTEMPT]:
         return acc, DONE  # another row of the instant has moved or fired it
     edge = v.edges(T)[probe.edge]
-    dead = groups[g].maxs < tau or killed(T, S, g) or _overdue(T, R, k, probe.edge, v.keys(S), g)
-    if dead:
+    if _is_dead(T, S, R, k, i64(probe.edge), g, tau):
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
         mark(S, g, v.scalars(S)[ATTEMPT], True)
         return acc, DONE
+    v.meter(S)[READS] += 1
     if not sure:
         outcome = joins(T, S, p, v.values(R), r, v.keys(S), g, C)
         if outcome == ASK:
@@ -286,9 +315,16 @@ def _extend(
     if need != DONE:
         return acc, need
     if probe.rowonly == 1:
+        v.meter(S)[READS] += FOR_MADE
         return unite(S, acc, prefixes, tau), DONE
     node = extend(S, prefixes, _pos(R, r, probe), v.nodes(S)[prefixes].maxs)
     return acc, _deliver(T, S, R, k, r, p, node, g, v.keys(S), NEVER_SEEN)
+
+
+@inner
+def _is_dead(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, edge: int, g: int, tau: int) -> bool:
+    """Whether nothing can become of group `g`, of `edge`, any more."""
+    return v.groups(S)[g].maxs < tau or killed(T, S, g) or _overdue(T, R, k, edge, v.keys(S), g)
 
 
 @inner
@@ -446,6 +482,7 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
         v.scalars(S)[TOUCHED] += 1
         if entry.edge == probe.edge and entry.maxs >= tau:
             outcome = NO if _overdue(T, R, k, probe.edge, v.entry_keys(S), at) else YES
+            v.meter(S)[READS] += outcome == YES
             for i in range(probe.equal0, probe.equal1):
                 if outcome == NO or v.entry_keys(S)[at, v.equal(T)[i, 0]] != v.values(R)[r, v.equal(T)[i, 1]]:
                     outcome = NO
@@ -459,6 +496,7 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
                 if need != DONE:
                     return need
                 if probe.rowonly == 1:
+                    v.meter(S)[READS] += FOR_MADE
                     acc = unite(S, acc, i64(entry.node), tau)
                 else:
                     node = extend(S, entry.node, _pos(R, r, probe), entry.maxs)
@@ -474,7 +512,7 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
 
 
 @inner
-def _kill(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, r: int, s: int) -> int:
+def _kill(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, s: int) -> int:
     """Row `r` is negated: mark the groups that it joins by signature `s`."""
     if v.signatures(T)[s].index == STAMP:
         return DONE  # stamped in `settle`, when the instant's reading is over
@@ -485,7 +523,13 @@ def _kill(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, r: int, s: i
     for i in range(top):
         p, g = v.stack(S)[i, 0] >> GROUP_BITS, v.stack(S)[i, 0] & ((1 << GROUP_BITS) - 1)
         v.scalars(S)[TOUCHED] += 1
+        edge = i64(v.probes(T)[p].edge)
+        if _is_dead(T, S, R, k, edge, g, cut(T, S, edge)):
+            continue
+        v.meter(S)[READS] += 1
         outcome = YES if v.stack(S)[i, 1] & 1 == 1 else joins(T, S, p, v.values(R), r, v.keys(S), g, C)
+        if _charged(T, S, p, i64(DONE)) != DONE:
+            return i64(BEYOND)
         if outcome == ASK:
             asking = True
         elif outcome == YES:

@@ -5,6 +5,8 @@ Fields that are read together lie together: access is random, so one record is o
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from oxiseq.engine.arrays.declared import WHOLE, Arrays, array
@@ -24,6 +26,7 @@ from oxiseq.engine.kernels.matches.records import (
     weights,
 )
 from oxiseq.engine.kernels.memory.pointers import view_of
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 GROUP = np.dtype(
     [
@@ -271,7 +274,8 @@ BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
     NEED_AGED,
     NEED_TALLIES,
     NEED_LAPSES,
-) = range(MATCH_NEEDS, MATCH_NEEDS + 12)
+    BEYOND,  # a query does more at the instant than it may
+) = range(MATCH_NEEDS, MATCH_NEEDS + 13)
 
 
 class Tables(Arrays):
@@ -335,17 +339,21 @@ NO_AGE = -1
 NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)
 """No clock is so small."""
+WORK_OF, READ_BY = range(2)
+READS, MOST_READS, WHOLE_READ = range(3)
+"""What a row has just read for one query, of what waits and lives; how much a query may read at one instant; and what
+all have read in this attempt. It is the same however the events have come."""
+FOR_QUESTION: Final = 256
+FOR_MADE: Final = 32
+"""Reads that a question to Python, and a prefix that is made, count for: they take as long, or memory."""
+WORDS_BITS: Final = 5
+"""So many words of a FILTER's program, as a power of 2, count for one read more."""
 COLUMN, KEY, COALESCED, STRIDE = 1, 2, 3, 3
 """Where the first column, slot and coalesced value are in the value vector, and how far the next one is: so programs do
 not depend on how many columns and slots there are."""
 # specials in Tables.fill
 FROM_CLOCK, FROM_NEGATED, FROM_TIME, FROM_FOLD = -2, -3, -4, -5
 """FROM_FOLD: what Python makes of the row and the run; the slot is the number of its filter."""
-
-
-def table_size(records: int) -> int:
-    """Slots of a hash table for so many records."""
-    return 1 << max(3, (2 * records).bit_length())
 
 
 class Memory(MatchMemory):
@@ -358,11 +366,11 @@ links = array(Memory, "links", LINK, rows="groups", each="probes")
 buckets = array(Memory, "buckets", BUCKET, rows="buckets")
 bucket_keys = array(Memory, "bucket_keys", np.int64, 2, rows="buckets", columns="width")
 """Their ids are in keys of groups, too. What finds groups is not saved, but made again (indexes.py)."""
-table = array(Memory, "table", np.int32, rows="groups", slots=table_size, fill=-1)  # open addressing over groups
-bucket_table = array(Memory, "bucket_table", np.int32, rows="buckets", slots=table_size, fill=-1)
+table = array(Memory, "table", SLOT, rows="groups", slots=slots_for)  # of groups
+bucket_table = array(Memory, "bucket_table", SLOT, rows="buckets", slots=slots_for)
 entries = array(Memory, "entries", ENTRY, rows="entries", used=ENTRY_TOP)
 entry_keys = array(Memory, "entry_keys", np.int64, 2, rows="entries", columns="width", used=ENTRY_TOP, ids=True)
-chains = array(Memory, "chains", np.int32, rows="entries", slots=table_size, fill=-1)
+chains = array(Memory, "chains", np.int32, rows="entries", slots=slots_for, fill=-1)
 """The first entry of each hash, or -1."""
 waits = array(Memory, "waits", WAIT, rows="partitions", used=WHOLE, fill={"first": -1, "last": -1})
 pending = array(Memory, "pending", np.int32, 2, rows="pending", columns=3)
@@ -373,7 +381,7 @@ closings = array(Memory, "closings", CLOSING, rows="closings", used=CLOSINGS)
 memo = array(Memory, "memo", np.int64, 2, rows="memo", columns="answer")  # filter + 1, answer, values
 asked = array(Memory, "asked", np.int64, 2, rows="asked", columns="question")
 """Filter, value vector."""
-lead_table = array(Memory, "lead_table", np.int32, rows="leads", slots=table_size, fill=-1)
+lead_table = array(Memory, "lead_table", SLOT, rows="leads", slots=slots_for)
 lead_keys = array(Memory, "lead_keys", np.int64, 2, rows="leads", columns="lead", used=LEADS, ids=True)
 """Lead, clock, values."""
 key = array(Memory, "key", np.int64, rows="key")  # a key under construction
@@ -398,8 +406,11 @@ tally = array(Memory, "tally", np.uint64, 2, rows="tallies", columns="counted")
 """Matches counted ..."""
 tally_keys = array(Memory, "tally_keys", np.int64, 2, rows="tallies", columns="tally")
 """... their bucket, edge and key."""
-tally_table = array(Memory, "tally_table", np.int32, rows="tallies", slots=table_size, fill=-1)
+tally_table = array(Memory, "tally_table", SLOT, rows="tallies", slots=slots_for)
 """Open addressing over tallies."""
+work = array(Memory, "work", np.int64, 2, rows="queries", columns=2)
+"""By query the last attempt at which it read something, and how much that was: WORK_OF, READ_BY."""
+meter = array(Memory, "meter", np.int64, rows=3)  # READS, MOST_READS, WHOLE_READ
 
 
 class Rows(Arrays):

@@ -1,4 +1,5 @@
-"""A standing query over the store: the face that users see."""
+"""A standing query over the store, wherever that is: in this process (`MemoryStanding`), in a folder or at a server
+(served/query.py)."""
 
 from __future__ import annotations
 
@@ -9,11 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 from pyoxigraph import BlankNode, NamedNode, Triple, Variable
 
+from oxiseq.api.continuous import CallbackHandle, Reader, Registered, RegisteredBackend, ask_nobody
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_datetime, to_text
 from oxiseq.engine.flow.explain import Step, steps
@@ -21,15 +24,15 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.standing import ELSEWHERE, Told, Upheld
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import TermOrVariable, TriplePattern
-from oxiseq.grammar.arguments import internal, public
+from oxiseq.grammar.arguments import public
 from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.over_store import check_over_store
+from oxiseq.grammar.languages import STANDING
+from oxiseq.grammar.over_store import check_over_store, load_over_store
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import CursorError
 from oxiseq.languages.explanation import Explanation, network, operator_lines
 from oxiseq.languages.reasons.report import SHOWN, Why
-from oxiseq.languages.reasons.where.store import StoreSubject
-from oxiseq.languages.reasons.why import why_of
+from oxiseq.languages.reasons.where.subject import why_over_store
 from oxiseq.options.kinds import Duration, duration, whole_number
 from oxiseq.pictures.drawing import Arrow, Drawing, Node
 from oxiseq.pictures.timeline import html_table
@@ -240,6 +243,12 @@ class StandingExplanation(Explanation):
     shared: int
     asks: str = ""
 
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> StandingExplanation:
+        """The one that gives this by `json`."""
+        known: Any = _tuples(told)
+        return cls(**{**known, "operators": tuple(Step(**each) for each in known["operators"])})
+
     def __str__(self) -> str:
         return "\n".join(_lines(self)) + "\n"
 
@@ -259,6 +268,13 @@ class StandingExplanation(Explanation):
     def summary(self) -> tuple[str, ...]:
         facts = f"{self.rows:,} rows, {self.kept:,} rows kept, {self.shared:,} quads"
         return (f"{self.form}: {self.evaluation}", facts)
+
+
+def _tuples(told: Any) -> Any:
+    """JSON values, with tuples where JSON has lists."""
+    if isinstance(told, Mapping):
+        return {name: _tuples(each) for name, each in told.items()}
+    return tuple(map(_tuples, told)) if isinstance(told, list) else told
 
 
 def explain_standing(upheld: Upheld) -> StandingExplanation:
@@ -301,10 +317,153 @@ LOG: Final = logging.getLogger("oxiseq.standing")
 Callback = Callable[[StoreChange], object]
 
 
+class StandingBackend(RegisteredBackend, Protocol):
+    """The place where a standing query is."""
+
+    def snapshot(self, wait: bool) -> Snapshot:
+        """The answer after all updates made so far."""
+
+    def changes(self, reader: Reader, wait: bool) -> list[StoreChange]:
+        """All behind the reader's cursor, which follows, that updates have made so far. Raises CursorError."""
+
+    def following(self, reader: Reader, seconds: float | None) -> Iterator[StoreChange]:
+        """The changes behind the reader's cursor, which follows them, as they are made: see `StandingQuery.changes`."""
+
+    def subscribe(self, callback: Callback, after: int | None) -> Callable[[], object]:
+        """Call back; what this returns ends it."""
+
+    def explain(self) -> Explanation:
+        """See `StandingQuery`; so the others."""
+
+    def why(self, limit: int) -> Why: ...
+
+    def catch_up(self) -> None: ...
+
+    def restart(self) -> None: ...
+
+
+@public
+class StandingQuery(Registered):
+    """A query registered by `store.register(text, language="sparql")`; see `oxiseq.api.standing`.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register("SELECT ?s { ?s <urn:p> ?o }", language="sparql")
+    >>> store.update("INSERT DATA { <urn:a> <urn:p> 1 }")
+    >>> [row["s"].value for row in query.snapshot().rows]
+    ['urn:a']
+    """
+
+    _backend: StandingBackend
+
+    def __init__(self, backend: StandingBackend, value: Mapping[str, Any]) -> None:
+        """`Store.register` makes it."""
+        super().__init__(backend, value)
+        self.text: str = value["text"]
+        """As it was registered."""
+        self.form: Form = value["form"]
+        """SELECT, CONSTRUCT or ASK."""
+        self.variables: tuple[str, ...] = tuple(value["variables"]) if self.form == "SELECT" else ()
+        """The names of the answer's columns, without `?`; of SELECT only."""
+
+    # --- facts ----------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """`followed`, `asked` or `failed`, see `oxiseq.api.standing`; `closed`."""
+        told = self.status
+        return str(told["evaluation"] or told["state"])
+
+    @property
+    def reason(self) -> str:
+        """Why it is not followed; empty if it is."""
+        return str(self.status["reason"] or "")
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What `check` has to say of it: parts of a pattern that share nothing, names that are bound nowhere."""
+        return check_over_store(load_over_store(self.text), self.text)
+
+    @property
+    def number(self) -> int:
+        """That of the last change, 0 before the first."""
+        return int(self.status["matches"]["next"]) - 1
+
+    @property
+    def first(self) -> int:
+        """The least `after` that changes can still be read behind."""
+        return int(self.status["matches"]["first"]) - 1
+
+    def explain(self) -> Explanation:
+        """How it is answered, and whether it is evaluated on the store; numbers of what it keeps."""
+        return self._backend.explain()
+
+    def why(self, limit: int = SHOWN) -> Why:
+        """Why it has rows or not, over what the store holds now: how many each pattern has, how many each part of WHERE
+        leaves, and what a condition of the part where they end leaves out. `limit`: of as many rows it shows the facts
+        that they rest on. Queries at work, and changes, do not wait for it.
+
+        Raises OxiseqError, KbError.
+        """
+        return self._backend.why(limit)
+
+    # --- what it answers ------------------------------------------------------------------------------
+
+    def snapshot(self, wait: bool = True) -> Snapshot:
+        """The answer after all updates made so far, and the number behind which changes continue from it. Those up to
+        it count as returned. wait: while the store is answering, until it has answered; else what it answered
+        last. Raises UnknownError, UnreachableError."""
+        found = self._backend.snapshot(wait)
+        self.cursor = max(self.cursor, found.number)
+        return found
+
+    def changes(self, after: int | None = None, timeout: Duration | None = None) -> Iterator[StoreChange]:
+        """The changes above `after` (None: those not returned yet), as they are made; waits for the next one at most
+        `timeout` in all (None: for ever). A server that goes away meanwhile is waited for. Ends when that is over, or
+        with the query. Raises CursorError if changes above `after` are no longer kept: take a new snapshot;
+        UnreachableError."""
+        seconds = None if timeout is None else duration(timeout, "timeout") / 1e6
+        return self._backend.following(self if after is None else Reader(after), seconds)
+
+    def poll(self, timeout: Duration = "0s", *, after: int | None = None, wait: bool = True) -> list[StoreChange]:
+        """Returns all changes above `after` (None: those not returned yet) that updates have made so far; if there are
+        none, waits at most `timeout` for the next one. `wait` as for `snapshot`. Raises CursorError as `changes`."""
+        seconds = duration(timeout, "timeout") / 1e6
+        reader = self if after is None else Reader(after)
+        found = self._backend.changes(reader, wait)
+        if not found and seconds:
+            found = list(islice(self._backend.following(reader, seconds), 1))
+        return found
+
+    def on_change(self, callback: Callback, after: int | None = None) -> CallbackHandle:
+        """Call back with each change above `after` (None: from now on), in order, in another thread, until what this
+        returns is closed; in memory all callbacks get a change before any gets the next. Raises CursorError like
+        `changes`."""
+        return CallbackHandle(self._backend.subscribe(callback, after))
+
+    def catch_up(self) -> None:
+        """Wait until all earlier updates are applied: snapshots and changes include them; callbacks may still follow.
+        While the store evaluates the query it waits for the answer. Raises nothing: check `state`."""
+        self._backend.catch_up()
+
+    def restart(self) -> None:
+        """Evaluate it again on the current content of the store; the difference is a change. For a query that has
+        failed, or that is asked although it could be followed again."""
+        self._backend.restart()
+
+    def _repr_html_(self) -> str:
+        told = self.status
+        facts = [("state", self.state), ("rows", f"{told['rows']:,}"), ("last change", f"{self.number:,}")]
+        return f"<div>{html_table(self.name, facts, self.text)}</div>"
+
+    def __repr__(self) -> str:
+        return f"<StandingQuery {self.name}: {self.form}>"
+
+
 class Subscription:
     """A callback that is called until `close()`."""
 
-    def __init__(self, query: StandingQuery, callback: Callback) -> None:
+    def __init__(self, query: MemoryStanding, callback: Callback) -> None:
         self._query, self._callback = query, callback
         self._closed = False
 
@@ -326,239 +485,166 @@ class Subscription:
                 LOG.exception("query %s: a callback failed at change %d", self._query.name, change.number)
 
 
-@public
-class StandingQuery:
-    """A query registered by `store.register(text, language="sparql")`; see `oxiseq.api.standing`.
+class MemoryStanding:
+    """A standing query over a store that this process follows, or asks. See `StandingBackend`. `keep`: how many rows of
+    changes are kept; `upheld`: the engine's side of it."""
 
-    >>> import oxiseq
-    >>> store = oxiseq.Store()
-    >>> query = store.register("SELECT ?s { ?s <urn:p> ?o }", language="sparql")
-    >>> store.update("INSERT DATA { <urn:a> <urn:p> 1 }")
-    >>> [row["s"].value for row in query.snapshot().rows]
-    ['urn:a']
-    """
+    ask = staticmethod(ask_nobody)
 
-    def __init__(self, standings: Standings, name: str, upheld: Upheld, keep: int, number: int = 0) -> None:
-        self.name = name
-        self.keep = keep
-        """How many rows of changes are kept."""
-        self._standings, self._upheld = standings, upheld
-        self._number = number
-        self._first = number
-        """The number from which on changes are kept."""
+    def __init__(self, standings: Standings, name: str, upheld: Upheld, keep: int) -> None:
+        self.name, self.upheld = name, upheld
+        self.closed = False
+        self._standings, self._keep = standings, keep
+        self._number = self._first = 0
+        """Of the last change; from which on changes are kept."""
         self._changes: deque[StoreChange] = deque()
         self._held = 0
-        self._handed_out = number
         self._subscriptions: tuple[Subscription, ...] = ()
-        self._closed = False
+        self._form: Form = upheld.query.form
         self._stale = False
         """Whether its graph misses a change."""
-        self._graph = self._constructed() if self.form == "CONSTRUCT" else None
+        self._graph = self._constructed() if self._form == "CONSTRUCT" else None
+        self.face = StandingQuery(self, self.status)
 
     def _constructed(self) -> Constructed:
-        made = Constructed(self._upheld.query.template, self._upheld.plan.told)
-        made.take(self._solutions(self._upheld.told))
+        made = Constructed(self.upheld.query.template, self.upheld.plan.told)
+        made.take(self._solutions(self.upheld.told))
         return made
 
-    # --- facts ----------------------------------------------------------------------------------------
-
     @property
-    def text(self) -> str:
-        """As it was registered."""
-        return self._upheld.text
-
-    @property
-    def form(self) -> Form:
-        """SELECT, CONSTRUCT or ASK."""
-        return self._upheld.query.form
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The names of the answer's columns, without `?`; of SELECT only."""
-        return self._upheld.plan.columns if self.form == "SELECT" else ()
-
-    @property
-    def state(self) -> str:
-        """`followed`, `asked` or `failed`, see `oxiseq.api.standing`; `closed`."""
-        return "closed" if self._closed else self._upheld.state
-
-    @property
-    def reason(self) -> str:
-        """Why it is not followed; empty if it is."""
-        return self._upheld.reason
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What `check` has to say of it: parts of a pattern that share nothing, names that are bound nowhere."""
-        return check_over_store(self._upheld.query, self.text)
-
-    @property
-    def number(self) -> int:
-        """That of the last change, 0 before the first."""
-        return self._number
-
-    @property
-    def first(self) -> int:
-        """The least `after` that changes can still be read behind."""
-        return self._first
-
-    @property
-    def closed(self) -> bool:
-        """Whether it has been closed."""
-        return self._closed
+    def status(self) -> dict[str, Any]:
+        """See `Registered.status`."""
+        upheld = self.upheld
+        return {
+            "name": self.name,
+            "state": "closed" if self.closed else "running",
+            "language": STANDING,
+            "text": upheld.text,
+            "variables": upheld.plan.columns,
+            "form": self._form,
+            "matches": {"first": self._first + 1, "next": self._number + 1},
+            "rows": upheld.answer.size,
+            "evaluation": None if self.closed else upheld.state,
+            "reason": upheld.reason,
+            "asks": self.asks,
+        }
 
     def explain(self) -> Explanation:
-        """How it is answered, and whether it is evaluated on the store; numbers of what it keeps."""
+        """With numbers of what it keeps."""
         with self._standings.lock:
-            return explain_standing(self._upheld)
+            return explain_standing(self.upheld)
 
-    def why(self, limit: int = SHOWN) -> Why:
-        """Why it has rows or not, over what the store holds now: how many each pattern has, how many each part of WHERE
-        leaves, and what a condition of the part where they end leaves out. `limit`: of as many rows it shows the facts
-        that they rest on. Queries at work, and changes, do not wait for it.
-
-        Raises OxiseqError where the store is not in this process; KbError.
-        """
+    def why(self, limit: int) -> Why:
+        """Raises OxiseqError where the store is not in this process; KbError."""
         if self._standings.present is None:
             raise OxiseqError("why of a standing query is for a store in this process")
-        subject = StoreSubject(self._upheld.query, StoreKb(self._standings.present()), time.time_ns() // 1000)
-        return why_of(subject, whole_number(limit, "limit"))
+        kb = StoreKb(self._standings.present())
+        return why_over_store(self.upheld.query, kb, whole_number(limit, "limit"))
 
     # --- what it answers ------------------------------------------------------------------------------
 
-    def snapshot(self, wait: bool = True) -> Snapshot:
-        """The answer after all updates made so far, and the number behind which changes continue from it. Those up to
-        it count as returned. wait: while the store is answering, until it has answered; else what it answered
-        last."""
-        self._catch_up(wait)
+    def snapshot(self, wait: bool) -> Snapshot:
+        """Of what the store holds, or of what it answered last."""
+        self.catch_up(wait)
         with self._standings.lock:
             weighed = self._answered()
-            self._handed_out = max(self._handed_out, self._number)
-            return Snapshot(self.form, self._number, time.time_ns() // 1000, lambda: weighed)
+            return Snapshot(self._form, self._number, time.time_ns() // 1000, lambda: weighed)
 
     def _answered(self) -> Weighed:
         self._refresh()
         if self._graph is not None:
             return [(triple, 1) for triple in self._graph.triples]
-        return self._rows(self._upheld.told)
+        return self._rows(self.upheld.told)
 
-    def changes(self, after: int | None = None, timeout: Duration | None = None) -> Iterator[StoreChange]:
-        """The changes above `after` (None: those not returned yet), as they are made; waits for the next one at most
-        `timeout` in all (None: for ever). Ends when that is over, or with the query. Raises CursorError if
-        changes above `after` are no longer kept."""
-        deadline = None if timeout is None else time.monotonic() + duration(timeout, "timeout") / 1e6
+    def following(self, reader: Reader, seconds: float | None) -> Iterator[StoreChange]:
+        """As they are made."""
+        deadline = None if seconds is None else time.monotonic() + seconds
         self._standings.catch_up()
-        place = after
-        while (change := self._wait_for(place, deadline)) is not None:
-            if after is not None:
-                place = change.number
+        while (change := self._wait_for(reader, deadline)) is not None:
+            reader.cursor = change.number
             yield change
 
-    def _wait_for(self, place: int | None, deadline: float | None) -> StoreChange | None:
+    def _wait_for(self, reader: Reader, deadline: float | None) -> StoreChange | None:
         with self._standings.arrived:
-            while True:
-                found = next(iter(self._behind(place)), None)
-                if found is not None:
-                    if place is None:
-                        self._handed_out = found.number
-                    return found
+            while not (found := self._behind(reader)):
                 left = None if deadline is None else deadline - time.monotonic()
-                if self._closed or (left is not None and left <= 0):
+                if self.closed or (left is not None and left <= 0):
                     return None
                 self._standings.arrived.wait(left)
+            return found[0]
 
-    def poll(self, timeout: Duration = "0s", *, after: int | None = None, wait: bool = True) -> list[StoreChange]:
-        """Returns all changes above `after` (None: those not returned yet) that updates have made so far; if there are
-        none, waits at most `timeout` for the next one. `wait` as for `snapshot`. Raises CursorError as `changes`."""
-        deadline = time.monotonic() + duration(timeout, "timeout") / 1e6
-        self._catch_up(wait)
-        with self._standings.arrived:
-            while not (found := self._behind(after)) and not self._closed and (left := deadline - time.monotonic()) > 0:
-                self._standings.arrived.wait(left)
-            if after is None:
-                self._handed_out = self._number
+    def changes(self, reader: Reader, wait: bool) -> list[StoreChange]:
+        """Those that there are."""
+        self.catch_up(wait)
+        with self._standings.lock:
+            found = self._behind(reader)
+            reader.cursor = self._number
             return found
 
-    def _behind(self, place: int | None) -> list[StoreChange]:
-        after = self._handed_out if place is None else place
+    def _behind(self, reader: Reader) -> list[StoreChange]:
+        after = reader.cursor
         if after < self._first:
-            if place is None:  # whoever calls again has the error
-                self._handed_out = self._first
+            reader.cursor = self._first  # whoever calls again has no error
             raise CursorError(f"changes of {self.name!r}", after + 1, self._first + 1)
         if after >= self._number:
             return []
         return [change for change in self._changes if change.number > after]
 
-    def on_change(self, callback: Callback, after: int | None = None) -> Subscription:
-        """Call back with each change above `after` (None: from now on), in order, in another thread; all callbacks get
-        a change before any gets the next. Raises CursorError like `changes`."""
+    def subscribe(self, callback: Callback, after: int | None) -> Callable[[], object]:
+        """In another thread."""
         subscription = Subscription(self, callback)
         self._standings.catch_up()
         with self._standings.lock:
-            if self._closed:
+            if self.closed:
                 subscription.end()
-                return subscription
-            for change in [] if after is None else self._behind(after):
+                return subscription.close
+            for change in [] if after is None else self._behind(Reader(after)):
                 self._standings.deliver_later(subscription, change)
             self._subscriptions = (*self._subscriptions, subscription)
         self._standings.deliver()
-        return subscription
+        return subscription.close
 
-    @internal
     def unsubscribe(self, subscription: Subscription) -> None:
         """Stop calling it back."""
         with self._standings.lock:
             self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
 
-    def catch_up(self) -> None:
-        """Wait until all earlier updates are applied: snapshots and changes include them; callbacks may still follow.
-        While the store evaluates the query it waits for the answer. Raises nothing: check `state`."""
-        self._catch_up()
-
-    def _catch_up(self, wait: bool = True) -> None:
-        self._standings.catch_up(self._upheld if wait else None)
+    def catch_up(self, wait: bool = True) -> None:
+        """Wait until all earlier updates are applied, and if `wait` for the store's answer."""
+        self._standings.catch_up(self.upheld if wait else None)
 
     def restart(self) -> None:
-        """Evaluate it again on the current content of the store; the difference is a change. For a query that has
-        failed, or that is asked although it could be followed again."""
-        if self._closed:
+        """Raises OxiseqError for one that has been closed."""
+        if self.closed:
             raise OxiseqError(f"the query {self.name!r} is closed")
-        self._standings.restart(self._upheld)
+        self._standings.restart(self.upheld)
 
     def close(self) -> None:
         """End it: it receives no more changes, and callers that wait for changes return."""
         self._standings.remove(self)
 
+    delete = close
+
     # --- the standings' side --------------------------------------------------------------------------
 
     @property
-    @internal
     def asks(self) -> str:
         """What is queried from the store where it is not followed."""
-        return self._upheld.plan.asks
+        return self.upheld.plan.asks
 
-    @internal
     def asked_in_vain(self, error: str) -> None:
         """A store elsewhere could not be queried again (empty: it could), and the answer stays."""
-        if self.state != "asked":
+        if self.closed or self.upheld.state != "asked":
             return
-        self._upheld.reason = f"{ELSEWHERE}; the last time that failed: {error}" if error else ELSEWHERE
+        self.upheld.reason = f"{ELSEWHERE}; the last time that failed: {error}" if error else ELSEWHERE
 
-    @property
-    @internal
-    def upheld(self) -> Upheld:
-        """The engine's side of it."""
-        return self._upheld
-
-    @internal
     def end(self) -> None:
         """It has been closed."""
-        self._closed = True
+        self.closed = True
         for subscription in self._subscriptions:
             subscription.end()
         self._subscriptions = ()
 
-    @internal
     def receive(self, told: Told, at: int) -> None:
         """What a change made at a time has changed of the rows. With the lock held."""
         if self._stale:
@@ -568,7 +654,6 @@ class StandingQuery:
         if change is not None:
             self._tell(change)
 
-    @internal
     def lose(self) -> None:
         """A change is not known in detail: readers of the ones before begin with a snapshot. With the lock held."""
         self._changes.clear()
@@ -587,7 +672,7 @@ class StandingQuery:
         self._number = change.number
         self._changes.append(change)
         self._held += len(change)
-        while self._held > self.keep and self._changes:
+        while self._held > self._keep and self._changes:
             gone = self._changes.popleft()
             self._held -= len(gone)
             self._first = gone.number
@@ -599,22 +684,15 @@ class StandingQuery:
             triples = self._graph.take(self._solutions(told))
             if not triples:
                 return None
-            return StoreChange(self.form, self._number + len(triples), at, len(triples), lambda: triples)
+            return StoreChange(self._form, self._number + len(triples), at, len(triples), lambda: triples)
         self._standings.hold(told.rows)
         count = int(np.abs(told.weight).sum())
-        return StoreChange(self.form, self._number + count, at, count, lambda: self._rows(told))
+        return StoreChange(self._form, self._number + count, at, count, lambda: self._rows(told))
 
     def _solutions(self, told: Told) -> list[tuple[Solution, int]]:
         return [*zip(self._standings.decoded(told.rows), told.weight.tolist(), strict=True)]
 
     def _rows(self, told: Told) -> Weighed:
-        names = self.variables
+        names = self.upheld.plan.columns if self._form == "SELECT" else ()
         rows = self._standings.decoded(told.rows)
         return [(dict(zip(names, row, strict=True)), w) for row, w in zip(rows, told.weight.tolist(), strict=True)]
-
-    def _repr_html_(self) -> str:
-        facts = [("state", self.state), ("rows", f"{self._upheld.answer.size:,}"), ("last change", f"{self._number:,}")]
-        return f"<div>{html_table(self.name, facts, self.text)}</div>"
-
-    def __repr__(self) -> str:
-        return f"<StandingQuery {self.name}: {self.state}, change {self._number}>"

@@ -26,13 +26,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.api.standing.query import StandingQuery, StoreChange, Subscription
+from oxiseq.api.standing.query import MemoryStanding, StoreChange, Subscription
 from oxiseq.changes import Anew, Changed, Listeners, Listening
 from oxiseq.engine.errors import ArgumentValueError, KbError, QueryError
 from oxiseq.engine.flow.delta import Ids
@@ -151,9 +151,9 @@ class Standings:
         self._asker = in_process(store) if store is not None else asker
         assert self._asker is not None
         self._questions = Questions(self._asker)
-        self._queries: dict[str, StandingQuery | None] = {}
+        self._queries: dict[str, MemoryStanding | None] = {}
         """None: its first answer is not there yet."""
-        self._of: dict[object, StandingQuery] = {}
+        self._of: dict[object, MemoryStanding] = {}
         self._asked_at: dict[Asking, int] = {}
         """Running questions; the time of the last change before each."""
         self.lock = threading.RLock()
@@ -172,7 +172,7 @@ class Standings:
     # --- queries --------------------------------------------------------------------------------------
 
     @property
-    def queries(self) -> tuple[StandingQuery, ...]:
+    def queries(self) -> tuple[MemoryStanding, ...]:
         """Those that have not been closed, in the order of their registration."""
         return tuple(query for query in [*self._queries.values()] if query is not None)
 
@@ -183,7 +183,7 @@ class Standings:
 
     def register(
         self, text: str, name: str | None = None, keep: int = KEEP, limits: Limits | None = None
-    ) -> StandingQuery:
+    ) -> MemoryStanding:
         """Raises QueryError, LimitError, KbError, OxiseqError for a name that another has."""
         query = load_over_store(text)
         announce((arrange, join))
@@ -193,9 +193,9 @@ class Standings:
                     upheld = self._engine.planned(query, text, limits or Limits())
                 except RecursionError:
                     raise QueryError("the query is nested too deeply", query.span, text, code="depth") from None
-            with Lock(self._store_lock) as store_lock, self.lock:
+            with self._store_locked() as store_lock, self.lock:
                 self._take_in_all()
-                self._engine.add(upheld, store_lock.let_go)
+                self._engine.add(upheld, store_lock.close)
             return self._first_answered(own_name, upheld, keep)
 
     @contextmanager
@@ -219,7 +219,13 @@ class Standings:
             raise
         self.deliver()
 
-    def _first_answered(self, name: str, upheld: Upheld, keep: int) -> StandingQuery:
+    def _store_locked(self) -> ExitStack:
+        """The store's lock, which may be let go before the block ends."""
+        locked = ExitStack()
+        locked.enter_context(self._store_lock)
+        return locked
+
+    def _first_answered(self, name: str, upheld: Upheld, keep: int) -> MemoryStanding:
         """Raises what its first question has raised."""
         self._questions.ask(self)
         with self.arrived:
@@ -227,14 +233,14 @@ class Standings:
                 self.arrived.wait_for(lambda: upheld.asked or upheld.state != "asked")
                 if upheld.error is not None:
                     raise upheld.error
-                registered = StandingQuery(self, name, upheld, keep)
+                registered = MemoryStanding(self, name, upheld, keep)
             except BaseException:
                 self._engine.remove(upheld)
                 raise
             self._queries[name] = self._of[upheld] = registered
             return registered
 
-    def remove(self, query: StandingQuery) -> None:
+    def remove(self, query: MemoryStanding) -> None:
         """End a query."""
         with self._store_lock, self.arrived:
             if query.closed:
@@ -253,10 +259,10 @@ class Standings:
 
     def restart(self, upheld: Upheld) -> None:
         """Restart one."""
-        with Lock(self._store_lock) as store_lock, self.lock:
+        with self._store_locked() as store_lock, self.lock:
             self._take_in_all()
             if upheld in self._of:
-                self._tell(self._engine.anew(upheld, store_lock.let_go), _now())
+                self._tell(self._engine.anew(upheld, store_lock.close), _now())
         self.catch_up(upheld)
 
     # --- changes --------------------------------------------------------------------------------------
@@ -285,8 +291,8 @@ class Standings:
         """Take in all changes made so far. Where the store is queried for what they change of a query, wait for
         that."""
         while not self._caught_up():
-            with Lock(self._store_lock) as store_lock, self.lock:
-                self._begin_anew(store_lock.let_go)
+            with self._store_locked() as store_lock, self.lock:
+                self._begin_anew(store_lock.close)
         self._questions.ask(self)
         if upheld is not None and upheld.asked < upheld.wanted:
             with self.arrived:
@@ -405,28 +411,6 @@ class Standings:
         """How large all that is."""
         with self.lock:
             return self._engine.bytes
-
-
-class Lock:
-    """A lock that may be let go before its block ends."""
-
-    def __init__(self, lock: threading.RLock) -> None:
-        self._lock = lock
-        self._held = False
-
-    def __enter__(self) -> Self:
-        self._lock.acquire()
-        self._held = True
-        return self
-
-    def let_go(self) -> None:
-        """Others may have it."""
-        if self._held:
-            self._held = False
-            self._lock.release()
-
-    def __exit__(self, *_: object) -> None:
-        self.let_go()
 
 
 def _now() -> int:

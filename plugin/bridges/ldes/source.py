@@ -12,15 +12,16 @@ import logging
 import re
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from oxiseq.bridges.ldes.fetching import MOST_QUADS, Fetched, Fetching, Open, State, without_user
 from oxiseq.bridges.ldes.page import MOST_MEMBERS, Link, Member, Page, Quads, Stream, read_page, root_of, stream_of
-from oxiseq.bridges.source import BridgeError, BridgeSettings, Message, digest
+from oxiseq.bridges.source import BridgeError, BridgeSettings, Message, Source, digest
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.quads import GENERATED_AT
+from oxiseq.engine.extras import loaded
 from oxiseq.options.kinds import UNITS, duration
 
 if TYPE_CHECKING:
@@ -47,12 +48,13 @@ _TOLD: Final = 500
 """Characters of an error."""
 
 
-class LdesSource:
+class LdesSource(Source):
     """ldes+http(s)://...: the stream, its root, or a page that names its root. `state` outlives this object.
     `transport`: see Fetching."""
 
     def __init__(self, settings: BridgeSettings, state: State, transport: httpx.BaseTransport | None = None) -> None:
-        self._settings, self._state = settings, state
+        super().__init__(settings)
+        self._state = state
         url = settings.url.partition("+")[2]
         self._url = without_user(url)  # the base of what the page says
         self._pause, self._entities, self._skips = self._read_options()
@@ -77,6 +79,13 @@ class LdesSource:
         self._count = 0
         self._next = time.monotonic()
         self._saved = 0.0
+
+    @classmethod
+    def opener(cls, settings: BridgeSettings) -> Callable[[], Source]:
+        """See Source."""
+        loaded("httpx")
+        state = State.of(settings.position, settings.url)
+        return lambda: cls(settings, state)
 
     def _read_options(self) -> tuple[float | None, bool, bool]:
         """Seconds between readings; whether versions speak of what they are versions of; whether a page that is not
@@ -137,7 +146,7 @@ class LdesSource:
                 self._begin()
         return [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
 
-    def confirm(self, messages: Sequence[Message]) -> None:
+    def acknowledge(self, messages: Sequence[Message]) -> None:
         """See Source."""
         before = len(self._read)
         for message in messages:

@@ -1,4 +1,4 @@
 """CEQL for users: complex events over tuple events, from tables or RDF.
 
-tables, files, (graph, time) pairs ─ rows ─▶ batches ─ shape.py ─▶ blocks of matches (oxiseq.matches)
+tables, files, (graph, time) pairs ─ rows ─▶ batches ─ language.py ─▶ blocks of matches (oxiseq.matches)
 """

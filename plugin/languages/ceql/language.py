@@ -17,14 +17,12 @@ from oxiseq.engine.run.sequence import run_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import Syntax, syntax_named
-from oxiseq.languages.ceql.joined import joined_subject
-from oxiseq.languages.ceql.reasons.subject import TupleSubject
 from oxiseq.languages.ceql.shape import ceql_shape
+from oxiseq.languages.ceql.why import TupleSubject, joined_subject
 from oxiseq.languages.driving import Opener
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
-from oxiseq.languages.reasons.paging import paged
-from oxiseq.languages.reasons.read import Span, read_streams
+from oxiseq.languages.reasons.read import Span, paged, read_streams
 from oxiseq.languages.reasons.report import WhyRequest
 from oxiseq.languages.reasons.why import Subject
 from oxiseq.languages.sequences.explain import explain

@@ -13,7 +13,7 @@ from oxiseq.engine.flow.explain import Step, long, steps
 from oxiseq.engine.flow.plan import Arrange, Closure, Distinct, Given, inputs
 from oxiseq.engine.flow.times import NEVER
 from oxiseq.engine.run.family import why_not_alike
-from oxiseq.engine.sharing.equal import why_unequal
+from oxiseq.engine.sharing.member import why_unequal
 from oxiseq.grammar.algebra import Construct
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.records import dataclass

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
+from pyoxigraph import NamedNode
+
+from oxiseq.engine.errors import ArgumentTypeError, QueryError
+from oxiseq.engine.events.report import OnError
+from oxiseq.engine.flow.epsparql.facts import spanned, start_triple
 from oxiseq.engine.flow.epsparql.query import IntervalPlan, compile_intervals
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kernels.flow import looking, merging
+from oxiseq.engine.kernels.flow import counting, joining
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+from oxiseq.grammar.algebra import Construct
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import Syntax, syntax_named
-from oxiseq.languages.driving import Opener
+from oxiseq.languages.driving import Opener, Told
 from oxiseq.languages.epsparql.explain import explain_intervals
-from oxiseq.languages.epsparql.rules import open_spanned, read_rules
-from oxiseq.languages.epsparql.shape import interval_shape
 from oxiseq.languages.epsparql.why import IntervalSubject
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
@@ -25,7 +31,61 @@ from oxiseq.languages.tables import graphs_opener
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
+from oxiseq.sources.sources import batches_of, given_batches, in_time_order, is_stream
+from oxiseq.sources.warned import LateBatch
 from oxiseq.warmup.first_run import announce
+
+# --- shape -------------------------------------------------------------------------------------------
+
+
+def interval_shape(plan: IntervalPlan, terms: TermDictionary) -> Shape:
+    """Rows with the interval of all that they are made of (semantics.md 5)."""
+    return Shape(
+        terms,
+        "ASK" if plan.ask else "CONSTRUCT" if isinstance(plan.query.form, Construct) else "SELECT",
+        tuple(v.value for v in plan.variables),
+        plan.streams,
+        plan.feeds,
+        dict(plan.query.prefixes),
+        plan.template,
+        stamp=start_triple,
+        vocab=dict(plan.query.prefixes).get("", ""),
+    )
+
+
+# --- rules -------------------------------------------------------------------------------------------
+
+
+def open_spanned(
+    events: Any, terms: TermDictionary, on_error: OnError, time_predicate: NamedNode, told: Told
+) -> Iterator[LateBatch]:
+    """As others, but that events may have a start."""
+    if not isinstance(events, Iterable) or isinstance(events, str | Path):
+        return given_batches(events, terms, on_error, time_predicate, told)
+    batches = batches_of(spanned(events), terms)
+    if is_stream(events):
+        return batches
+    return in_time_order(batches, lambda: batches_of(spanned(events), TermDictionary()), terms)
+
+
+def read_rules(texts: Sequence[str]) -> list[EpQuery]:
+    """Rules, checked. Raises QueryError, with a note of which rule it is; OxiseqError where they are no texts."""
+    if isinstance(texts, str):
+        raise ArgumentTypeError("rules are a list of texts")
+    rules = []
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise ArgumentTypeError(f"rule {number} is no text: {text!r}")
+        try:
+            rules.append(load(text, "epsparql"))
+        except QueryError as error:
+            error.add_note(f"in rule {number}")
+            raise
+    return rules
+
+
+# --- language ----------------------------------------------------------------------------------------
+
 
 _UNNAMED = ("any stream",)
 
@@ -38,7 +98,7 @@ class EpSparql(Language[EpQuery]):
     whole = "its rules and filters look at all triples"
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
-        announce((looking.look, merging.consolidate), tell)
+        announce((joining.look, counting.consolidate), tell)
 
     def compile(
         self, query: EpQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options

@@ -9,23 +9,20 @@ from typing import Final, cast
 import numpy as np
 
 from oxiseq.engine.events.faults import Faults
+from oxiseq.engine.flow.epsparql.facts import Stamps
 from oxiseq.engine.flow.epsparql.query import compile_intervals
-from oxiseq.engine.flow.epsparql.stamps import Stamps
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.grammar.algebra import GraphPattern, Group, PatternElement, Select
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.render import render_group
-from oxiseq.languages.reasons.bounds import FREE, Bounds
-from oxiseq.languages.reasons.provenance import Provenance
-from oxiseq.languages.reasons.read import History, Span
-from oxiseq.languages.reasons.report import Funnel, Near, Step, Wording
+from oxiseq.languages.reasons.read import FREE, Bounds, History, Span, worked
+from oxiseq.languages.reasons.report import Funnel, Near, Provenance, Step, Wording
 from oxiseq.languages.reasons.where.origins import Origins, held_within
 from oxiseq.languages.reasons.where.parts import Holder, asked_alone
 from oxiseq.languages.reasons.where.subject import WhereSubject, behind, counted, rows
 from oxiseq.languages.reasons.why import MOST, FoundRow, FoundRows, WhyCondition
-from oxiseq.languages.reasons.working import worked
 
 _INSTANTS: Final = 256
 """Instants between two checks of the number of rows."""

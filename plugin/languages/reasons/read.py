@@ -1,25 +1,55 @@
-"""All events of the streams, in one dictionary, each stream a single batch in order of time (then of arrival)."""
+"""All events of the streams in one dictionary, each stream a single batch in order of time (then of arrival); and runs
+over them: step by step, with a look at the partial matches, or for a page of the matches that end at one instant.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode, Triple
 
+from oxiseq.engine.errors import ArgumentValueError, LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
+from oxiseq.engine.events.time import Time, to_microseconds
+from oxiseq.engine.matches.frozen import MOST_LIMBS
+from oxiseq.engine.matches.paging import Page
+from oxiseq.engine.order.watermarks import AFTER_ALL
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.driving import Opener
+from oxiseq.matches.matches import Matches
+from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
+from oxiseq.options.kinds import CountKind, whole_number
 from oxiseq.sources.sources import given_batches
 from oxiseq.sources.warned import as_graphs, warn_unread
+
+# --- bounds ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """`matches`: for each query that is run, no more than so many are examined (None: all of them); `check` is called
+    now and then, and may raise whatever is to end the work."""
+
+    matches: int | None = None
+    check: Callable[[], None] = lambda: None
+
+
+FREE = Bounds()
+"""No bounds."""
+
+
+# --- read --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +173,111 @@ def graph_of(history: History, stream: str, time: int) -> tuple[Triple, ...]:
     """The triples of a stream at a time; none where it has no event then."""
     batch = within(history.batches[stream], Span(time, time + 1))
     return tuple(t for _, graph in decode_events(batch, history.terms) for t in graph) if np.size(batch.time) else ()
+
+
+# --- working -----------------------------------------------------------------------------------------
+
+
+STEP = 1_024
+"""Instants that are processed at a time."""
+
+
+def steps(
+    run: Run, streams: Sequence[str], history: History, bounds: Bounds, instants: int | None = None
+) -> Iterator[Sequence[Any]]:
+    """All streams to the same time, again and again; what is found at each step. `instants` of one: STEP."""
+    for span in spans(history, instants or STEP):
+        bounds.check()
+        for iri in dict.fromkeys(streams):
+            batch = within(history.batches[iri], span)
+            if len(batch):
+                run.push(iri, batch)
+            run.punctuate(iri, AFTER_ALL if span.until is None else span.until)
+        yield run.advance()
+
+
+def worked(
+    run: Run,
+    streams: Sequence[str],
+    history: History,
+    bounds: Bounds,
+    most: int | None,
+    instants: int | None = None,
+) -> tuple[list[Any], bool]:
+    """What is found until it is `most` (None: all); whether it is so many, so that there may be more."""
+    found: list[Any] = []
+    for part in steps(run, streams, history, bounds, instants):
+        found += part
+        if most is not None and sum(map(len, found)) >= most:
+            return found, True
+    return found, False
+
+
+# --- states ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """After all events up to `at` (µs): the groups of partial matches that wait at each edge of the automaton (in the
+    order of the explanation's edges), and how many matches there were until then."""
+
+    at: int
+    waiting: tuple[int, ...]
+    matches: int
+
+
+def states_of(run: QueryRun, history: History, bounds: Bounds, points: int) -> tuple[Point, ...]:
+    """`points` at most, with equally many instants between them; the last one is at the last event. `run` has seen
+    nothing. Raises LimitError beyond `bounds.matches`, and whatever `bounds.check` raises."""
+    instants = history.instants
+    apart = -(-len(instants) // points) or 1
+    found: list[Point] = []
+    matches = 0
+    for number, part in enumerate(steps(run, run.plan.streams, history, bounds, apart), 1):
+        matches += sum(map(len, part))
+        if bounds.matches is not None and matches > bounds.matches:
+            raise LimitError(matches, bounds.matches, "matches of a query whose past states are shown")
+        run.collect(run.clock.completed)  # what the window has closed waits no more
+        if len(instants):
+            found.append(Point(int(instants[min(number * apart, len(instants)) - 1]), run.waiting, matches))
+    return tuple(found)
+
+
+# --- paging ------------------------------------------------------------------------------------------
+
+
+MOST: Final = 10_000
+"""Matches of a page."""
+_BITS: Final = 64 * MOST_LIMBS
+
+
+def page_asked(time: Time, offset: int, limit: int) -> Page:
+    """What callers ask for. Raises EventError, ArgumentValueError, ArgumentTypeError."""
+    if isinstance(offset, int) and offset.bit_length() > _BITS:
+        raise ArgumentValueError(f"offset: no more than 2^{_BITS} matches are counted")
+    CountKind(most=1 << _BITS).read(offset, "offset")
+    if whole_number(limit, "limit") > MOST:
+        raise ArgumentValueError(f"limit: a page has {MOST:,} matches at most, not {limit:,}")
+    return Page(to_microseconds(time), offset, limit)
+
+
+def reach(at: int, window: int | None, start: int | None, waits: int | None, *, sliding: bool) -> Span:
+    """Which events decide what ends at `at` (µs). window: its length in µs, None where the query looks back without
+    end; start: the t of windows that tumble; waits: for how long after its end a match may be undecided, None: without
+    end."""
+    since = None
+    if window is not None and sliding:
+        since = at - window
+    elif window is not None and start is not None:
+        since = start + (at - start) // window * window
+    return Span(since, None if waits is None else at + waits + 1)
+
+
+def paged(run: Run, shape: Shape, streams: Sequence[str], history: History, bounds: Bounds) -> Matches:
+    """The page that a run finds that was compiled for it and has seen nothing. Raises LimitError, and whatever
+    `bounds.check` raises."""
+    found: list[Any] = []
+    for part in steps(run, streams, history, bounds):
+        found += part
+    events = sum(map(len, history.batches.values()))
+    return Matches(shape.block(found), events, total=run.paged)

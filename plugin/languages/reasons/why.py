@@ -23,8 +23,19 @@ from oxiseq.engine.expressions.exact import ExpressionError, evaluate
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.records import dataclass
-from oxiseq.languages.reasons.provenance import Provenance
-from oxiseq.languages.reasons.report import SHOWN, WORDING, Funnel, Miss, Near, Reason, Stage, Step, Why, Wording
+from oxiseq.languages.reasons.report import (
+    SHOWN,
+    WORDING,
+    Funnel,
+    Miss,
+    Near,
+    Provenance,
+    Reason,
+    Stage,
+    Step,
+    Why,
+    Wording,
+)
 
 MOST: Final = 1_000
 """Answers of a step that are examined; of a sequence: those of one completing event."""

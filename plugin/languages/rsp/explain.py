@@ -1,8 +1,11 @@
-"""What a query over windows is compiled to, as plain facts, then as text, Graphviz or JSON."""
+"""What a query over windows is compiled to, as plain facts, then as text, Graphviz, JSON or a picture: streams →
+windows → events, operators → the answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from pyoxigraph import Variable
 
@@ -11,15 +14,82 @@ from oxiseq.engine.flow.relations import Column
 from oxiseq.engine.rsp.joint import why_alone
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.steady import is_steady
-from oxiseq.engine.sharing.equal import why_unequal
+from oxiseq.engine.sharing.member import why_unequal
 from oxiseq.grammar.algebra import OnChange, OnClose
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render_clauses import amount
-from oxiseq.grammar.render_rsp import render_window
+from oxiseq.grammar.render import amount
 from oxiseq.grammar.render_sparql import event_pattern
-from oxiseq.languages.explanation import WITH_EQUALS, Explanation, operator_lines
-from oxiseq.languages.rsp.picture import picture
-from oxiseq.pictures.drawing import Drawing
+from oxiseq.grammar.windows.texts import render_window
+from oxiseq.languages.explanation import WITH_EQUALS, Explanation, network, operator_lines
+from oxiseq.pictures.drawing import Arrow, Drawing, Node
+
+# --- picture -----------------------------------------------------------------------------------------
+
+
+def picture(e: RspExplanation) -> Drawing:
+    """As a network from left to right."""
+    streams = list(dict.fromkeys(w.stream for w in e.windows))
+    nodes = [Node(f"s{i}", _short(s), note="stream") for i, s in enumerate(streams)]
+    arrows: list[Arrow] = []
+    for w in e.windows:
+        names = [*map(_short, w.names), *(["default graph"] if w.default else [])]
+        nodes.append(Node(f"w{w.number}", w.window, note=", ".join(names)))
+        arrows.append(Arrow(f"s{streams.index(w.stream)}", f"w{w.number}"))
+    for i, event in enumerate(e.events):
+        nodes.append(Node(f"e{i}", f"EVENT {event.name}", note=" ".join(f"?{v}" for v in event.variables)))
+        arrows.append(Arrow(f"w{event.content}", f"e{i}"))
+
+    def drawn(step: Step) -> list[str] | None:
+        if step.what == "rows":
+            return [f"e{i}" for i, event in enumerate(e.events) if event.name == step.detail[0]]
+        return _views(step, nodes, arrows) if step.what == "patterns" else None
+
+    def asked(step: Step) -> str | None:
+        return _knowledge(nodes) if step.asked else None
+
+    last = network(e.operators, nodes, arrows, drawn=drawn, source=asked)[e.root]
+    for i, match in enumerate(e.matches):
+        nodes.append(Node(f"m{i}", f"MATCH {match}"))
+        arrows += [Arrow(name, f"m{i}") for name in last]
+        last = [f"m{i}"]
+    nodes.append(Node("answer", f"{e.form} {e.report}", True, "incremental"))
+    arrows += [Arrow(name, "answer") for name in last]
+    return Drawing(f"{e.form}: windows and what is queried from them", nodes, arrows, network=True)
+
+
+def _views(step: Step, nodes: list[Node], arrows: list[Arrow]) -> list[str]:
+    """Patterns that are joined, each a view of its own, then their filters: the text behind two spaces says on
+    what."""
+    views, filters = [], list[str]()
+    for i, line in enumerate(step.detail):
+        text, _, place = line.partition("  ")
+        name = f"o{step.number}_{i}"
+        nodes.append(Node(name, text, note=place))
+        if not place:
+            filters.append(name)
+            continue
+        views.append(name)
+        window = place.removeprefix("in window ")
+        source = f"w{window}" if window.isdigit() else _knowledge(nodes)
+        arrows.append(Arrow(source, name))
+    arrows += [Arrow(view, filters[0]) for view in views if filters]
+    arrows += [Arrow(a, b) for a, b in pairwise(filters)]
+    return filters[-1:] or views
+
+
+def _knowledge(nodes: list[Node]) -> str:
+    if not any(node.name == "kb" for node in nodes):
+        nodes.append(Node("kb", "knowledge base"))
+    return "kb"
+
+
+def _short(iri: str) -> str:
+    """The last part of an IRI."""
+    name = iri.strip("<>").rstrip("/#")
+    return name[max(name.rfind("/"), name.rfind("#")) + 1 :] if "://" in name or name.startswith("urn:") else name
+
+
+# --- explain -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,18 +17,40 @@ from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.languages import Syntax, syntax_named
-from oxiseq.grammar.rsp_algebra import RspQuery
+from oxiseq.grammar.rsp_algebra import Report, RspQuery
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.read import read_streams
 from oxiseq.languages.reasons.report import WhyRequest
 from oxiseq.languages.rsp.explain import explain_rsp
-from oxiseq.languages.rsp.shape import rsp_shape
 from oxiseq.languages.rsp.why import WindowSubject
-from oxiseq.matches.shape import Shape
+from oxiseq.matches.shape import SPAN, Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
 from oxiseq.warmup.first_run import announce
+
+# --- shape -------------------------------------------------------------------------------------------
+
+
+def rsp_shape(plan: RspPlan, terms: TermDictionary) -> Shape:
+    """Rows at instants; those that carry an event mapping have its span."""
+    query = plan.query
+    return Shape(
+        terms,
+        query.form,
+        plan.columns,
+        plan.streams,
+        plan.feeds,
+        dict(query.prefixes),
+        query.template if query.form == "CONSTRUCT" else (),
+        letters=SPAN if plan.timed else (),
+        spans=plan.timed,
+        ended=plan.report is Report.DSTREAM,
+        vocab=dict(query.prefixes).get("", ""),
+    )
+
+
+# --- language ----------------------------------------------------------------------------------------
 
 
 def _unsaid(options: Options) -> RspOptions:

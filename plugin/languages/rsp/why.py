@@ -34,18 +34,15 @@ from oxiseq.grammar.algebra import (
     SubSelect,
     WindowPattern,
 )
-from oxiseq.grammar.render_rsp import render_window
 from oxiseq.grammar.rsp_algebra import Consume, EventDefinition, IdentityWindow, Report, RspQuery
 from oxiseq.grammar.scope import visible_variables
-from oxiseq.languages.reasons.bounds import FREE, Bounds
-from oxiseq.languages.reasons.provenance import Provenance
-from oxiseq.languages.reasons.read import History
-from oxiseq.languages.reasons.report import Funnel, Near, Stage, Step
+from oxiseq.grammar.windows.texts import render_window
+from oxiseq.languages.reasons.read import FREE, Bounds, History, worked
+from oxiseq.languages.reasons.report import Funnel, Near, Provenance, Stage, Step
 from oxiseq.languages.reasons.where.origins import HeldEvents, Origins, held_at
 from oxiseq.languages.reasons.where.parts import Part, asked_alone
 from oxiseq.languages.reasons.where.subject import WhereSubject, answer_stage, behind, counted, rows
 from oxiseq.languages.reasons.why import MOST, FoundRow, FoundRows, WhyCondition
-from oxiseq.languages.reasons.working import worked
 
 LOOKED: Final = 64
 """Most instants at which parts are evaluated."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from oxiseq.grammar.algebra import Limit, Query, Strategy
 from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.grammar.render_clauses import render_clause
+from oxiseq.grammar.render import render_clause
 from oxiseq.languages.reasons.why import WhyCondition
 
 

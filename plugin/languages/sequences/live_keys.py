@@ -8,6 +8,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.program import is_native
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.matches.ranking import Ranking
 from oxiseq.engine.matching.bgp import basic_patterns
 from oxiseq.engine.matching.conditions import Condition
 from oxiseq.engine.patterns.plan import StreamPlan
@@ -15,7 +16,7 @@ from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.counting import carried
 from oxiseq.engine.plan.own_run import why_own_run
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
-from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
+from oxiseq.engine.plan.ranking import MOST_LISTED
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.plan.thresholds import Threshold, ladder_of
 from oxiseq.engine.sequence.asked import gpm_of_time
@@ -54,8 +55,7 @@ from oxiseq.grammar.algebra import (
     Values,
     Window,
 )
-from oxiseq.grammar.render import render
-from oxiseq.grammar.render_clauses import time_span
+from oxiseq.grammar.render import render, time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import GpmParts, holds_exists, subexpressions
 from oxiseq.languages.sequences.facts import (

@@ -10,8 +10,7 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.plan.keyed_tuples import tuple_correlation
 from oxiseq.engine.run.tuple_family import why_not_alike
-from oxiseq.grammar.ceql_algebra import aggregates
-from oxiseq.grammar.render_ceql import (
+from oxiseq.grammar.ceql.texts import (
     render_formula,
     render_groups,
     render_order,
@@ -19,7 +18,8 @@ from oxiseq.grammar.render_ceql import (
     render_told,
     render_window,
 )
-from oxiseq.grammar.render_clauses import render_clause
+from oxiseq.grammar.ceql_algebra import aggregates
+from oxiseq.grammar.render import render_clause
 from oxiseq.languages.explanation import WITH_EQUALS
 from oxiseq.languages.sequences.facts import (
     BEFORE_ENUMERATION,

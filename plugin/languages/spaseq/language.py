@@ -16,10 +16,9 @@ from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.sequence import run_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.algebra import Construct, Query
 from oxiseq.grammar.languages import Syntax, syntax_named
 from oxiseq.languages.language import LOG, Language
-from oxiseq.languages.spaseq.shape import spaseq_shape
 from oxiseq.languages.tables import names_in
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
@@ -30,20 +29,44 @@ from oxiseq.warmup.first_run import prepare
 if TYPE_CHECKING:
     from oxiseq.engine.matches.paging import Page
     from oxiseq.languages.explanation import Explanation
-    from oxiseq.languages.reasons import read, states
-    from oxiseq.languages.reasons.bounds import Bounds
-    from oxiseq.languages.reasons.provenance import Evidence
-    from oxiseq.languages.reasons.read import History, Span
-    from oxiseq.languages.reasons.report import WhyRequest
-    from oxiseq.languages.reasons.states import Point
+    from oxiseq.languages.reasons import read
+    from oxiseq.languages.reasons.read import Bounds, History, Point, Span
+    from oxiseq.languages.reasons.report import Evidence, WhyRequest
     from oxiseq.languages.sequences import explain
-    from oxiseq.languages.spaseq.reasons import evidence, paging, subject, windows
-    from oxiseq.languages.spaseq.reasons.subject import SequenceSubject
+    from oxiseq.languages.spaseq import evidence, why
+    from oxiseq.languages.spaseq.why import SequenceSubject
 else:
-    explain = needed("oxiseq.languages.sequences.explain")
-    read, states = needed("oxiseq.languages.reasons.read"), needed("oxiseq.languages.reasons.states")
-    evidence, paging = (needed(f"oxiseq.languages.spaseq.reasons.{name}") for name in ("evidence", "paging"))
-    subject, windows = (needed(f"oxiseq.languages.spaseq.reasons.{name}") for name in ("subject", "windows"))
+    explain, read = needed("oxiseq.languages.sequences.explain"), needed("oxiseq.languages.reasons.read")
+    evidence, why = needed("oxiseq.languages.spaseq.evidence"), needed("oxiseq.languages.spaseq.why")
+
+
+# --- shape -------------------------------------------------------------------------------------------
+
+
+def spaseq_shape(plan: QueryPlan, terms: TermDictionary) -> Shape:
+    """Rows with the events of each GPM; a row of a group has no events. With a trailing negation matches are decided
+    after their ends."""
+    answer, graphs = plan.runner.answer, isinstance(plan.query.form, Construct)
+    listed = plan.summary is None
+    positive = {gpm for letter in plan.letters if letter.positive for gpm in letter.letter}
+    streams = {gpm: plan.streams[each.stream] for gpm, each in plan.runner.gpms.items()}
+    return Shape(
+        terms,
+        "ASK" if answer.ask else "CONSTRUCT" if graphs else "SELECT",
+        tuple(column.variable.value for column in answer.columns),
+        plan.streams,
+        answer.into,
+        dict(plan.query.prefixes),
+        answer.template,
+        lanes=tuple(gpm for gpm in plan.runner.gpms if gpm in positive) if listed else (),
+        letters=tuple(tuple((gpm, streams[gpm]) for gpm in letter.letter) for letter in plan.letters),
+        spans=listed,
+        later=any(ending.guards for ending in plan.runner.automaton.endings),
+        vocab=dict(plan.query.prefixes).get("", ""),
+    )
+
+
+# --- language ----------------------------------------------------------------------------------------
 
 
 class Spaseq(Language[Query]):
@@ -65,7 +88,7 @@ class Spaseq(Language[Query]):
         return {s.name: s.iri.value for s in query.streams}
 
     def origin(self, run: Run) -> int | None:
-        return windows.same_windows(run.plan.query.window, run.window_start) if isinstance(run, QueryRun) else None
+        return evidence.same_windows(run.plan.query.window, run.window_start) if isinstance(run, QueryRun) else None
 
     def evidence(
         self,
@@ -91,23 +114,23 @@ class Spaseq(Language[Query]):
         self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest
     ) -> SequenceSubject:
         history = read.read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
-        return subject.SequenceSubject(query, history, knowledge_of(kb), asked.bounds)
+        return why.SequenceSubject(query, history, knowledge_of(kb), asked.bounds)
 
     def reach(self, query: Query, at: int, options: Options) -> Span:
-        return paging.reach_of(query, at, options.origin)
+        return evidence.reach_of(query, at, options.origin)
 
     def every_match(self, query: Query) -> Query:
-        return paging.every_match(query)
+        return evidence.every_match(query)
 
     def matches_at(
         self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, page: Page
     ) -> Matches:
         history = read.read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
-        return paging.page_of(query, history, knowledge_of(kb), page, asked.bounds)
+        return evidence.page_of(query, history, knowledge_of(kb), page, asked.bounds)
 
     def states(
         self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, points: int
     ) -> tuple[Point, ...]:
         history = read.read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
         run = run_of(compile_query(query, history.terms), history.terms, knowledge_of(kb), history.start)
-        return states.states_of(run, history, asked.bounds, points)
+        return read.states_of(run, history, asked.bounds, points)

@@ -486,7 +486,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "why",
         "Why a query matched or did not, over the events that its streams keep, with the current knowledge base: as "
         "`oxiseq why --json` prints it, times in microseconds, terms as N-Triples; `looked` is the range that was "
-        "examined. As PROV-O in TriG: what the matches were derived from.",
+        "examined. As PROV-O in TriG: what the matches were derived from. Of a query over the store: over what the "
+        "knowledge base holds now; it takes no `since` and `until`.",
         Need("read", "query"),
         (
             QUERY,

@@ -14,7 +14,7 @@ from msgspec import Meta
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError, load
-from oxiseq.grammar.finding_tools import as_values
+from oxiseq.grammar.errors import as_values
 from oxiseq.grammar.languages import STANDING, USUAL, media_types
 from oxiseq.grammar.records import dataclass
 from oxiseq.languages.lints import lints_of, unmapped

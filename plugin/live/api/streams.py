@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 from werkzeug.http import parse_etags
 
-from oxiseq.bridges.source import FORMER_KEY
+from oxiseq.bridges.bridge import FORMER_KEY
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.announced import MessageFormat

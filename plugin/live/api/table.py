@@ -16,7 +16,7 @@ from msgspec import Meta
 from oxiseq.api.store import ChangeRefusedError
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import QueryError
-from oxiseq.grammar.finding_tools import as_values, close_name
+from oxiseq.grammar.errors import as_values, close_name
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import (
     ConflictError,

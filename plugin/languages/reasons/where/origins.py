@@ -1,16 +1,17 @@
 """What a row of WHERE was made of: events in windows, facts of the knowledge base.
 
-Each triple pattern with the row's values is looked up: in its window, or in the knowledge base. So of
-OPTIONAL and UNION the part that is there is shown; of property paths and sub-queries nothing.
+Each triple pattern with the row's values is looked up: in its window, or in the knowledge base. So of OPTIONAL and
+UNION the part that is there is shown; of property paths and sub-queries nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any, Final, TypeAlias
 
 import numpy as np
-from pyoxigraph import BlankNode, NamedNode, Triple, Variable
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple, Variable
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events
@@ -18,14 +19,28 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.rsp.items import Items, WindowRange
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import GraphPattern, Group, MatchPattern, TermOrVariable, TriplePattern
-from oxiseq.grammar.parts import parts
+from oxiseq.grammar.algebra import (
+    Filter,
+    GraphPattern,
+    Group,
+    MatchPattern,
+    Minus,
+    SubSelect,
+    TermOrVariable,
+    TriplePattern,
+    Values,
+)
+from oxiseq.grammar.parts import changed, parts
+from oxiseq.grammar.render import render_group
 from oxiseq.grammar.rsp_algebra import EventDefinition, RspQuery, event_names
-from oxiseq.languages.reasons.facts import HIDDEN, facts_of
-from oxiseq.languages.reasons.provenance import Provenance, Source
+from oxiseq.grammar.scope import visible_variables
 from oxiseq.languages.reasons.read import History, Span, within
+from oxiseq.languages.reasons.report import Provenance, Source
 from oxiseq.languages.reasons.where.parts import asked_alone
 from oxiseq.languages.reasons.why import FoundRow
+
+# --- origins -----------------------------------------------------------------------------------------
+
 
 Row = Mapping[str, int]
 """Variable → id."""
@@ -155,3 +170,59 @@ class Origins:
         if isinstance(term, Variable):
             return row.get(term.value, 0)
         return 0 if isinstance(term, BlankNode) else self._terms.constant(term)
+
+
+# --- facts -------------------------------------------------------------------------------------------
+
+
+Graph: TypeAlias = NamedNode | Variable | DefaultGraph
+HIDDEN: Final = (Minus, SubSelect, Filter)
+"""What an answer does not rest on, or whose variables are its own."""
+
+
+def facts_of(where: Group, values: Mapping[str, Term | None], kb: KnowledgeBase, *, default: bool) -> Iterator[Quad]:
+    """The quads that the triple patterns of a WHERE match with these values (None: unbound): so of OPTIONAL and UNION
+    the part that is there is found; of property paths nothing. `default`: patterns outside GRAPH read the knowledge
+    base, too. Raises KbError."""
+    joint: dict[tuple[object, ...], tuple[Graph, list[TriplePattern]]] = {}
+    for holder, element in asked_alone(where, HIDDEN):
+        graph = (
+            DefaultGraph() if holder is None and default else holder.name if isinstance(holder, GraphPattern) else None
+        )
+        if graph is None or not isinstance(element, TriplePattern):
+            continue
+        variables = {v.value for v in visible_variables(element)}
+        if all(values.get(name, graph) is not None for name in variables):
+            loose = not variables <= values.keys() or any(parts(element, BlankNode))  # such patterns hold together
+            joint.setdefault((holder, None if loose else element), (graph, []))[1].append(element)
+    for graph, patterns in joint.values():
+        yield from _quads(tuple(patterns), values, kb, graph)
+
+
+def _quads(
+    patterns: tuple[TriplePattern, ...], values: Mapping[str, Term | None], kb: KnowledgeBase, graph: Graph
+) -> Iterator[Quad]:
+    asked = changed(patterns, as_variable("blank"))
+    group = Group(asked)
+    given = {Variable(v): t for v, t in values.items() if isinstance(t, NamedNode | Literal)}
+    before = (Values(tuple(given), (tuple(given.values()),)),) if given else ()
+    element = group if isinstance(graph, DefaultGraph) else GraphPattern(graph, group)
+    for row in kb.solutions(f"SELECT * WHERE {render_group(Group((*before, element)))}"):
+        name: Any = row[graph] if isinstance(graph, Variable) else graph
+        for pattern in asked:
+            s, p, o = (
+                row[t] if isinstance(t, Variable) else t for t in (pattern.subject, pattern.predicate, pattern.object)
+            )
+            yield Quad(s, p, o, name)  # type: ignore[arg-type]  # terms, each at its place
+
+
+def as_variable(name: str) -> Callable[[Any], Any]:
+    """A change of terms by which a pattern's blank node becomes a variable: the answer has what it stands for."""
+    names: dict[BlankNode, Variable] = {}
+
+    def change(node: Any) -> Any:
+        if not isinstance(node, BlankNode):
+            return node
+        return names.setdefault(node, Variable(f"{name}_{len(names)}"))
+
+    return change

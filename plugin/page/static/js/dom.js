@@ -36,6 +36,9 @@ function filled(element, attributes, children) {
   return element;
 }
 
+/** A long name that may be broken behind its slashes, and not inside words. */
+export const breakable = (text) => h("span", {}, text.split(/(?<=[/#])/).flatMap((part) => [part, h("wbr")]));
+
 /** A table whose heads are above their numbers: on the right where the first row has one. */
 export function aligned(table) {
   const cells = table.querySelector("tbody tr")?.cells ?? [];

@@ -6,7 +6,7 @@ import { s } from "../dom.js";
 import { shortTime } from "../rdf.js";
 import { millis, scale, ticks } from "./scale.js";
 
-const LANE = 34, ROW = 11, TOP = 10, RIGHT = 18, AXIS = 30, MOST_ROWS = 10, MOST_BARS = 150, COLUMN = 5, DENSE = 60, SHADES = 8, DRAG = 4;
+const LANE = 34, ROW = 11, TOP = 10, RIGHT = 32, AXIS = 30, MOST_ROWS = 10, MOST_BARS = 150, COLUMN = 5, DENSE = 60, SHADES = 8, DRAG = 4;
 
 /** Of `matches` (as the server sends them) those within `view` (null: all): { svg, from, to, words }, or null where no
  * match has an event. `lanes`: names of GPMs; `moment`: an instant that is marked

@@ -21,7 +21,8 @@ export const isStanding = () => selectedQuery()?.language === "sparql";
 /** Which parts the chosen query has. */
 function parts() {
   byId("answer-part").hidden = !isStanding();
-  byId("matches-part").hidden = byId("looking-back").hidden = isStanding();
+  byId("matches-part").hidden = isStanding();
+  for (const part of document.querySelectorAll(".of-events")) part.hidden = isStanding();
 }
 
 /** Read the answer, then what changes of it. */

@@ -3,10 +3,12 @@
 import { send, sendJson, streamPath } from "../api.js";
 import { byId, fill, h } from "../dom.js";
 import { refresh } from "../poll.js";
+import { eventsOf } from "../rdf.js";
 import { on, state } from "../state.js";
+import { firstQuery } from "./first_query.js";
 import { ROWS, openMapping, startMapping, tryMapping, wordsOf, writtenMapping } from "./mapping.js";
 import { tell } from "./notices.js";
-import { seePredicates } from "./workbench.js";
+import { put as putQuery, seePredicates } from "./workbench.js";
 
 const FORMATS = [ // name, media type, endings
   ["Turtle", "text/turtle", ["ttl"]], ["N-Quads", "application/n-quads", ["nq"]], ["TriG", "application/trig", ["trig"]],
@@ -15,6 +17,7 @@ const FORMATS = [ // name, media type, endings
   ["JSON Lines", "application/x-ndjson", ["jsonl", "ndjson"]], ["CSV", "text/csv", ["csv"]],
 ];
 const ONE_GRAPH = ["text/turtle", "application/n-triples", "application/rdf+xml"]; // an event without a time of its own
+const LOOKED = 20; // events whose properties a first query has
 const MOST_SHOWN = 20000, MOST_BYTES = 64 * 1024 * 1024;
 let whole = null; // the file's whole text, where the box shows only its beginning
 
@@ -94,7 +97,8 @@ async function put() {
     say("Sending …");
     const words = toStream() ? await push(body, type) : await load(body, type);
     byId("data").close();
-    tell(words, "good");
+    const stream = toStream() ? byId("data-iri").value.trim() : null;
+    tell(words, "good", stream && [" ", h("button", { class: "link", id: "first-query", onclick: () => writeFirst(stream) }, "Write a query over this stream"), "."]);
     await refresh();
     seePredicates();
   } catch (problem) {
@@ -103,6 +107,15 @@ async function put() {
     byId("data-send").disabled = false;
   }
   return undefined;
+}
+
+/** A draft with the stream's own properties, to begin with. */
+async function writeFirst(stream) {
+  const { first, next } = state.streams.find(({ iri }) => iri === stream) ?? { first: 0, next: 1 };
+  const path = `${streamPath(stream)}/events?offset=${Math.max(first, next - LOOKED)}`;
+  const events = eventsOf(await (await send(path, { headers: { Accept: "application/n-quads" } })).text());
+  putQuery(firstQuery(stream, events), "spaseq", "first");
+  byId("editor").scrollIntoView({ block: "nearest" });
 }
 
 async function push(body, type) {

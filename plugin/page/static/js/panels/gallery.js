@@ -1,7 +1,7 @@
 // The gallery: a small story per example. One click loads its facts, registers its query and pushes its events.
 
 import { queryPath, send, sendJson, streamPath } from "../api.js";
-import { byId, fill, h } from "../dom.js";
+import { byId, fill, h, s } from "../dom.js";
 import { refresh } from "../poll.js";
 import { state } from "../state.js";
 import { tell } from "./notices.js";
@@ -28,8 +28,19 @@ const titleOf = (language) => state.languages.find((each) => each.name === langu
 const sentence = ({ story }) => `${story[0].toUpperCase()}${story.slice(1)}.`;
 
 function card(story) {
-  return h("li", { class: "card-event" }, h("h3", {}, story.title, h("span", { class: "muted" }, ` ${titleOf(story.language)}`)), h("p", {}, sentence(story)),
-    h("button", { class: "small", "data-story": story.name, "aria-label": `Start ${story.title}`, onclick: () => start(story) }, "Start"));
+  return h("li", { class: "card-event" }, picture(story), h("h3", {}, story.question),
+    h("p", { class: "muted" }, `${story.domain} · ${titleOf(story.language)} · ${story.events.length} events`), h("p", {}, sentence(story)),
+    h("button", { class: "small", "data-story": story.name, "aria-label": `Start: ${story.question}`, onclick: () => start(story) }, "Start"));
+}
+
+const WIDTH = 220, ROW = 12;
+
+/** The events of a story in order: a row for each stream, a dot for each event. */
+function picture(story) {
+  const streams = streamsOf(story), step = WIDTH / story.events.length;
+  const rows = streams.map((_, i) => s("line", { x1: 0, x2: WIDTH, y1: (i + 0.5) * ROW, y2: (i + 0.5) * ROW }));
+  const dots = story.events.map(({ stream }, i) => s("circle", { cx: ((i + 0.5) * step).toFixed(1), cy: (streams.indexOf(stream) + 0.5) * ROW, r: 3.5 }));
+  return s("svg", { class: "story", viewBox: `0 0 ${WIDTH} ${streams.length * ROW}`, "aria-hidden": "true" }, ...rows, ...dots);
 }
 
 async function start(story) {
@@ -39,16 +50,16 @@ async function start(story) {
     if (!(await begin(story, name))) return;
     for (const [i, { stream, quads }] of story.events.entries()) {
       await send(streamPath(stream), { method: "POST", headers: { "Content-Type": "application/n-quads" }, body: quads });
-      tell(`${story.title}: event ${i + 1} of ${story.events.length}`);
+      tell(`${story.question} Event ${i + 1} of ${story.events.length}`);
       await new Promise((resolve) => setTimeout(resolve, pace()));
     }
     const reads = state.queries.find((query) => query.name === name)?.reads ?? []; // also those without an event
     for (const stream of reads) await send(`${streamPath(stream)}?watermark=${encodeURIComponent(story.end)}`, { method: "POST" });
     await refresh();
     seePredicates();
-    tell(`${story.title}: all events are in. ${sentence(story)}`, "good");
+    tell(`${story.question} All events are in. ${sentence(story)}`, "good");
   } catch (problem) {
-    tell(`${story.title}: ${problem.message}`, "bad");
+    tell(`${story.question} ${problem.message}`, "bad");
   }
 }
 

@@ -1,9 +1,10 @@
 // One line about what happened last, read out by screen readers.
 
-import { byId } from "../dom.js";
+import { byId, fill } from "../dom.js";
 
-export function tell(text, kind = "") {
+/** Shows `text`; `more`: elements behind it, such as a way to go on. */
+export function tell(text, kind = "", ...more) {
   const notice = byId("notice");
-  notice.textContent = text;
+  fill(notice, text, ...more);
   notice.dataset.kind = kind;
 }

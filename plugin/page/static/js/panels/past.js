@@ -6,6 +6,7 @@ import { byId, fill, h } from "../dom.js";
 import { declared } from "../rdf.js";
 import { refresh } from "../poll.js";
 import { on, selectedQuery, state } from "../state.js";
+import { isStanding } from "./answer.js";
 import { difference } from "./difference.js";
 import { tell } from "./notices.js";
 import { reasons } from "./why.js";
@@ -31,6 +32,7 @@ function follow() {
 }
 
 const why = () => look("why", async (name, range, signal) => {
+  if (isStanding()) range = "";
   const response = await send(`${queryPath(name)}/why${range}`, { headers: { Accept: "application/json" }, signal });
   return reasons(await response.json(), declared(selectedQuery()?.text ?? ""));
 });

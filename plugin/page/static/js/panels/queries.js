@@ -42,8 +42,8 @@ function entry(query) {
     h("span", { class: "muted" }, query.language),
     h("span", { class: "figures" }, query.language === "sparql" ? figure(query.rows === 1 ? "row" : "rows", query.rows.toLocaleString("en")) : [
       figure(query.matches.next === 2 ? "match" : "matches", (query.matches.next - 1).toLocaleString("en")), figure("events/s", rateText(query.rate), { title: "Events that the query reads, per second" }),
-      figure("lag", query.lag === null || query.lag === undefined ? "–" : query.lag.toLocaleString("en"), { title: "Events that are acknowledged and that the query has not read yet" }),
-      figure("late", query.late.toLocaleString("en"), { title: "Events that came after their instant was complete: they are counted and left out", warn: query.late > 0 })])));
+      figure(query.lag === 1 ? "event behind" : "events behind", query.lag === null || query.lag === undefined ? "–" : query.lag.toLocaleString("en"), { title: "Events that are acknowledged and that the query has not read yet" }),
+      figure(query.late === 1 ? "late event" : "late events", query.late.toLocaleString("en"), { title: "Events that came after their instant was complete: they are counted and left out", warn: query.late > 0 })])));
 }
 
 const figure = (name, value, { title = null, warn = false } = {}) =>

@@ -55,12 +55,16 @@ function tableResult({ head, results }, body, prefixes) {
   const draw = () => fill(byId("result"), pager(shown, draw), table(names, shown, prefixes, draw));
   const places = placesIn(names, rows);
   titled(count(rows.length, "row"));
+  if (!rows.length) return fill(byId("result"), h("p", { class: "empty" }, "Nothing in the store matches. ", way("put-data", "Put data in"), ", or start one of the ", way("gallery-open", "examples"), "."));
   offer({
     Table: draw,
     ...(chartable(names, rows) ? { Chart: () => chartView(names, rows) } : {}),
     ...(places.length ? { Map: () => fill(byId("result"), map(places, prefixes)) } : {}),
   }, [save("CSV", "result.csv", "text/csv", () => csv(names, rows)), save("JSON", "result.srj", "application/sparql-results+json", () => body)]);
 }
+
+/** A link that presses a button of the page. */
+const way = (button, words) => h("button", { class: "link", onclick: () => byId(button).click() }, words);
 
 function table(names, shown, prefixes, draw) {
   const order = (name) => () => {

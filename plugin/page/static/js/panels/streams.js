@@ -1,7 +1,7 @@
 // Streams: how fast events come, and the last of them on request.
 
 import { send, streamPath } from "../api.js";
-import { byId, fill, h } from "../dom.js";
+import { breakable, byId, fill, h } from "../dom.js";
 import { spark } from "../draw/spark.js";
 import { eventsOf, shortIri, shortTime } from "../rdf.js";
 import { on, set, state } from "../state.js";
@@ -33,7 +33,7 @@ function rowOf({ iri }) {
   const events = h("div", { class: "events" });
   const entry = { rate, line, count, events, seen: -1 };
   entry.row = h("details", { class: "entry", ontoggle: () => lastEvents(entry, iri) },
-    h("summary", {}, h("span", { class: "name", title: iri }, shortIri(iri)), line, rate), h("div", { class: "inside" },
+    h("summary", {}, h("span", { class: "name", title: iri }, breakable(shortIri(iri))), line, rate), h("div", { class: "inside" },
       h("p", { class: "iri" }, iri, " · ", count), events));
   return entry;
 }

@@ -71,7 +71,7 @@ async function read() {
     if (key !== asked) return undefined;
     const groups = new Map();
     for (const { s, v, t } of rows) {
-      const name = s.type === "bnode" ? "values" : shortTerm(s);
+      const name = nameOf(s);
       groups.set(name, [...(groups.get(name) ?? []), { time: millis(t.value), value: Number(v.value) }]);
     }
     lines = [...groups].slice(0, SUBJECTS).map(([name, points]) => ({ name, points: points.sort((a, b) => a.time - b.time) }));
@@ -80,6 +80,8 @@ async function read() {
   }
   return draw();
 }
+
+const nameOf = (subject) => (subject.type === "bnode" ? "values" : shortTerm(subject));
 
 /** The subjects whose value is the match's own; else none: then all are shown. */
 function subjectsOf({ predicate }) {
@@ -112,9 +114,9 @@ function draw() {
   if (!lane || !(to > from)) return fill(place);
   const about = subjectsOf(what), lanes = lanesOf();
   const marks = matched(what.predicate).filter(({ triple }) => !about.length || about.includes(triple[0].value))
-    .map(({ triple, event }) => ({ time: millis(event.time), value: Number(triple[2].value), gpm: event.gpm, lane: Math.max(0, lanes.indexOf(event.gpm)) }))
+    .map(({ triple, event }) => ({ name: nameOf(triple[0]), time: millis(event.time), value: Number(triple[2].value), gpm: event.gpm, lane: Math.max(0, lanes.indexOf(event.gpm)) }))
     .sort((a, b) => a.time - b.time);
-  const drawing = series({ lines, marks, from, to, left: Number(lane.getAttribute("x")) + 4, width: Math.max(320, timeline.clientWidth) });
-  return fill(place, drawing ?? h("p", { class: "empty" }, "The stream keeps no such values of this time."),
-    h("p", { class: "muted legend" }, lines.map(({ name }, i) => [h("span", { class: `key line-${i % 6}`, "aria-hidden": "true" }), `${name} `])));
+  const drawings = series({ lines, marks, from, to, left: Number(lane.getAttribute("x")) + 4, width: Math.max(320, timeline.clientWidth) });
+  if (!drawings.length) return fill(place, h("p", { class: "empty" }, "The stream keeps no such values of this time."));
+  return fill(place, drawings.map((drawing, i) => [h("p", { class: "muted legend" }, h("span", { class: `key line-${i % 6}`, "aria-hidden": "true" }), lines[i]?.name ?? ""), drawing]));
 }

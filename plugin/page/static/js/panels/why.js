@@ -16,15 +16,16 @@ const PARTS = { constants: "", pattern: "", filter: "FILTER", kb: "", "kb filter
 /** The answer of GET /queries/{query}/why, drawn. */
 export function reasons(answer, prefixes) {
   const { looked, found, more, stopped, late } = answer;
-  if (!looked.events) return h("p", { class: "verdict" }, "The query’s streams keep no events of that time.");
-  const of = `${count(looked.events, "event")}, ${shortMicros(looked.first)} to ${shortMicros(looked.last)}`;
-  const words = [`${more ? "At least " : ""}${count(found, "match", "matches")}`, ` in ${of}.`, late ? ` ${count(late, "event")} came too late.` : ""];
+  const overStore = answer.language === "sparql";
+  if (!looked.events && !overStore) return h("p", { class: "verdict" }, "The query’s streams keep no events of that time.");
+  const of = overStore ? "what the knowledge base holds" : `${count(looked.events, "event")}, ${shortMicros(looked.first)} to ${shortMicros(looked.last)}`;
+  const words = [`${more ? "At least " : ""}${overStore ? count(found, "row") : count(found, "match", "matches")}`, ` in ${of}.`, late ? ` ${count(late, "event")} came too late.` : ""];
   return h("div", { class: "why" },
     h("p", { class: "verdict" }, h("b", {}, words[0]), words[1], words[2],
       answer.notes.map((note) => ` ${note[0].toUpperCase()}${note.slice(1)}.`),
       stopped ? [" It comes no further than before ", h("code", {}, stopped), " is complete."] : []),
     h("div", { class: "columns" },
-      h("section", {}, h("h4", {}, "How far events came"), answer.gpms.map((gpm) => funnel(gpm, prefixes)),
+      h("section", {}, h("h4", {}, overStore ? "Rows of each pattern" : "How far events came"), answer.gpms.map((gpm) => funnel(gpm, prefixes)),
         h("h4", {}, "Partial matches by step ", h("span", { class: "muted" }, STAGES[answer.language] ?? "rows of the parts of WHERE")), stages(answer)),
       h("section", {}, h("h4", {}, stopped ? "What stopped it" : "Near misses: without one condition"), kept(answer, prefixes))));
 }

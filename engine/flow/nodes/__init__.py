@@ -1,1 +1,0 @@
-"""Running operators: each takes the rows of its inputs and puts its results into a buffer."""

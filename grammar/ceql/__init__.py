@@ -1,0 +1,1 @@
+"""CEQL's dialect: its rules of reading and writing, its checks, its joins, its slips."""

@@ -1,0 +1,1 @@
+"""SPAseq's dialect: its rules of reading and writing, its checks, its slips."""
