@@ -123,9 +123,9 @@ class EventBatch:
         """The same events with those triples that have one of these predicates."""
         among = np.zeros(int(predicates.max(initial=0)) + 2, np.uint8)
         among[predicates] = 1
-        columns, sizes = [plain(column, AS_U32) for column in self.ids], np.empty(len(self), np.int64)
-        kept = np.empty((3, self.triples), np.uint32)
-        count = keep_triples(among, plain(self.offset, AS_I64), *columns, sizes, kept)
+        subject, predicate, object_ = (plain(column, AS_U32) for column in self.ids)
+        sizes, kept = np.empty(len(self), np.int64), np.empty((3, self.triples), np.uint32)
+        count = keep_triples(among, plain(self.offset, AS_I64), subject, predicate, object_, sizes, kept)
         return self if count == self.triples else EventBatch(self.time, offsets(sizes), *kept[:, :count].copy())
 
     def take(self, index: NDArray[np.integer]) -> EventBatch:
