@@ -21,7 +21,7 @@ from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 from oxiseq.grammar.records import dataclass
 
-_U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
+_U64, _I64, _F64 = np.dtype(np.uint64), np.dtype(np.int64), np.dtype(np.float64)
 FEW: Final = 128
 """Batches of at most so many events are copied to where the kernel looks: cheaper than passing their addresses."""
 
@@ -168,7 +168,7 @@ class Placed:
             return self.placed_few
         if self._kind == k.BY_ATTRIBUTE:
             assert attribute is not None
-            clocks, cuts = attribute_clocks(self._few, plain(attribute, np.float64))
+            clocks, cuts = attribute_clocks(self._few, plain(attribute, _F64))
         else:
             clocks = cuts = time
         return Pointers(k.Events(symbol, partition, _numbers(count) if event is None else event, clocks, cuts))

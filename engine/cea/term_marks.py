@@ -23,7 +23,7 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Unfit
 from oxiseq.engine.kernels.cea import facts as kernels
-from oxiseq.engine.kernels.memory.pointers import plain
+from oxiseq.engine.kernels.memory.pointers import AS_I64, AS_U32, plain
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import AttributeWindow, summed_attributes
 
@@ -109,8 +109,8 @@ def pivoted(batch: EventBatch, asked: I64, types: I64) -> tuple[I64, I64, I64 | 
     count = len(batch)
     values = np.zeros((count, 1 + len(asked)), np.int64)
     type_of, fault = np.empty(count, np.int64), np.zeros(count, np.int64)
-    subject, predicate, object_ = (plain(column, np.uint32) for column in batch.ids)
-    offset = plain(batch.offset, np.int64)
+    subject, predicate, object_ = (plain(column, AS_U32) for column in batch.ids)
+    offset = plain(batch.offset, AS_I64)
     faulty = kernels.pivot(offset, subject, predicate, object_, asked, types, values, type_of, fault)
     return values, type_of, fault if faulty else None
 

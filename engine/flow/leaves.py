@@ -36,7 +36,7 @@ from oxiseq.engine.kernels.flow import windowing as k
 from oxiseq.engine.kernels.flow.arrangement import NEVER
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import WORDS, Bound, Pointers, Replaceable, call, plain
+from oxiseq.engine.kernels.memory.pointers import AS_I64, AS_U32, WORDS, Bound, Pointers, Replaceable, call, plain
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.bgp import slot_of
 from oxiseq.engine.matching.conditions import Condition, ConditionMemo, condition
@@ -368,8 +368,8 @@ class Leaves(Stateful):
         """Have the kernel work through the batch. Raises LimitError."""
         if self._failed is not None:
             raise self._failed
-        s, p, o = plain(batch.subject, _U32), plain(batch.predicate, _U32), plain(batch.object, _U32)
-        offset, clock, bounds = plain(batch.offset, _I64), plain(clock, _I64), plain(bounds, _I64)
+        s, p, o = plain(batch.subject, AS_U32), plain(batch.predicate, AS_U32), plain(batch.object, AS_U32)
+        offset, clock, bounds = plain(batch.offset, AS_I64), plain(clock, AS_I64), plain(bounds, AS_I64)
         if self._conditions:
             self._learn(batch)
         scalars, self._flow, self._tick = self._memory.arrays.scalars, flow, tick
@@ -484,10 +484,6 @@ class _One(NamedTuple):
     source: NDArray[np.int32]
     first: I64
     low: I64
-
-
-_I64: Final = np.dtype(np.int64)
-_U32: Final = np.dtype(np.uint32)
 
 
 def _allocated(sources: NDArray[np.int32], windows: int, depth: int) -> k.Windowing:

@@ -25,7 +25,7 @@ from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.matching import records as k
 from oxiseq.engine.kernels.matching.records import MatchTables
-from oxiseq.engine.kernels.memory.pointers import Bound, Pointers, address_of, plain
+from oxiseq.engine.kernels.memory.pointers import AS_I64, AS_U32, Bound, Pointers, address_of, plain
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.asking import KNOWN_TRUE
 from oxiseq.engine.matching.conditions import ConditionMemo, passes
@@ -72,8 +72,6 @@ class MatchLimits:
     """Events that operators get in one step."""
 
 
-_I64: Final = np.dtype(np.int64)
-_U32: Final = np.dtype(np.uint32)
 DEFAULT_LIMITS: Final = MatchLimits()
 _NONE: Final = np.zeros(0, np.int64)
 _FIRST: Final = np.zeros(1, np.int64)
@@ -388,9 +386,9 @@ class _Kernel:
 
     def run(self, batch: EventBatch, columns: TermColumns, memo: NDArray[np.uint8]) -> int:
         """Fill the rows; their number."""
-        offset = plain(batch.offset, _I64)
-        subject, predicate = plain(batch.subject, _U32), plain(batch.predicate, _U32)
-        object_ = plain(batch.object, _U32)
+        offset = plain(batch.offset, AS_I64)
+        subject, predicate = plain(batch.subject, AS_U32), plain(batch.predicate, AS_U32)
+        object_ = plain(batch.object, AS_U32)
         if memo is not self.memory.memo or columns is not self._columns:
             self.memory, self._columns = self.memory._replace(memo=memo), columns
             self._point()

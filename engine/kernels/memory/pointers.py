@@ -30,6 +30,9 @@ from oxiseq.engine.kernels.memory.view import View, view_at
 Array: TypeAlias = NDArray[Any]
 I32: TypeAlias = NDArray[np.int32]
 I64: TypeAlias = NDArray[np.int64]
+AS_I64: Final = np.dtype(np.int64)
+AS_U32: Final = np.dtype(np.uint32)
+"""What `plain` takes."""
 
 WORDS = 3
 """Of each array in the table: address, rows, columns."""
@@ -143,11 +146,11 @@ def call(kernel: Callable[..., Any], *args: Addressed[Any] | Array | int) -> Any
     return kernel(*[arg.address if isinstance(arg, Addressed) else arg for arg in args])
 
 
-def plain(array: Array, dtype: Any) -> Array:
+def plain(array: Array, dtype: np.dtype[Any]) -> Array:
     """It as kernels take it, C-contiguous, writable and of that type: Numba compiles again for anything else.
-    `np.require` alone takes as long as a kernel."""
+    `np.require` alone takes as long as a kernel, and comparing types as long as all else here."""
     flags = array.flags
-    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
+    if array.dtype is dtype and flags.c_contiguous and flags.writeable:
         return array
     return np.require(array, dtype, ("C", "W"))
 
