@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.events.triples import keep_triples
-from oxiseq.engine.kernels.memory.pointers import plain
+from oxiseq.engine.kernels.memory.pointers import AS_I64, AS_U32, plain
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.records import dataclass
 
@@ -123,9 +123,9 @@ class EventBatch:
         """The same events with those triples that have one of these predicates."""
         among = np.zeros(int(predicates.max(initial=0)) + 2, np.uint8)
         among[predicates] = 1
-        s, p, o = (plain(column, np.uint32) for column in self.ids)
+        s, p, o = (plain(column, AS_U32) for column in self.ids)
         sizes, kept = np.empty(len(self), np.int64), np.empty((3, self.triples), np.uint32)
-        count = keep_triples(among, plain(self.offset, np.int64), s, p, o, sizes, kept)
+        count = keep_triples(among, plain(self.offset, AS_I64), s, p, o, sizes, kept)
         return self if count == self.triples else EventBatch(self.time, offsets(sizes), *kept[:, :count].copy())
 
     def take(self, index: NDArray[np.integer]) -> EventBatch:
