@@ -132,8 +132,8 @@ class QueryBackend(RegisteredBackend, Protocol):
         """Call back; what this returns ends it."""
 
     @property
-    def open(self) -> bool:
-        """Whether events wait for their instant to be complete. Raises OxiseqError where that is not known."""
+    def open(self) -> bool | None:
+        """Whether events wait for their instant to be complete; None where that is not known."""
 
     def late_events(self) -> list[LateEvent]:
         """The late events since the last call."""
@@ -358,8 +358,8 @@ class ContinuousQuery(Registered):
         return int(self.status["late"])
 
     @property
-    def open(self) -> bool:
-        """True while events wait for their instant to be complete. Raises OxiseqError in a folder and at a server."""
+    def open(self) -> bool | None:
+        """True while events wait for their instant to be complete; None in a folder and at a server, which do not say."""
         return self._backend.open
 
     def drain_late_events(self) -> list[LateEvent]:

@@ -620,7 +620,7 @@ class Store:
     def _repr_html_(self) -> str:
         streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]
         queries = [(query.name, f"{query.match_count:,} matches") for query in self.queries]
-        return html_table(self.where, [*streams, *queries])
+        return html_table(f"{self.where}: {len(self):,} quads", [*streams, *queries])
 
     def __repr__(self) -> str:
         return f"<oxiseq.Store: {self._backend!r}>"

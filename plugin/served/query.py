@@ -265,9 +265,9 @@ class ServedQuery(ServedRegistered[Match]):
         return tuple(each["id"] for each in self.ask("listSinks")["sinks"])
 
     @property
-    def open(self) -> bool:
-        """Raises OxiseqError."""
-        raise OxiseqError("open: a server says how many events a query has not read yet: status['lag']")
+    def open(self) -> None:
+        """A server does not say."""
+        return None
 
     def late_events(self) -> list[LateEvent]:
         """Since the last call: the newest 1,000 since the server began."""

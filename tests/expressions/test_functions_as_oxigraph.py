@@ -93,7 +93,7 @@ def differs_on_purpose(text: str, args: list[str]) -> bool:
     if text in ("(?a0 < ?a1)", "(?a0 > ?a1)", "(?a0 <= ?a1)", "(?a0 >= ?a1)"):
         return args[0] == args[1] or kinds == ["boolean", "boolean"]  # any term has an order with itself there
     if text in ("(?a0 * ?a1)", "(?a0 / ?a1)", "COALESCE(?a0 * ?a1, ?a2)") and {*kinds[:2]} & {*DURATIONS}:
-        return True  # multiples and quotients, which it has not: test_times.py
+        return True  # multiples and quotients, which it has not: test_local_times.py
     if text == "(?a0 / ?a1)":
         return args[0].startswith('"0"')  # 0 / 2.5 is an error there
     return text == "(?a0 + ?a1)" and kinds[0] in DURATIONS and kinds[1] not in DURATIONS  # it adds the other way round
