@@ -359,7 +359,7 @@ class ContinuousQuery(Registered):
 
     @property
     def open(self) -> bool | None:
-        """True while events wait for their instant to be complete; None in a folder and at a server, which do not say."""
+        """True while events wait for their instant to be complete; None in a folder and at a server."""
         return self._backend.open
 
     def drain_late_events(self) -> list[LateEvent]:
