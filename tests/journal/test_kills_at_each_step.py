@@ -14,6 +14,7 @@ from typing import Final
 
 import pytest
 from journal_events import STREAM, blob, found, read
+from profiles import in_the_gate
 
 from oxiseq.cli.backing import back_up_into, restored
 from oxiseq.journal import FILE_NAME, Checkpoint, Journal, schema
@@ -165,7 +166,7 @@ def test_a_migration(folder: Path, tmp_path: Path, version: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("full", in_the_gate([False], [True, False]))
 def test_a_backup(folder: Path, tmp_path: Path, full: bool) -> None:
     """A full one, and what is new since that."""
     backups = folder / "backups"

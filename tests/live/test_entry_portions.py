@@ -96,7 +96,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
         return found(service)
 
 
-@pytest.mark.parametrize("seed", in_the_gate({0, 1}, range(6)))
+@pytest.mark.parametrize("seed", in_the_gate({0}, range(6)))
 def test_all_languages_find_the_same_event_by_event_with_changes_and_deaths_between(
     tmp_path: Path, expected: dict[str, Rows], seed: int
 ) -> None:
