@@ -67,15 +67,15 @@ def test_more_sockets_than_open_files_leave_it_answering_and_idle() -> None:
 
 @pytest.mark.slow
 def test_a_connection_that_is_at_work_is_not_closed_for_others() -> None:
-    with attacked("--timeout", "20s") as server:
+    with attacked("--timeout", "80s") as server:
         triples = " ".join(f"<http://e/{i}> <http://e/p> {i} ." for i in range(700))
         assert server.update(f"INSERT DATA {{ {triples} }}") == 204
         found: list[bytes] = []
         query = "SELECT * { ?s ?p ?o . ?t ?q ?r }"
-        reader = threading.Thread(target=lambda: found.append(server.query(query, 60)[1]))
+        reader = threading.Thread(target=lambda: found.append(server.query(query, 90)[1]))
         reader.start()
         with opened(server, LIMIT + 200):
-            reader.join(60)
+            reader.join(90)
         assert found[0].count(b"\n") == 490_001
 
 
