@@ -14,21 +14,17 @@ import numpy as np
 import pytest
 from loaded import load
 from pyoxigraph import Store
+from restarted import lasted
 
 import oxiseq
 from oxiseq.engine.automaton.automaton import SharedAutomaton
 from oxiseq.engine.automaton.run import CommonRun
 from oxiseq.engine.bounds import SERVED, InstantBounds
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.sequence.run import SequenceRun
-from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms import dictionary
-from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.languages.registry import language_for
-from oxiseq.live.settings import options_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::oxiseq.LintWarning")
 E = "http://e/"
@@ -224,23 +220,8 @@ def test_tries_are_counted(monkeypatch: pytest.MonkeyPatch, extra: int) -> None:
 def test_a_run_that_is_saved_continues_alike(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(dictionary, "BOUNDS", InstantBounds(reads=500))
     text, kb = load(TEXTS[name]), StoreKb(Store())
-    spoken, found = language_for(text), list[tuple[list[int], int]]()
-    for restarts in (False, True):
-        terms, at = TermDictionary(), list[int]()
-        run, _ = spoken.compile(text, terms, kb, options_of(spoken.name, {}))
-        for event in stream(1):
-            run.push(E + "s", encode_events([event], terms))
-            try:
-                batches = run.advance()
-            except LimitError:
-                batches = run.left()
-            at += [time for batch in batches for time in batch.time.tolist()]
-            if restarts and not run.omitted.over:
-                state, terms = save(run, terms), TermDictionary()
-                fresh, _ = spoken.compile(text, terms, kb, options_of(spoken.name, {}))
-                run = spoken.resume(state, fresh, terms, kb)
-        found.append((at, run.omitted.count))
-    assert found[0] == found[1]
+    once, again = (lasted(text, E + "s", stream(1), kb, restarts=restarts)[:2] for restarts in (False, True))
+    assert once == again
 
 
 @pytest.mark.parametrize("size", [1, 1000])

@@ -12,13 +12,13 @@ import pytest
 from loaded import load
 from profiles import crossed
 from pyoxigraph import Store
+from restarted import lasted
 
 import oxiseq
 from oxiseq.engine.automaton import run
 from oxiseq.engine.bounds import InstantBounds
 from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.delta import Buffer
 from oxiseq.engine.flow.operators.join import JoinAllNode
 from oxiseq.engine.kb import StoreKb
@@ -30,11 +30,7 @@ from oxiseq.engine.output.folding import MatchFolder
 from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.output.sieve import MatchSieve
 from oxiseq.engine.patterns.matcher import DEFAULT_LIMITS, StreamMatcher
-from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms import dictionary
-from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.languages.registry import language_for
-from oxiseq.live.settings import options_of
 
 E = "http://e/"
 TEXT = f"""PREFIX : <{E}> SELECT {{}} WITHIN 8 SECONDS SLIDING FROM STREAM S :s WHERE {{{{ SEQ(A:+ ; B)
@@ -280,24 +276,9 @@ def test_operators_are_made_again_after_a_restart(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(dictionary, "BOUNDS", bounds_of(case, 9))
     text, language = OPERATORS[case]
     kb, query = StoreKb(Store()), load(text, language)
-    spoken, told = language_for(query), list[tuple[list[int], int]]()
-    for restarts in (False, True):
-        terms, at = TermDictionary(), list[int]()
-        run, _ = spoken.compile(query, terms, kb, options_of(spoken.name, {}))
-        for event in CLUSTERS:
-            run.push(E + "s", encode_events([event], terms))
-            try:
-                batches = run.advance()
-            except LimitError:
-                batches = run.left()
-            at += [time for batch in batches for time in batch.time.tolist()]
-            if restarts and not run.omitted.over:
-                state, terms = save(run, terms), TermDictionary()
-                fresh, _ = spoken.compile(query, terms, kb, options_of(spoken.name, {}))
-                run = spoken.resume(state, fresh, terms, kb)
-        told.append((at, run.omitted.count))
-    assert told[0] == told[1]
-    assert told[0][1] >= 3
+    once, again = (lasted(query, E + "s", CLUSTERS, kb, restarts=restarts)[:2] for restarts in (False, True))
+    assert once == again
+    assert once[1] >= 3
 
 
 GPMS = """DEFINE GPM A ON S { ?x :v ?a . ?y :v ?b } DEFINE GPM B ON S { ?z :w ?c }"""
@@ -553,24 +534,9 @@ def test_what_is_left_out_is_the_same_after_restarts(monkeypatch: pytest.MonkeyP
     kb, query = StoreKb(friends), load(text, "spaseq")
     many = [event for event in blocks() if event[0] // 40_000_000 % 4 == 3]
     events = [*blocks(), *((at + 600_000_000, graph) for at, graph in many), (2_000_000_000, f"<{E}x> <{E}z> 1 .")]
-    spoken, told = language_for(query), list[tuple[list[int], int, bool]]()
-    for restarts in (False, True):
-        terms, at = TermDictionary(), list[int]()
-        run, _ = spoken.compile(query, terms, kb, options_of(spoken.name, {}))
-        for event in sorted(events):
-            run.push(E + "s", encode_events([event], terms))
-            try:
-                batches = run.advance()
-            except LimitError:
-                batches = run.left()
-            at += [time for batch in batches for time in batch.time.tolist()]
-            if restarts and not run.omitted.over:
-                state, terms = save(run, terms), TermDictionary()
-                fresh, _ = spoken.compile(query, terms, kb, options_of(spoken.name, {}))
-                run = spoken.resume(state, fresh, terms, kb)
-        told.append((at, run.omitted.count, run.omitted.over))
-    assert told[0] == told[1]
-    assert told[0][1] >= 3 and told[0][2] == (case not in GAPS | EVENTS | WINDOWS)
+    once, again = (lasted(query, E + "s", sorted(events), kb, restarts=restarts) for restarts in (False, True))
+    assert once == again
+    assert once.omitted >= 3 and once.over == (case not in GAPS | EVENTS | WINDOWS)
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
