@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from pyoxigraph import NamedNode, Variable
 
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.rewriting import placed
 from oxiseq.grammar.algebra import Expression, TriplePattern
@@ -46,7 +47,7 @@ def _joined(sheet: p.Sheet, form: p.Patterns, only: p.Only, needed: dict[p.Patte
     for pattern, place in dict.fromkeys(zip(form.patterns, form.places, strict=True)):
         keys = p.Patterns((pattern,), (), (place,)).keys
         names = {name: p.column(i) for i, name in enumerate(keys)}
-        mine = [f for f in filters if p.is_pure(f) and len(_reads(f)) == 1 and _reads(f) <= {*keys}]
+        mine = [f for f in filters if is_pure(f) and len(_reads(f)) == 1 and _reads(f) <= {*keys}]
         late = {f: None for f in late if f not in mine}
         sources.append(p.Patterns((_named(pattern, names),), tuple(placed(f, names) for f in mine), (place,)))
         columns.append(tuple(map(form.keys.index, keys)))
@@ -54,7 +55,7 @@ def _joined(sheet: p.Sheet, form: p.Patterns, only: p.Only, needed: dict[p.Patte
         if needed.setdefault(source, only) != only:
             needed[source] = ""
     places = tuple(map(sheet.add, sources))
-    several = tuple(f for f in late if p.is_pure(f) and len(_reads(f)) > 1)
+    several = tuple(f for f in late if is_pure(f) and len(_reads(f)) > 1)
     joined = places[0] if len(places) == 1 else sheet.add(p.JoinAll(places, tuple(columns), only, several))
     return sheet.filtered(joined, tuple(late)) if late else joined
 

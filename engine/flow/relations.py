@@ -19,6 +19,7 @@ from typing import ClassVar, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.flow.times import NEVER
@@ -280,7 +281,7 @@ class Relations:
         op: TimeOp | None = None,
     ) -> Relation:
         """OPTIONAL, or an operator in time: conditions are on the joined rows; `passing`: those of which they hold."""
-        if passing is not None and any(holds_exists(c) or not p.is_pure(c) for c in conditions):
+        if passing is not None and any(holds_exists(c) or not is_pure(c) for c in conditions):
             return self._left_join_where(a, b, passing)
         pairs = self._passing(self._pairs(a, b), a, b, conditions)
         by_key = not conditions and not self._by_pairs and self._plain(a, b)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal as Number
 from pyoxigraph import NamedNode, Variable
 
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.epsparql.anew import lifetime_of, limit_of, needs
 from oxiseq.engine.flow.epsparql.times import NUMBER as AS_NUMBER
@@ -272,7 +273,7 @@ class IntervalRelations(Relations):
         if isinstance(expression, Variable) and expression in a.columns:
             return self.copied(a, [(expression, name)])
         node, made = self._with_times(a, expression)
-        node = self.sheet.add(p.Extend(node, made, None if p.is_pure(made) else p.Lifetime(0)))
+        node = self.sheet.add(p.Extend(node, made, None if is_pure(made) else p.Lifetime(0)))
         width = len(a.columns)
         node = self.sheet.pick(node, (*((i,) for i in range(width)), (self.sheet.width(node) - 1,)))
         return replace(a, node=node, columns=(*a.columns, name))

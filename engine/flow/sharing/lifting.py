@@ -20,8 +20,9 @@ from typing import NamedTuple, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.plan import MOST_VARIABLES, Extend, Filter, FlowPlan, Form, Patterns, is_pure
+from oxiseq.engine.flow.plan import MOST_VARIABLES, Extend, Filter, FlowPlan, Form, Patterns
 from oxiseq.engine.flow.rewriting import placed, replaced, rewritten
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Call, Expression, TermOrVariable, TriplePattern

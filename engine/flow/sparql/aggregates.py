@@ -13,6 +13,7 @@ from typing import Literal as OneOf
 
 from pyoxigraph import Literal, NamedNode, Variable
 
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Column, Relation, Relations
 from oxiseq.engine.flow.rewriting import UNBOUND, replaced
@@ -182,4 +183,4 @@ class Aggregation:
 
 def _is_about(a: Relation, condition: Expression) -> bool:
     """Whether a condition reads only a relation's columns."""
-    return p.is_pure(condition) and not holds_exists(condition) and expression_variables(condition) <= a.variables
+    return is_pure(condition) and not holds_exists(condition) and expression_variables(condition) <= a.variables

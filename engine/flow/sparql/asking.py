@@ -11,6 +11,7 @@ from typing import Final
 
 from pyoxigraph import NamedNode, Variable
 
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.sparql.around import Around
@@ -154,7 +155,7 @@ def expressions_of(elements: Iterable[PatternElement]) -> Iterator[Expression]:
 
 
 def _impure(elements: Iterable[PatternElement]) -> bool:
-    return not all(map(p.is_pure, expressions_of(elements)))
+    return not all(map(is_pure, expressions_of(elements)))
 
 
 def _names_go_astray(pattern: Group, ground: Ground) -> bool:

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from pyoxigraph import BlankNode, NamedNode, Variable
 
+from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.sparql.asking import Asking
@@ -200,7 +201,7 @@ class Runs:
 
 def decided(condition: Expression, known: frozenset[Variable]) -> bool:
     """Whether a condition is the same of all rows that agree on these variables, which they bind."""
-    fixed = p.is_pure(condition) and not holds_exists(condition) and not match_parts(condition)
+    fixed = is_pure(condition) and not holds_exists(condition) and not match_parts(condition)
     return fixed and plain_variables(condition) <= known
 
 

@@ -1,4 +1,28 @@
-"""A whole plan: its operators, and their properties; and one in the making."""
+"""A standing query as a graph of operators over rows that come and go (operators.md).
+
+In the flow: algebra → **plan** → nodes at work. Immutable. A plan is a table: each operator names its inputs by
+their places in it, so equal operators on equal inputs are one, and columns are places, not names, so what variables are
+called does not distinguish operators. In expressions the column at place 3 is the variable `column(3)`.
+
+Most columns hold ids of terms. Some are *raw*: numbers (`FlowPlan.raw` says where). An i64, a time for instance, is two
+of them, one behind the other (times.py): so rows are hashed, compared, kept and passed on in one way. Expressions and
+orders of terms do not look at raw columns.
+
+    Patterns, Asked, Given, Constant      where rows come from
+    Quads, Graphs                         a store's content, followed quad by quad
+    Triples, Cover, Sometime, TimeTerm    rows that happen at some time, row by row
+    Look, Closure                         pairs of new facts with earlier ones; paths in time
+    Filter, Extend, Pick, Negate, Union   row by row, without memory
+    Lasting                               intervals, row by row
+    Arrange, Join, JoinAll                joined rows; the memory of joins is in the arrangements
+    Lookup                                rows and the rows of a table that compare with them
+    Follow                                pairs in order of time
+    Distinct, Consolidate, Once, Group    rows counted
+    Best                                  ranks
+    Reach                                 paths of any length
+
+Of each operators/ has the description, which stands in a plan, and the running one.
+"""
 
 from __future__ import annotations
 
@@ -8,42 +32,97 @@ from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 from oxiseq.engine.expressions.functions import is_pure
-from oxiseq.engine.flow.operators import (
-    Arrange,
+from oxiseq.engine.flow.operators.arrange import Arrange
+from oxiseq.engine.flow.operators.best import Best, Rank, by_time
+from oxiseq.engine.flow.operators.closure import Closure
+from oxiseq.engine.flow.operators.computing import Extend, Filter
+from oxiseq.engine.flow.operators.distinct import Consolidate, Distinct, Once
+from oxiseq.engine.flow.operators.follow import Follow, Timed
+from oxiseq.engine.flow.operators.group import Group, Sum
+from oxiseq.engine.flow.operators.in_time import PREDICATE, Cover, Lasting, Sometime, TimeTerm, Triples
+from oxiseq.engine.flow.operators.join import SIGNS, Bound, Join, JoinAll, Look, Lookup, Only, Sign
+from oxiseq.engine.flow.operators.node import Lifetime
+from oxiseq.engine.flow.operators.reach import Reach
+from oxiseq.engine.flow.operators.rows import Negate, Pick, Union
+from oxiseq.engine.flow.operators.sources import (
+    MOST_PATTERNS,
+    MOST_VARIABLES,
     Asked,
-    Best,
-    Closure,
-    Consolidate,
     Constant,
-    Cover,
-    Distinct,
-    Extend,
-    Filter,
-    Follow,
     Given,
+    GraphPlace,
     Graphs,
-    Group,
-    Join,
-    JoinAll,
-    Lasting,
-    Look,
-    Lookup,
-    Negate,
-    Once,
     Patterns,
-    Pick,
+    Place,
     Quads,
-    Reach,
-    Sometime,
-    Timed,
-    TimeTerm,
-    Triples,
-    Union,
+    Source,
+    WindowPlace,
     column,
 )
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import subexpressions
+
+__all__ = [
+    "MOST_PATTERNS",
+    "MOST_VARIABLES",
+    "NUMBER",
+    "PREDICATE",
+    "SIGNS",
+    "Arrange",
+    "Asked",
+    "Best",
+    "Bound",
+    "Closure",
+    "Consolidate",
+    "Constant",
+    "Cover",
+    "Distinct",
+    "Extend",
+    "Filter",
+    "FlowPlan",
+    "Follow",
+    "Form",
+    "Given",
+    "GraphPlace",
+    "Graphs",
+    "Group",
+    "Join",
+    "JoinAll",
+    "Lasting",
+    "Lifetime",
+    "Look",
+    "Lookup",
+    "Negate",
+    "Once",
+    "Only",
+    "Patterns",
+    "Pick",
+    "Place",
+    "Quads",
+    "Rank",
+    "Reach",
+    "Sheet",
+    "Sign",
+    "Sometime",
+    "Source",
+    "Sum",
+    "TimeTerm",
+    "Timed",
+    "Triples",
+    "Union",
+    "WindowPlace",
+    "by_time",
+    "column",
+    "draws",
+    "draws_in_turn",
+    "inputs",
+    "is_consolidated",
+    "is_one_to_one",
+    "is_settled",
+    "origins",
+    "renamed",
+]
 
 Form: TypeAlias = (
     Patterns
