@@ -196,11 +196,7 @@ STORE_RULES: tuple[Rule, ...] = (
     _order,
     sparql.duration,
     misspelt,
-    sparql.literal,
-    sparql.condition,
-    sparql.expression,
-    sparql.columns,
-    sparql.triple,
+    *sparql.OF_PATTERNS,
     _end,
     too_many,
 )

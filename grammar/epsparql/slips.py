@@ -88,9 +88,5 @@ EP_RULES: tuple[Rule, ...] = (
     sparql.duration,
     _misspelt,
     sparql.braces,
-    sparql.literal,
-    sparql.condition,
-    sparql.expression,
-    sparql.columns,
-    sparql.triple,
+    *sparql.OF_PATTERNS,
 )

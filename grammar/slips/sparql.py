@@ -8,7 +8,7 @@ import re
 from difflib import get_close_matches
 from typing import Final
 
-from oxiseq.grammar.slips.slip import Said, Slip
+from oxiseq.grammar.slips.slip import Rule, Said, Slip
 from oxiseq.grammar.words import SPASEQ
 
 # --- sparql ------------------------------------------------------------------------------------------
@@ -141,6 +141,10 @@ def braces(s: Slip) -> Said | None:
     if s.last_word == "GPM" and s.accepts == {"NAME"}:
         return Said("a GPM's name is letters, digits and _")
     return None
+
+
+OF_PATTERNS: Final[tuple[Rule, ...]] = (literal, condition, expression, columns, triple)
+"""What each language that has SPARQL's patterns asks, in this order."""
 
 
 # --- foreign -----------------------------------------------------------------------------------------

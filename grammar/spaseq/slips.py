@@ -305,10 +305,6 @@ RULES: tuple[Rule, ...] = (
     _prologue,
     sparql.duration,
     misspelt,
-    sparql.literal,
-    sparql.condition,
-    sparql.expression,
-    sparql.columns,
-    sparql.triple,
+    *sparql.OF_PATTERNS,
     _after_end,
 )

@@ -149,10 +149,6 @@ RSP_RULES: tuple[Rule, ...] = (
     lambda s: missing_close(s, "WHERE", "EVENT", "CONSUME", "REPORT"),
     sparql.duration,
     misspelt,
-    sparql.literal,
-    sparql.condition,
-    sparql.expression,
-    sparql.columns,
-    sparql.triple,
+    *sparql.OF_PATTERNS,
     too_many,
 )
