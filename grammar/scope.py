@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
+from operator import is_
 
 from pyoxigraph import Variable
 
@@ -321,7 +322,8 @@ def _given(condition: Expression, known: frozenset[Variable], gpm: str) -> Expre
 
 def _with_elements(whole: Group, some: Sequence[PatternElement]) -> Group:
     """The pattern with some of its elements; itself if these are all, of which much is known (`once`)."""
-    return whole if len(some) == len(whole.elements) else Group(tuple(some), span=whole.span)
+    same = len(some) == len(whole.elements) and all(map(is_, some, whole.elements))
+    return whole if same else Group(tuple(some), span=whole.span)
 
 
 def _needs_kb_inside(own: Group, graphs: list[PatternElement]) -> bool:

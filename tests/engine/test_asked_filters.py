@@ -66,6 +66,9 @@ FACTS = {
         "A; B;+", "?kb > PREV(?kb) || COUNT(B) > 1", "a1 b3 b2 b4 b1", ["A10 B20", "A10 B20,40", "A10 B20,40,50"]
     ),
     "beside EXISTS": Fact("A+; B", "COUNT(A) > 1 && EXISTS { ?o :kind :x ; :k ?ka }", "a1 a2 b1&x2 ", ["A10,20 B30"]),
+    "of two events beside an EXISTS of its own": Fact(
+        "A; B", "?kb > ?ka && EXISTS { ?b :kind :b }", "a3 b2 a1 b2", ["A30 B40"]
+    ),
     "for the next one": Fact("A+; B; C", "SUM(?ka) > 2", "a1 b1 a1 a2 b1 c1", ["A10,30,40 B50 C60", "A30,40 B50 C60"]),
     "of what is negated, over iterations": Fact("A+; B!; C", "COUNT(A) > 1", "a1 a1 b1 c1", ["A10 C40", "A20 C40"]),
     "where the bound has not passed": Fact("A+; B WITHIN PT0.00001S", "COUNT(A) > 1", "a1 a1 b1", ["A10,20 B30"]),
