@@ -29,6 +29,8 @@ IDLE: Final = "50ms"
 """Without a push for so long, a waiting consumer of a store in memory takes the open instant as complete."""
 AFTER_LOSS: Final = 0.5
 """Seconds after which a server that has gone is looked for again."""
+RESUME: Final[Any] = MappingProxyType({"json": {"state": "running"}, "again": True})
+"""A change of a query: it goes on."""
 _SLICE: Final = 1.0
 """Seconds for which a thread waits at a time for who iterates asynchronously."""
 _TOGETHER: Final = 100
@@ -104,6 +106,10 @@ class QueryBackend(RegisteredBackend, Protocol):
     """The place where a continuous query is."""
 
     @property
+    def counts(self) -> Mapping[str, Any]:
+        """Its status, maybe without the records of its state: to count these is work where queries share a state."""
+
+    @property
     def query(self) -> Query:
         """As it was registered."""
 
@@ -162,7 +168,7 @@ class Registered(Reader):
 
     def resume(self) -> None:
         """Continue after a pause or a failure. Not in memory."""
-        self._backend.ask("changeQuery", {"json": {"state": "running"}, "again": True})
+        self._backend.ask("changeQuery", RESUME)
 
     def delete(self) -> None:
         """Forget it and what was found."""
@@ -335,6 +341,12 @@ class ContinuousQuery(Registered):
         """All of them."""
         return tuple(Sink(self._backend, self.name, each) for each in self._backend.sinks)
 
+    @property
+    @internal
+    def counts(self) -> Mapping[str, Any]:
+        """`status`, maybe without the records of its state."""
+        return self._backend.counts
+
     # --- facts ----------------------------------------------------------------------------------------
 
     @property
@@ -345,17 +357,17 @@ class ContinuousQuery(Registered):
     @property
     def match_count(self) -> int:
         """How many matches it has found."""
-        return int(self.status["matches"]["next"]) - 1
+        return int(self.counts["matches"]["next"]) - 1
 
     @property
     def events(self) -> int:
         """How many events it has received."""
-        return int(self.status["events"])
+        return int(self.counts["events"])
 
     @property
     def late_count(self) -> int:
         """How many events were late so far."""
-        return int(self.status["late"])
+        return int(self.counts["late"])
 
     @property
     def open(self) -> bool | None:
@@ -371,28 +383,28 @@ class ContinuousQuery(Registered):
     def ignored_count(self) -> int:
         """How many events the query ignores because the language cannot take them: no tuple events in CEQL, events that
         start after they end in EP-SPARQL."""
-        return int(self.status["ignored"]["count"])
+        return int(self.counts["ignored"]["count"])
 
     @property
     def ignored_events(self) -> tuple[str, ...]:
         """Which the first of those are, and what is wrong with them."""
-        return tuple(self.status["ignored"]["first"])
+        return tuple(self.counts["ignored"]["first"])
 
     @property
     def omitted(self) -> int:
         """How many instants were left out because the query was beyond a bound there, as `LimitError` says then. After
         three of them, with none answered in between, the query has `failed`."""
-        return int(self.status["omitted"]["count"])
+        return int(self.counts["omitted"]["count"])
 
     @property
     def omitted_instants(self) -> tuple[str, ...]:
         """Which the last ones of those are, and what the query was beyond."""
-        return tuple(self.status["omitted"]["last"])
+        return tuple(self.counts["omitted"]["last"])
 
     @property
     def failed(self) -> bool:
         """Whether it gets nothing more, since an error, or a bound passed at instant after instant, has stopped it."""
-        return bool(self.status["state"] == "failed")
+        return bool(self.counts["state"] == "failed")
 
     @property
     def state(self) -> dict[str, int]:

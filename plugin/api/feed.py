@@ -466,13 +466,19 @@ class MemoryQuery:
         self._late: list[tuple[str, EventBatch]] = []
         self._warned = 0
         self._begun = time.monotonic()
-        self.face = ContinuousQuery(self, self.status)
+        self.face = ContinuousQuery(self, self.counts)
 
     # --- what its users ask ---------------------------------------------------------------------------
 
     @property
     def status(self) -> dict[str, Any]:
         """See `Registered.status`."""
+        with self._arrived:
+            return {**self.counts, "records": self._run.state}
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """Without the records of its state."""
         with self._arrived:
             run = self._now
             return {
@@ -489,7 +495,6 @@ class MemoryQuery:
                 "ignored": {"count": run.faults.count, "first": run.faults.first},
                 "omitted": {"count": run.omitted.count, "last": run.omitted.last},
                 "matches": {"first": self._found.first, "next": self._found.last + 1},
-                "records": run.state,
             }
 
     def matches(self, after: int, limit: int | None) -> Matches:

@@ -71,7 +71,7 @@ class LiveView:
         query = self._query()
         if query is None:
             return "<p>the query no longer exists</p>"
-        status = query.status
+        status = query.counts
         count = status["matches"]["next"] - 1
         recent = query.matches(max(self._after, count - self._most, status["matches"]["first"] - 1)) if count else ()
         rows = [{k: _short(v) for k, v in row_of(m).items() if not k.startswith(EVENTS)} for m in recent]
@@ -97,7 +97,8 @@ class LiveView:
             try:
                 query = self._query()
                 over = over or query is None or query.closed
-                now = () if query is None else (query.events, query.late_count, query.match_count)
+                told = None if query is None else query.counts
+                now = () if told is None else (told["events"], told["late"], told["matches"]["next"])
                 if now != seen or over:
                     seen = now
                     handle.update(Shown(self.html()))
@@ -113,10 +114,10 @@ class LiveView:
         self.show(display(Shown(self.html()), display_id=True))
 
     def __repr__(self) -> str:
-        query = self._query()
-        return (
-            "<LiveView: gone>" if query is None else f"<LiveView: {query.events} events, {query.match_count} matches>"
-        )
+        if (query := self._query()) is None:
+            return "<LiveView: gone>"
+        told = query.counts
+        return f"<LiveView: {told['events']} events, {told['matches']['next'] - 1} matches>"
 
 
 def _short(cell: Cell) -> str:

@@ -37,7 +37,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import checked, internal, offered, public
 from oxiseq.grammar.languages import STANDING
 from oxiseq.grammar.over_sparql import Kind, refusal
-from oxiseq.journal import ConflictError, UnknownError
+from oxiseq.journal import ConflictError
+from oxiseq.journal.names import unknown_query
 from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.language import Language
 from oxiseq.languages.lints import lints_of, unmapped, warn_of_lints
@@ -304,7 +305,7 @@ class MemoryStore:
         """See `StoreBackend`."""
         found = next((each for each in self.registered if each.name == name), None)
         if found is None:
-            raise UnknownError(f"there is no query {name!r}")
+            raise unknown_query(name)
         return found
 
     @internal
@@ -515,6 +516,8 @@ class Store:
         return self._known(iri)
 
     def _known(self, iri: str) -> Stream:
+        if (known := self._streams.get(iri)) is not None:
+            return known
         return self._streams.setdefault(iri, Stream(iri, self._backend.at(iri)))
 
     @property

@@ -121,10 +121,7 @@ class Checkpointer:
     def _changed(self, *, last: bool) -> list[LiveQuery]:
         """The queries at work whose states may not be the saved ones; the others are where the log is now."""
         queries, progress = self._engine.queries, self._progress
-        ends = {
-            query: max((progress.positions.get(iri, 0) for iri in query.shape.reads), default=0) for query in queries
-        }
-        same = [query for query in queries if query.saved >= ends[query]]
+        same = [query for query in queries if query.saved >= progress.last_of(query.shape.reads)]
         with self._names:
             self._journal.checkpoints.move([query.name for query in same if not query.retired], progress.position)
         for query in same:

@@ -30,7 +30,7 @@ from oxiseq.grammar import load
 from oxiseq.grammar.languages import STANDING, AnyQuery
 from oxiseq.grammar.over_store import load_over_store
 from oxiseq.grammar.records import dataclass
-from oxiseq.journal import LogSource, StoredMatches, UnknownError
+from oxiseq.journal import LogSource, QueryRecord, StoredMatches, UnknownError
 from oxiseq.journal.lines import term_of
 from oxiseq.languages.reasons.read import Bounds, History, Point, Span, graph_of, in_order, reading_of
 from oxiseq.languages.reasons.report import Provenance, Source, Why, WhyRequest, to_prov
@@ -94,7 +94,7 @@ class Past:
         record = self._service.queries.get(name).record
         if record.language == STANDING:
             return Told(self._why_over_store(record.text, provenance), 0, None, None)
-        query, options = self._registered(name)
+        query, options = self._registered(record)
         language = language_for(query)
         request = WhyRequest(reading_of(options, Span()), provenance, self._bounds)
         why = language.why(query, *self._readable(query, options), options, request)
@@ -110,14 +110,14 @@ class Past:
     def states(self, name: str, points: int) -> tuple[Point, ...]:
         """How many partial matches waited at each edge of a query's automaton, at `points` instants there at most.
         Raises UnknownError, BoundError, KbError, LimitError; OxiseqError for a language without such an automaton."""
-        query, options = self._registered(name)
+        query, options = self._registered(self._service.queries.get(name).record)
         request = WhyRequest(reading_of(options, Span()), 0, self._bounds)
         return language_for(query).states(query, *self._readable(query, options), options, request, points)
 
     def matches_at(self, name: str, page: Page) -> Matches:
         """Some of the matches that end at one instant. Raises UnknownError, BoundError, KbError, LimitError;
         OxiseqError for a language that has none."""
-        query, options = self._registered(name)
+        query, options = self._registered(self._service.queries.get(name).record)
         language = language_for(query)
         reach = language.reach(query, page.at, options)
         since = [each for each in (self._span.since, reach.since) if each is not None]
@@ -147,13 +147,12 @@ class Past:
 
     # --- what they read -----------------------------------------------------------------------------
 
-    def _registered(self, name: str) -> tuple[AnyQuery, Options]:
-        """A registered query, ready to run, and its options. Raises UnknownError."""
-        record = self._service.queries.get(name).record
+    def _registered(self, record: QueryRecord) -> tuple[AnyQuery, Options]:
+        """A registered query, ready to run, and its options."""
         query = load(record.text, record.language)
         language = language_for(query)
         language.prepare()
-        return query, self._on_its_grid(name, options_of(language.name, record.options))
+        return query, self._on_its_grid(record.name, options_of(language.name, record.options))
 
     def _readable(self, query: AnyQuery, options: Options) -> tuple[dict[str, Batches], Kb]:
         """The events and the knowledge base that a query reads, where the rights allow that."""

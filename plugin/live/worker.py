@@ -96,7 +96,7 @@ class Worker:
         self.bring_back: Callable[[str], None] = lambda name: None
         """Has a query that is at work no longer begin again from its checkpoint."""
         self._journal, self._engine = journal, engine
-        self._settings, self._metrics = settings, metrics
+        self._metrics = metrics
         self._store_lock = store_lock if store_lock is not None else nullcontext()
         self._progress = LogProgress()
         self.outbox = Outbox(journal, topics, engine, metrics, self.names, self._progress)

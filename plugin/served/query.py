@@ -17,7 +17,7 @@ import httpx
 from httpx_sse import EventSource, ServerSentEvent
 from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, Triple, parse_query_results
 
-from oxiseq.api.continuous import AFTER_LOSS, Reader
+from oxiseq.api.continuous import AFTER_LOSS, RESUME, Reader
 from oxiseq.api.query import Query
 from oxiseq.api.standing.query import Form, Row, Snapshot, StandingExplanation, StoreChange, Weighed
 from oxiseq.engine.errors import OxiseqError
@@ -260,6 +260,11 @@ class ServedQuery(ServedRegistered[Match]):
         return self._decoder.shape.variables
 
     @property
+    def counts(self) -> Mapping[str, Any]:
+        """All of it: it is one request."""
+        return self.status
+
+    @property
     def sinks(self) -> tuple[str, ...]:
         """The names of its sinks."""
         return tuple(each["id"] for each in self.ask("listSinks")["sinks"])
@@ -397,4 +402,4 @@ class ServedStanding(ServedRegistered[StoreChange]):
 
     def restart(self) -> None:
         """One that has failed continues."""
-        self.ask("changeQuery", {"json": {"state": "running"}, "again": True})
+        self.ask("changeQuery", RESUME)

@@ -62,7 +62,7 @@ Asked queries differ from followed ones in three cases that Oxigraph evaluates i
 `query.explain()` shows the operators. `query.close()` ends it. `store.standing`: all of them.
 """
 
-from oxiseq.api.standing.query import Snapshot, StandingQuery, StoreChange, Subscription
+from oxiseq.api.standing.query import Snapshot, StandingQuery, StoreChange
 from oxiseq.api.standing.standings import Standings
 
-__all__ = ["Snapshot", "StandingQuery", "Standings", "StoreChange", "Subscription"]
+__all__ = ["Snapshot", "StandingQuery", "Standings", "StoreChange"]

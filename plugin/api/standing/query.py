@@ -27,7 +27,7 @@ from oxiseq.grammar.algebra import TermOrVariable, TriplePattern
 from oxiseq.grammar.arguments import public
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.languages import STANDING
-from oxiseq.grammar.over_store import check_over_store, load_over_store
+from oxiseq.grammar.over_store import findings_over_store
 from oxiseq.grammar.records import dataclass
 from oxiseq.journal import CursorError
 from oxiseq.languages.explanation import Explanation, network, operator_lines
@@ -223,8 +223,6 @@ class Snapshot(_Rows):
 
 
 _FOLLOWED: Final = "incremental: each added or removed quad updates the answer, no query is repeated"
-_UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less"))
-"""Operators that a picture does without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +380,7 @@ class StandingQuery(Registered):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What `check` has to say of it: parts of a pattern that share nothing, names that are bound nowhere."""
-        return check_over_store(load_over_store(self.text), self.text)
+        return findings_over_store(self.text)
 
     @property
     def number(self) -> int:
@@ -453,7 +451,8 @@ class StandingQuery(Registered):
 
     def _repr_html_(self) -> str:
         told = self.status
-        facts = [("state", self.state), ("rows", f"{told['rows']:,}"), ("last change", f"{self.number:,}")]
+        state, last = told["evaluation"] or told["state"], told["matches"]["next"] - 1
+        facts = [("state", str(state)), ("rows", f"{told['rows']:,}"), ("last change", f"{last:,}")]
         return f"<div>{html_table(self.name, facts, self.text)}</div>"
 
     def __repr__(self) -> str:

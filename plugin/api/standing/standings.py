@@ -406,12 +406,6 @@ class Standings:
         with self.lock:
             return self._engine.records
 
-    @property
-    def bytes(self) -> int:
-        """How large all that is."""
-        with self.lock:
-            return self._engine.bytes
-
 
 def _now() -> int:
     return time.time_ns() // 1000
