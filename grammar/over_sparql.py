@@ -28,7 +28,7 @@ from oxiseq.grammar.slips.slip import (
     too_many,
     unclosed_string,
 )
-from oxiseq.grammar.slips.sparql import foreign
+from oxiseq.grammar.slips.sparql import AFTER_WHERE, foreign
 from oxiseq.grammar.slips.syntax_errors import explain
 from oxiseq.grammar.terms import TermBuilder, span_of
 from oxiseq.grammar.trees import Lexeme, SizeError, Tree, UnreadableError, tree_parser
@@ -113,7 +113,6 @@ class _Names(TermBuilder):
 
 _QUERIES = ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE")
 _UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH")
-_AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 
 
 _CONTINUOUS: Final = (
@@ -148,11 +147,11 @@ def _other_kind(s: Slip) -> Said | None:
 def _missing_close(s: Slip) -> Said | None:
     opened = s.unclosed()
     inside = opened is not None and opened[1] == "{" and "_FILTER" in s.accepts
-    return missing_close(s, *(_AFTER[:-1] if inside else ()))
+    return missing_close(s, *(AFTER_WHERE[:-1] if inside else ()))
 
 
 def _order(s: Slip) -> Said | None:
-    if s.word in _AFTER and s.last_mark != "{" and "VAR" not in s.accepts and "$END" in s.accepts:
+    if s.word in AFTER_WHERE and s.last_mark != "{" and "VAR" not in s.accepts and "$END" in s.accepts:
         return Said("after WHERE come GROUP BY, HAVING, ORDER BY, LIMIT or OFFSET, VALUES, in this order")
     if s.last_word in ("LIMIT", "OFFSET") and s.accepts == {"NUMBER"}:
         return Said(f"write {s.last_word} 10")

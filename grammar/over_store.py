@@ -50,6 +50,3 @@ def _about_streams(query: RspQuery) -> Iterator[tuple[str, Span]]:
         yield "REGISTER is for queries that read streams", query.span
     elif query.when is not None or query.consume is not None or query.events:
         yield "REPORT, CONSUME and EVENT are for queries that read streams", query.span
-
-
-__all__ = ["QueryError", "check_over_store", "findings_over_store", "load_over_store"]

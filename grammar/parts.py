@@ -3,7 +3,7 @@ again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, wraps
 from operator import attrgetter, is_
@@ -89,3 +89,14 @@ def _inside(kind: type) -> _Inside | None:
     if issubclass(kind, Mapping):
         return lambda value: [*value.values()][::-1]
     return (lambda value: [*value][::-1]) if issubclass(kind, tuple | list | frozenset) else None
+
+
+def components(items: Sequence[T], keys: Callable[[T], Set[Hashable]]) -> list[list[T]]:
+    """The items in lists of those that share keys, directly or by way of others; one without keys is alone."""
+    found: list[tuple[Set[Hashable], list[T]]] = []
+    for item in items:
+        mine = keys(item)
+        near = [each for each in found if not mine.isdisjoint(each[0])]
+        found = [each for each in found if mine.isdisjoint(each[0])]
+        found.append((frozenset(mine).union(*(k for k, _ in near)), [*(one for _, ones in near for one in ones), item]))
+    return [ones for _, ones in found]

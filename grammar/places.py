@@ -403,10 +403,17 @@ def summarises(seen: Overview) -> bool:
 
 
 def shown_expressions(seen: Overview) -> Iterator[Expression]:
-    """The expressions of SELECT or of CONSTRUCT's template."""
+    """Those of SELECT or of CONSTRUCT's template."""
     form = seen.query.form
     if isinstance(form, Select | Construct):
         yield from (c.expression for c in form.columns or () if c.expression is not None)
+
+
+def behind_where(summary: Summary) -> Iterator[Expression]:
+    """Those of GROUP BY, HAVING, ORDER BY."""
+    yield from (key[0] if isinstance(key, tuple) else key for key in summary.group_by)
+    yield from summary.having
+    yield from (expression for expression, _ in summary.order_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,6 +427,7 @@ class Keys:
     """Variables that may be named outside aggregates."""
 
 
+@once
 def keys_of(summary: Summary) -> Keys:
     """The keys of GROUP BY, in its order; one without a name gets one that no text can have."""
     known: dict[Expression, Variable] = {}

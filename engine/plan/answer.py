@@ -5,7 +5,7 @@ In the flow: algebra → **answer plan** → (matches) → answer columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from pyoxigraph import Variable
 
@@ -15,10 +15,9 @@ from oxiseq.grammar.algebra import (
     Construct,
     Expression,
     Select,
-    Summary,
     TriplePattern,
 )
-from oxiseq.grammar.places import Overview, is_over_matches, repeated_gpms
+from oxiseq.grammar.places import Overview, behind_where, is_over_matches, repeated_gpms
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, expression_variables, subexpressions
 
@@ -87,18 +86,12 @@ def answer_of(seen: Overview, positive: Iterable[GpmParts]) -> Answer:
     wanted: set[Variable] = set()
     iterations: dict[Aggregate, Iterations] = {}
     filters = tuple(each.condition for each in query.filters)
-    for expression in (*(c.expression or c.variable for c in chosen), *_behind_where(query.summary), *filters):
+    for expression in (*(c.expression or c.variable for c in chosen), *behind_where(query.summary), *filters):
         wanted |= expression_variables(expression)
         for part in subexpressions(expression):
             if isinstance(part, Aggregate) and not is_over_matches(seen, part):
                 iterations[part] = _iterations(part, seen)
     return Answer(chosen, frozenset(wanted), distinct, template, isinstance(form, Ask), into, iterations, filters)
-
-
-def _behind_where(summary: Summary) -> Iterator[Expression]:
-    yield from (key[0] if isinstance(key, tuple) else key for key in summary.group_by)
-    yield from summary.having
-    yield from (expression for expression, _ in summary.order_by)
 
 
 def _iterations(aggregate: Aggregate, seen: Overview) -> Iterations:

@@ -21,7 +21,7 @@ What hangs together: elements of a pattern that share variables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from itertools import product
 from typing import Final, TypeAlias, TypeVar, cast
@@ -56,7 +56,7 @@ from oxiseq.grammar.ceql_algebra import (
     joins_in,
     variables,
 )
-from oxiseq.grammar.parts import changed, parts
+from oxiseq.grammar.parts import changed, components, parts
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import certain_variables, mentioned_variables, subexpressions
 
@@ -364,17 +364,3 @@ class _Positions:
                     self.follow |= set(product(last, begin))
                     last = end
                 return first, last
-
-
-# --- components --------------------------------------------------------------------------------------
-
-
-def components(items: Sequence[T], keys: Callable[[T], Set[Hashable]]) -> list[list[T]]:
-    """The items in lists of those that share keys, directly or by way of others; one without keys is alone."""
-    found: list[tuple[Set[Hashable], list[T]]] = []
-    for item in items:
-        mine = keys(item)
-        near = [each for each in found if not mine.isdisjoint(each[0])]
-        found = [each for each in found if mine.isdisjoint(each[0])]
-        found.append((frozenset(mine).union(*(k for k, _ in near)), [*(one for _, ones in near for one in ones), item]))
-    return [ones for _, ones in found]

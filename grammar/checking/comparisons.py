@@ -18,11 +18,10 @@ from pyoxigraph import Literal, Variable
 
 from oxiseq.grammar.algebra import Aggregate, Call, Expression
 from oxiseq.grammar.errors import Finding, lint_finding
+from oxiseq.grammar.functions import MIRRORED, MIRRORED_ORDER
 from oxiseq.grammar.scope import plain_variables, subexpressions
 from oxiseq.grammar.terms import INTEGER_TYPES, XSD
 
-ORDER: Final = frozenset(["<", ">", "<=", ">="])
-_COMPARISONS: Final = ORDER | {"=", "!="}
 _ARITHMETIC: Final = frozenset(["+", "-", "*", "/", "NEGATE", "PLUS"])
 _MADE_ANEW: Final = frozenset(["RAND", "UUID", "STRUUID", "BNODE"])
 """Functions that give another value at each call."""
@@ -60,7 +59,7 @@ def check_comparisons(nodes: Iterable[Expression], mark: str = "?") -> Iterator[
     for e in calls:
         used.add(e)
     for e in calls:
-        if isinstance(e, Call) and e.name in _COMPARISONS and len(e.args) == 2:
+        if isinstance(e, Call) and e.name in MIRRORED and len(e.args) == 2:
             yield from _itself(e, mark)
             yield from _kinds(e, used, mark)
 
@@ -90,7 +89,12 @@ def _itself(e: Call, mark: str) -> Iterator[Finding]:
 
 def _kinds(e: Call, used: _Uses, mark: str) -> Iterator[Finding]:
     for one, other in (e.args, e.args[::-1]):
-        if e.name in ORDER and isinstance(one, Variable) and isinstance(other, Literal) and _kind(other) == _STRING:
+        if (
+            e.name in MIRRORED_ORDER
+            and isinstance(one, Variable)
+            and isinstance(other, Literal)
+            and _kind(other) == _STRING
+        ):
             kinds, plain = sorted(used.of(one) - {_STRING}), looks_like_number(other.value)
             hint = f"write {other.value} without quotes" if plain else ""
             if kinds:
@@ -128,7 +132,7 @@ class _Uses:
         if isinstance(e, Aggregate):
             if e.name in ("SUM", "AVG") and isinstance(e.arg, Variable):
                 self._is(e.arg, _NUMBER)
-        elif e.name in _COMPARISONS and len(e.args) == 2:
+        elif e.name in MIRRORED and len(e.args) == 2:
             self._compare(e.args[0], e.args[1])
         elif e.name in _ARGUMENTS:
             for arg in e.args:

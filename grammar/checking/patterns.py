@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Final
 from zoneinfo import available_timezones
 
@@ -94,11 +95,15 @@ def _check_own(e: FunctionCall, arguments: int) -> Iterator[Finding]:
     if len(e.args) != arguments or e.distinct:
         count = "one argument" if arguments == 1 else f"{arguments} arguments"
         yield error("function", f"the function <{e.function.value}> takes {count}", e.span)
-    elif e.function.value == LOCAL and isinstance(zone := e.args[1], Literal):
-        known = available_timezones()
-        if zone.value not in known:
-            hint = close_name(zone.value, known, 'write a name of the IANA database, such as "Europe/Berlin"')
-            yield error("function", f"there is no time zone {zone.value!r}", e.span, hint)
+    elif e.function.value == LOCAL and isinstance(zone := e.args[1], Literal) and zone.value not in _zones():
+        hint = close_name(zone.value, _zones(), 'write a name of the IANA database, such as "Europe/Berlin"')
+        yield error("function", f"there is no time zone {zone.value!r}", e.span, hint)
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """The names of time zones; to find them is to walk through a folder."""
+    return frozenset(available_timezones())
 
 
 def products(pattern: Group, name: str, text: str) -> Iterator[Finding]:

@@ -137,8 +137,3 @@ def render_ep(query: EpQuery) -> str:
     lines += [f"FROM STREAM {s.name + ' ' if s.name else ''}<{s.iri.value}>" for s in query.streams]
     lines += [f"WHERE {writer.group(query.where, '')}", *render_clauses(query.consume)]
     return "\n".join(lines) + "\n"
-
-
-def render_timed(pattern: TimedPattern | Group, prefixes: dict[str, str]) -> str:
-    """A pattern on one line, for explanations."""
-    return " ".join(SparqlWriter(prefixes).element(pattern, "").split())

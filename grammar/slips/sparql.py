@@ -18,6 +18,8 @@ _PATTERN_STARTS = {"VAR", "_FILTER", "RBRACE"}
 _EXPRESSION_WORDS = {"AND": "&&", "OR": "||", "&": "&&", "|": "||", "==": "=", "<>": "!=", "->": "", "IS": "="}
 
 
+AFTER_WHERE: Final = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
+"""Words with which the clauses begin that SPARQL has behind its pattern."""
 _DURATIONS = {
     **dict.fromkeys(("S", "SEC", "SECS", "SECOND", "SECONDS"), "PT{}S"),
     **dict.fromkeys(("M", "MIN", "MINS", "MINUTE", "MINUTES"), "PT{}M"),

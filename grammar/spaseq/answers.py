@@ -158,11 +158,11 @@ def _aggregate(aggregate: Aggregate, seen: Overview) -> Iterator[Finding]:
 
 
 def _match_function(name: str, gpm: str, span: Span, seen: Overview) -> Iterator[Finding]:
-    places = [p for p in seen.places if p.name == gpm]
-    if not places:
-        hint = close_name(gpm, [p.name for p in seen.places], f"{name} takes the name of a GPM in SEQ")
+    place = seen.place_of.get(gpm)
+    if place is None:
+        hint = close_name(gpm, list(seen.place_of), f"{name} takes the name of a GPM in SEQ")
         yield error("gpm", f"{name}({gpm}): {gpm} is not in SEQ", span, hint)
-    elif places[0].negated:
+    elif place.negated:
         yield error("gpm", f"{name}({gpm}): the negated {gpm} has no event in a match", span)
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from pyoxigraph import Variable
 
-from oxiseq.grammar.algebra import Ask, Expression, Partition, Query, Strategy
+from oxiseq.grammar.algebra import Expression, Partition, Query, Strategy
 from oxiseq.grammar.checking.common import check_consumption, check_limit
 from oxiseq.grammar.checking.patterns import check_every
 from oxiseq.grammar.errors import (
@@ -26,7 +26,7 @@ from oxiseq.grammar.errors import (
     listing,
     variable_hint,
 )
-from oxiseq.grammar.places import Overview, overview, summarises
+from oxiseq.grammar.places import Overview, behind_where, overview, shown_expressions, summarises
 from oxiseq.grammar.scope import certain_variables, pattern_expressions, subexpressions
 from oxiseq.grammar.spaseq.answers import check_output, check_ranking, check_summary
 from oxiseq.grammar.spaseq.conditions import check_patterns, check_scope
@@ -176,18 +176,11 @@ def check_spaseq(query: Query, text: str) -> Iterator[Finding]:
     for run in CHECKS:
         if not undefined or run not in _OF_ALL_GPMS:
             yield from run(seen)
-    yield from check_every([(gpm.pattern, gpm.name) for gpm in query.gpms], _expressions(query), text)
+    yield from check_every([(gpm.pattern, gpm.name) for gpm in query.gpms], _expressions(seen), text)
 
 
-def _expressions(query: Query) -> list[Expression]:
-    columns = () if isinstance(query.form, Ask) else query.form.columns or ()
-    summary = query.summary
-    asked = [
-        *(c.expression for c in columns if c.expression is not None),
-        *(each.condition for each in query.filters),
-        *(key[0] if isinstance(key, tuple) else key for key in summary.group_by),
-        *summary.having,
-        *(expression for expression, _ in summary.order_by),
-    ]
-    inside = (e for gpm in query.gpms for e in pattern_expressions(gpm.pattern))
+def _expressions(seen: Overview) -> list[Expression]:
+    filters = (each.condition for each in seen.query.filters)
+    inside = (e for gpm in seen.query.gpms for e in pattern_expressions(gpm.pattern))
+    asked = (*shown_expressions(seen), *filters, *behind_where(seen.query.summary))
     return [*inside, *(part for e in asked for part in subexpressions(e))]

@@ -79,7 +79,7 @@ def check_scope(seen: Overview) -> Iterator[Finding]:
 
 def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
     """PREV, aggregates and functions of the match below the top level; functions of a whole match anywhere."""
-    top = {id(e.condition) for e in gpm.pattern.elements if isinstance(e, Filter)}
+    top = {id(condition) for condition in _top_conditions(gpm)}
     for condition in inner_expressions(gpm.pattern):
         for e in subexpressions(condition):
             if isinstance(e, Aggregate | Prev) and id(condition) not in top:
@@ -218,10 +218,9 @@ def check_asked(condition: Expression, place: Place, seen: Overview) -> Iterator
 
 def _function(name: str, gpm: str, span: Span, place: Place, seen: Overview) -> Iterator[Finding]:
     """TIMEOF(A) or COUNT(A)."""
-    places = {p.name: p for p in seen.places}
     text = f"{name}({gpm})"
-    if gpm not in places:
-        hint = close_name(gpm, list(places), f"{name} takes the name of a GPM in SEQ")
+    if gpm not in seen.place_of:
+        hint = close_name(gpm, list(seen.place_of), f"{name} takes the name of a GPM in SEQ")
         yield error("gpm", f"{text}: {gpm} is not in SEQ", span, hint)
     elif name == "TIMEOF" and gpm == place.name:
         hint = "write EVENTTIME() for the time of the present event"
@@ -259,7 +258,7 @@ def _aggregate(aggregate: Aggregate, place: Place, seen: Overview) -> Iterator[F
 
 def _iterated(text: str, gpm: str, place: Place, span: Span, seen: Overview) -> Iterator[Finding]:
     """Something about the iterations so far of a GPM."""
-    of = next(p for p in seen.places if p.name == gpm)
+    of = seen.place_of[gpm]
     if not of.repeats or of.negated:
         hint = f"write {gpm}+ in SEQ" if not of.negated else "a negated GPM has no event in a match"
         yield error("aggregate", f"{text} needs iterations, {gpm} is not repeated", span, hint)
@@ -366,16 +365,14 @@ def _new_in_exists(place: Place, seen: Overview) -> Iterator[Finding]:
 
 
 def _top_exists(gpm: Gpm) -> Iterator[Exists]:
-    for element in gpm.pattern.elements:
-        if isinstance(element, Filter):
-            yield from exists_in(element.condition)
+    return (e for condition in _top_conditions(gpm) for e in exists_in(condition))
 
 
 def stateful_graphs(gpm: Gpm, others: AbstractSet[Variable]) -> Iterator[GraphPattern]:
     """GRAPH inside the EXISTS of stateful filters."""
     own = frozenset(visible_variables(gpm.pattern))
-    for element in gpm.pattern.elements:
-        for condition in conjuncts(element.condition) if isinstance(element, Filter) else ():
+    for top in _top_conditions(gpm):
+        for condition in conjuncts(top):
             if reads_others(condition, own, others):
                 for e in exists_in(condition):
                     yield from (x for x in nested_elements(e.pattern) if isinstance(x, GraphPattern))

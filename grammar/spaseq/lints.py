@@ -43,6 +43,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.checking.common import check_window
 from oxiseq.grammar.errors import Finding, at_pattern, lint_finding, listing, named
+from oxiseq.grammar.functions import MIRRORED_ORDER
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.places import Overview, Place, Variables, atoms, children, elements
 from oxiseq.grammar.scope import expression_variables
@@ -196,12 +197,12 @@ def _order(seen: Overview, left: list[str], right: list[str]) -> str:
     before, own = seen.variables(left[0]), seen.variables(right[0])
     for condition in seen.parts[right[0]].stateful:
         for call in parts(condition, Call):
-            if call.name in ("<", ">", "<=", ">=") and all(isinstance(arg, Variable) for arg in call.args):
+            if call.name in MIRRORED_ORDER and all(isinstance(arg, Variable) for arg in call.args):
                 one, other = call.args
                 if one in own - before and other in before - own:
                     return call.name[0]
                 if other in own - before and one in before - own:
-                    return "<" if call.name[0] == ">" else ">"
+                    return MIRRORED_ORDER[call.name[0]]
     return ""
 
 

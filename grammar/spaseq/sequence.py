@@ -298,9 +298,9 @@ def _endless(element: SequenceElement, entered: bool, first: bool) -> bool:
 
 def check_negated_groups(seen: Overview) -> Iterator[Finding]:
     """Each group under a `!`."""
-    gaps = tuple(group_gaps(seen.query.sequence))
-    for gap in gaps:
-        yield from _place(gap, gaps[0])
+    groups = tuple(group_gaps(seen.query.sequence))
+    for gap in groups:
+        yield from _place(gap, groups[0])
         there = frozenset[str]().union(*map(always, gap.before)).intersection(seen.parts)
         yield from _compared(gap.element, frozenset(v for name in there for v in seen.parts[name].certain), seen)
 

@@ -275,7 +275,7 @@ def _prologue(s: Slip) -> Said | None:
 def _after_end(s: Slip) -> Said | None:
     if "$END" not in s.accepts:
         return None
-    if s.word in ("GROUP", "HAVING", "ORDER", "LIMIT", "SAMPLE"):
+    if s.word in _AFTER[:-1]:
         return Said("after the last } come GROUP BY, HAVING, ORDER BY, LIMIT or SAMPLE, REPORT, in this order")
     return too_many(s)
 

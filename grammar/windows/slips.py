@@ -21,11 +21,10 @@ from oxiseq.grammar.slips.slip import (
     unclosed_string,
     unit,
 )
-from oxiseq.grammar.slips.sparql import foreign
+from oxiseq.grammar.slips.sparql import AFTER_WHERE, foreign
 from oxiseq.grammar.words import OVER_WINDOWS
 
 _REPORTS = ("RSTREAM", "ISTREAM", "DSTREAM")
-_AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 OF_SEQUENCES = {"PARTITION": "share a variable between patterns, or GROUP BY ?a: PARTITION BY is for sequences"}
 _EXAMPLE = "[RANGE 10 SECONDS SLIDE 1 SECONDS]"
 
@@ -115,9 +114,9 @@ def _head(s: Slip) -> Said | None:
         return Said(f"put parentheses around: ({s.found}(...) AS ?name)")
     if s.word in ("GROUP", "HAVING", "ORDER") and "_REPORT" in s.accepts:
         return Said("after WHERE come GROUP BY, HAVING, ORDER BY, LIMIT, VALUES, in this order")
-    if s.word in _AFTER and "_FILTER" in s.accepts and s.unclosed():
+    if s.word in AFTER_WHERE and "_FILTER" in s.accepts and s.unclosed():
         return Said(f"{clause(s.word)} follows the }} of WHERE")
-    if s.word in _AFTER and s.accepts <= {"$END", "_CONSUME", "_REPORT"} and "_REPORT" in s.accepts:
+    if s.word in AFTER_WHERE and s.accepts <= {"$END", "_CONSUME", "_REPORT"} and "_REPORT" in s.accepts:
         return Said("CONSUME and REPORT end the query")
     return None
 

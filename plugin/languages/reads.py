@@ -26,8 +26,9 @@ from oxiseq.grammar.algebra import (
     WindowPattern,
 )
 from oxiseq.grammar.ceql_algebra import CeqlQuery, EventType, holds_of
-from oxiseq.grammar.checking.comparisons import AS_NUMBERS, ORDER, is_number
+from oxiseq.grammar.checking.comparisons import AS_NUMBERS, is_number
 from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.functions import MIRRORED_ORDER
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.rsp_algebra import RspQuery
@@ -105,7 +106,7 @@ def _compared(query: AnyQuery) -> Iterator[Variable]:
     for call in parts(query, Call):
         numbers = any(map(is_number, call.args))
         others = any(isinstance(arg, Literal) and not is_number(arg) for arg in call.args)
-        if (call.name in ORDER | AS_NUMBERS or (call.name in ("=", "!=") and numbers)) and not others:
+        if (call.name in AS_NUMBERS.union(MIRRORED_ORDER) or (call.name in ("=", "!=") and numbers)) and not others:
             yield from (arg for arg in call.args if isinstance(arg, Variable))
     for total in parts(query, Aggregate):
         if total.name in _WEIGHED and isinstance(total.arg, Variable):
@@ -121,7 +122,7 @@ def _of_tuples(query: CeqlQuery) -> Reads:
         of = {id(call.args[0]) for call in parts(test.predicate, Call) if call.name == "."}
         attributes.update(v.value for v in parts(test.predicate, Variable) if id(v) not in of)
         for call in parts(test.predicate, Call):
-            if call.name in ORDER and any(isinstance(arg, Call) and arg.name == "." for arg in call.args):
+            if call.name in MIRRORED_ORDER and any(isinstance(arg, Call) and arg.name == "." for arg in call.args):
                 compared.update(v.value for arg in call.args for v in parts(arg, Variable) if id(v) not in of)
     if query.partition is not None:
         attributes.update(v.value for v in query.partition.by)

@@ -33,7 +33,7 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     WindowPattern,
 )
-from oxiseq.grammar.ceql.joins import components
+from oxiseq.grammar.parts import components
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import (
     certain_variables,
