@@ -217,11 +217,7 @@ class Flow(Stateful):
 
     def go_on(self, place: int) -> None:
         """What such a kernel has left to Python at an operator. Raises LimitError."""
-        try:
-            self._driver.go_on(place)
-        except Exception as error:
-            self._failed = error
-            raise
+        self._driver.go_on(place)
 
     def _begin(self, tick: int) -> None:
         """The first step: some have rows without any input."""

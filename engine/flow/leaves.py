@@ -127,7 +127,6 @@ def _filters(view: PatternView, conditions: dict[Condition, int]) -> list[Filter
     return [(conditions.setdefault(each, len(conditions)), view.parts.index(each.variables[0])) for each in made]
 
 
-I64s = NDArray[np.int64]
 _BEGIN: Final = np.zeros(1, np.int64)
 
 
@@ -137,14 +136,14 @@ class Merged:
     each instant begins; time: i64[instants]; low: i64[instants, sources]."""
 
     batch: EventBatch
-    clock: I64s
+    clock: I64
     source: NDArray[np.int32]
-    first: I64s
-    time: I64s
-    low: I64s
+    first: I64
+    time: I64
+    low: I64
 
 
-def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64s) -> Merged:
+def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64) -> Merged:
     """Complete events by source, each in order of time. counts: i64[sources], the instants of each source so far; they
     continue here."""
     if len(windows) == 1 and len(batches[0]):
@@ -174,7 +173,7 @@ def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64
     return Merged(batch, clock.astype(np.int64), source, first.astype(np.int64), instants, low)
 
 
-def _of_one_source(window: Window, batch: EventBatch, counts: I64s) -> Merged:
+def _of_one_source(window: Window, batch: EventBatch, counts: I64) -> Merged:
     """The same for one window: its events as they are."""
     clock = batch.time
     differs = clock[1:] != clock[:-1]
@@ -188,7 +187,7 @@ def _of_one_source(window: Window, batch: EventBatch, counts: I64s) -> Merged:
     return Merged(batch, clock, np.zeros(len(batch), np.int32), first, time, window.low(now)[:, None])
 
 
-def moved(batches: Sequence[EventBatch], instants: Sequence[I64s], clocks: Sequence[I64s], low: I64s) -> Merged:
+def moved(batches: Sequence[EventBatch], instants: Sequence[I64], clocks: Sequence[I64], low: I64) -> Merged:
     """Events of instants that have been numbered. By source the numbers of their instants, ascending, and their clocks;
     the instants' times are their numbers."""
     busy = [number for number, batch in enumerate(batches) if len(batch)]
@@ -204,13 +203,13 @@ def moved(batches: Sequence[EventBatch], instants: Sequence[I64s], clocks: Seque
     return Merged(batch, clock, source, first, np.arange(len(low)), low)
 
 
-def _distinct(ascending: I64s) -> I64s:
+def _distinct(ascending: I64) -> I64:
     """Each once."""
-    once: I64s = ascending[np.diff(ascending, prepend=ascending[:1] - 1) != 0]
+    once: I64 = ascending[np.diff(ascending, prepend=ascending[:1] - 1) != 0]
     return once
 
 
-def _one_instant(windows: Sequence[Window], batch: EventBatch, source: int, counts: I64s) -> Merged:
+def _one_instant(windows: Sequence[Window], batch: EventBatch, source: int, counts: I64) -> Merged:
     """The same for events of one source at one time: what a live stream brings."""
     time, events = int(batch.time[0]), len(batch)
     counts[source] += windows[source].counted
@@ -289,7 +288,6 @@ class Leaves(Stateful):
         """Why the last batch was taken in by half."""
         self._flow: Flow | None = None
         """The operators that the kernel steps,"""
-        self._tick = 0
         """from this tick on."""
 
     # --- events in ----------------------------------------------------------------------------------
@@ -372,7 +370,7 @@ class Leaves(Stateful):
         offset, clock, bounds = plain(batch.offset, AS_I64), plain(clock, AS_I64), plain(bounds, AS_I64)
         if self._conditions:
             self._learn(batch)
-        scalars, self._flow, self._tick = self._memory.arrays.scalars, flow, tick
+        scalars, self._flow = self._memory.arrays.scalars, flow
         scalars[k.INSTANT : k.NOTE + 1], scalars[k.TICK], scalars[k.MOST] = 0, tick, _CHANGED
         scalars[k.STEPS : k.FIRST + 1] = _UNDRIVEN if flow is None else flow.driven()
         for out in self._roomy:
@@ -417,7 +415,7 @@ class Leaves(Stateful):
         flow = self._flow
         assert flow is not None  # else the kernel does not ask
         if need == k.NEED_FIRST:
-            flow.step(self._tick)
+            flow.step(int(self._memory.arrays.scalars[k.TICK]))
         elif need == k.NEED_STEP:
             flow.go_on(which)
         elif need == k.NEED_CHECK:

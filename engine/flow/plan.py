@@ -26,7 +26,7 @@ Of each operators/ has the description, which stands in a plan, and the running 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import Any, Final, TypeAlias
@@ -293,6 +293,15 @@ def _keeps(columns: tuple[tuple[int, ...], ...], width: int) -> bool:
     return {places[0] for places in columns if len(places) == 1} >= set(range(width))
 
 
+def below(forms: Sequence[Form], roots: Iterable[int]) -> set[int]:
+    """The places of these operators, and of all that they are made of."""
+    found = {*roots}
+    for place in range(max(found, default=-1), -1, -1):
+        if place in found:
+            found.update(inputs(forms[place]))
+    return found
+
+
 class Sheet:
     """A plan in the making: a form that is there is not added again."""
 
@@ -395,10 +404,7 @@ class Sheet:
     def plan(self, root: int, also: tuple[int, ...] = ()) -> FlowPlan:
         """The operators that an answer needs, and others whose rows are read."""
         forms = self._forms
-        needed = {root, *also}
-        for place in range(max(needed), -1, -1):
-            if place in needed:
-                needed.update(inputs(forms[place]))
+        needed = below(forms, (root, *also))
         if len(needed) == len(forms):
             return FlowPlan(tuple(forms), tuple(self._widths), root, tuple(self._raw), also)
         smaller = Sheet()

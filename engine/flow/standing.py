@@ -60,13 +60,17 @@ class WindowFlow(Stateful):
         """From now on what operators make, and try, at an instant is bounded, by so many times as much as of one."""
         self._flow.bound(times * self._bounds.made, times * self._bounds.reads)
 
-    def _push(self, batches: Sequence[EventBatch], answers: KbAnswers | None) -> tuple[int, I64]:
+    def _push(
+        self, batches: Sequence[EventBatch], answers: KbAnswers | None, driven: Flow | None = None
+    ) -> tuple[int, I64]:
         """Events by window, each in order of time, and all that the KB has answered, if that has changed: the tick of
-        the first instant, and the times of all. Raises LimitError."""
+        the first instant, and the times of all. driven: the operators, if they are to take each instant by itself;
+        else they take all at once. Raises LimitError."""
         graphs, first = self._know(answers), self._tick
-        times = self.leaves.push(batches, graphs, first)
+        times = self.leaves.push(batches, graphs, first, driven)
         self._tick += len(times)
-        self._flow.step(first)
+        if driven is None:
+            self._flow.step(first)
         return first, times
 
     def _move(self, moves: Moves, given: Mapping[str, Delta], answers: KbAnswers | None) -> int:
@@ -125,15 +129,8 @@ class Standing(WindowFlow):
         """Events by window, each in order of time: the times of their instants, numbers of instants, ascending, and the
         rows to emit at them. Raises KbError, LimitError."""
         self._bound()
-        graphs = self._know(self.knowledge.changed())
-        first = self._tick
-        times = self.leaves.push(batches, graphs, first, self._flow)
-        self._tick += len(times)
+        first, times = self._push(batches, self.knowledge.changed(), self._flow)
         return times, *self._told.rows(self._flow.found.delta, first, len(times))
-
-    def _step(self, instants: int) -> tuple[I64, Ids]:
-        first, self._tick = self._tick, self._tick + instants
-        return self._told.rows(self._flow.step(first), first, instants)
 
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
         """As `push`, before any other, but emits nothing, and the KB has not changed; bounds within an instant are

@@ -19,7 +19,7 @@ from oxiseq.engine.flow.events import Used
 from oxiseq.engine.flow.flow import Driver
 from oxiseq.engine.flow.occurring import Occurring
 from oxiseq.engine.flow.operators.build import build
-from oxiseq.engine.flow.plan import FlowPlan, Given, Sheet, inputs, renamed
+from oxiseq.engine.flow.plan import FlowPlan, Given, Sheet, below, inputs, renamed
 from oxiseq.engine.kernels.flow import stepping as k
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable, call
@@ -39,10 +39,7 @@ class Cut(NamedTuple):
 def cut(plan: FlowPlan) -> Cut:
     """Cut a plan that has `also`."""
     forms = plan.forms
-    inside = set(plan.also)
-    for place in range(len(forms) - 1, -1, -1):
-        if place in inside:
-            inside.update(inputs(forms[place]))
+    inside = below(forms, plan.also)
     read = {c for place, form in enumerate(forms) if place not in inside for c in inputs(form)} & inside
     first, rest = Sheet(), Sheet()
     here, there = dict[int, int](), dict[int, int]()

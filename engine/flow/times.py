@@ -19,9 +19,6 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, n
 _TURNED: Final = np.uint64(1 << 63)
 _HALF: Final = np.uint64(32)
 LATEST: Final = np.iinfo(np.int64).max
-NO_START: Final = 1 << 62
-NO_END: Final = -(1 << 62)
-"""Of a row without a time: its start lies behind its end, and it changes no hull."""
 NEVER: Final = 1 << 62
 """A limit of lengths that none passes."""
 

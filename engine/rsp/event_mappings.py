@@ -171,8 +171,9 @@ def _opened(parts: GpmParts) -> tuple[GpmParts, list[Constant]]:
         constants.append(term)
         return _slot(len(constants) - 1)
 
-    simple = parts.kb is None and not parts.in_place and not parts.stateful and len(plain) == len(elements)
-    pattern = Group(opened_patterns(plain, taken)) if simple else parts.pattern
+    if parts.kb is not None or parts.in_place or parts.stateful or len(plain) != len(elements):
+        return parts, []
+    pattern = Group(opened_patterns(plain, taken))
     slots = tuple(map(_slot, range(len(constants))))
     made = replace(
         parts,
@@ -181,4 +182,4 @@ def _opened(parts: GpmParts) -> tuple[GpmParts, list[Constant]]:
         variables=(*parts.variables, *slots),
         certain=parts.certain | {*slots},
     )
-    return (made, constants) if simple else (parts, [])
+    return made, constants

@@ -22,7 +22,7 @@ from oxiseq.engine.flow.conjunctions import apart
 from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.knowledge import KbAnswers, KbPart, Knowledge, event_of
 from oxiseq.engine.flow.ordering import in_order
-from oxiseq.engine.flow.plan import Asked, FlowPlan, GraphPlace, Join, Only, Patterns, draws, inputs
+from oxiseq.engine.flow.plan import Asked, FlowPlan, GraphPlace, Join, Only, Patterns, below, draws
 from oxiseq.engine.flow.sharing.joining import Output, joined
 from oxiseq.engine.flow.standing import WindowFlow, only_of
 from oxiseq.engine.flow.told import Told
@@ -306,7 +306,7 @@ class JointGeneral(Joint):
         self._mappings.take_up()
         self._mappings.beyond = {}
         if held.begun:
-            now = [content.places for content in held.contents]
+            now = held.places
             bounds = [(np.array([low]), np.array([high])) for low, high, _ in now]
             self._through([low for low, _, _ in now], bounds, 1, self.knowledge.unchanged())
             self._pass_over()
@@ -413,20 +413,11 @@ def _only(plan: FlowPlan, outputs: Sequence[Output], plans: Sequence[RspPlan]) -
     """Which rows of each conjunction are needed, if not all."""
     found: dict[int, Only] = {}
     for output in outputs:
-        below = [place for place in _below(plan, output.root) if isinstance(plan.forms[place], Patterns)]
-        every = any(isinstance(plan.forms[place], Join) for place in _below(plan, output.root))
+        inside = below(plan.forms, (output.root,))
+        every = any(isinstance(plan.forms[place], Join) for place in inside)
         for one in (plans[number] for mine in output.queries for number in mine):
             only = "" if every else only_of(one.flow.plan, one.report, one.flow.compared)
-            for place in below:
+            for place in (each for each in inside if isinstance(plan.forms[each], Patterns)):
                 if found.setdefault(place, only) != only:
                     found[place] = ""
-    return found
-
-
-def _below(plan: FlowPlan, root: int) -> set[int]:
-    """All operators that one is made of."""
-    found = {root}
-    for place in range(root, -1, -1):
-        if place in found:
-            found.update(inputs(plan.forms[place]))
     return found

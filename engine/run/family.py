@@ -30,7 +30,7 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Ids
 from oxiseq.engine.flow.epsparql.lowering import Answered, Lowered, finished
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
-from oxiseq.engine.flow.epsparql.relations import INTERVAL, Timeless
+from oxiseq.engine.flow.epsparql.relations import Timeless
 from oxiseq.engine.flow.epsparql.standing import is_timed
 from oxiseq.engine.flow.sharing.lifting import (
     Constant,
@@ -44,6 +44,7 @@ from oxiseq.engine.flow.sharing.lifting import (
     slot,
 )
 from oxiseq.engine.flow.times import NEVER
+from oxiseq.engine.kernels.flow.moments import INTERVAL
 from oxiseq.engine.order.arrivals import Arrivals
 from oxiseq.engine.run.concern import Key, keys_of
 from oxiseq.engine.run.resets import Resets

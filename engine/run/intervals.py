@@ -22,7 +22,6 @@ from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, Stamps, at_tick, merged
 from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
-from oxiseq.engine.flow.epsparql.relations import INTERVAL
 from oxiseq.engine.flow.epsparql.rules import Rules
 from oxiseq.engine.flow.epsparql.standing import Query, Standing
 from oxiseq.engine.flow.flow import Flow
@@ -30,6 +29,7 @@ from oxiseq.engine.flow.ordering import in_order_of_time
 from oxiseq.engine.flow.times import NEVER
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow.facts import read_rows
+from oxiseq.engine.kernels.flow.moments import INTERVAL
 from oxiseq.engine.kernels.memory.pointers import call
 from oxiseq.engine.omissions import raised
 from oxiseq.engine.output.batch import MatchBatch

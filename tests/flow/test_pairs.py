@@ -38,9 +38,10 @@ from oxiseq.engine.flow.operators.distinct import ConsolidateNode, DistinctNode
 from oxiseq.engine.flow.operators.join import JoinNode
 from oxiseq.engine.flow.operators.node import Node
 from oxiseq.engine.flow.operators.rows import RowByRow, UnionNode, pick
-from oxiseq.engine.flow.times import NO_END, halves_of
+from oxiseq.engine.flow.times import halves_of
 from oxiseq.engine.kernels.flow import copying
 from oxiseq.engine.kernels.flow.counting import NUMBER_BITS
+from oxiseq.engine.kernels.flow.moments import NO_END
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms

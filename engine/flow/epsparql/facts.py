@@ -26,12 +26,12 @@ from oxiseq.engine.events.encode import GraphLike, graph_triples
 from oxiseq.engine.events.faults import Unfit
 from oxiseq.engine.events.time import Time, to_literal, to_microseconds, to_text
 from oxiseq.engine.flow.delta import I64, Buffer, Delta
-from oxiseq.engine.flow.epsparql.relations import INTERVAL
 from oxiseq.engine.flow.operators.distinct import DistinctNode
 from oxiseq.engine.flow.plan import Lifetime
 from oxiseq.engine.flow.times import LATEST
 from oxiseq.engine.kernels.flow import facts as k
 from oxiseq.engine.kernels.flow.buffers import DONE, OVER
+from oxiseq.engine.kernels.flow.moments import INTERVAL
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, address_of, call
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.records import dataclass

@@ -20,7 +20,6 @@ from pyoxigraph import Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.epsparql.anew import Leaf, Memory, leaves, memories
 from oxiseq.engine.flow.epsparql.relations import (
-    INTERVAL,
     NOW,
     TIMES,
     Guard,
@@ -36,6 +35,7 @@ from oxiseq.engine.flow.sparql.grounds import Scope
 from oxiseq.engine.flow.sparql.groups import Groups
 from oxiseq.engine.flow.sparql.leaves import OneByOne, Where
 from oxiseq.engine.flow.sparql.runs import decided
+from oxiseq.engine.kernels.flow.moments import INTERVAL
 from oxiseq.grammar.algebra import (
     Ask,
     Construct,

@@ -15,10 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pyoxigraph import Literal as Number
 from pyoxigraph import NamedNode, Variable
 
@@ -31,14 +29,12 @@ from oxiseq.engine.flow.relations import Agreeing, Column, Half, Hidden, Passing
 from oxiseq.engine.flow.rewriting import placed, replaced
 from oxiseq.engine.flow.sparql.leaves import keys_of
 from oxiseq.engine.flow.times import NEVER
+from oxiseq.engine.kernels.flow.moments import INTERVAL
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Expression, MatchFunction, TimeOp, TriplePattern
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import conjuncts, subexpressions
 
-I64: TypeAlias = NDArray[np.int64]
-INTERVAL: Final = 4
-"""Columns of an interval, the first of each row."""
 TIMES: Final[tuple[Column, ...]] = tuple(map(Half, range(INTERVAL)))
 
 

@@ -13,13 +13,13 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.epsparql.facts import FACT
 from oxiseq.engine.flow.epsparql.lowering import Lowered
-from oxiseq.engine.flow.epsparql.relations import INTERVAL
 from oxiseq.engine.flow.epsparql.standing import Standing
 from oxiseq.engine.flow.operators.rows import UnionNode
 from oxiseq.engine.flow.ordering import in_order_of_time
 from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kernels.flow import facts as k
 from oxiseq.engine.kernels.flow.buffers import DONE
+from oxiseq.engine.kernels.flow.moments import INTERVAL
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Construct, TermOrVariable, TriplePattern

@@ -17,15 +17,16 @@ from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.epsparql.anew import Leaf
 from oxiseq.engine.flow.epsparql.knowledge import Knowledge, patterns_of, triples_asked
 from oxiseq.engine.flow.epsparql.lowering import Answered, Lowered
-from oxiseq.engine.flow.epsparql.relations import INTERVAL, NOW, PAST, SEEN, Timeless
+from oxiseq.engine.flow.epsparql.relations import NOW, PAST, SEEN, Timeless
 from oxiseq.engine.flow.epsparql.using import Uses
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.operators.arrange import ArrangeNode
 from oxiseq.engine.flow.operators.join import LookNode, LookupNode
 from oxiseq.engine.flow.operators.node import Chosen
 from oxiseq.engine.flow.plan import Given
-from oxiseq.engine.flow.times import NO_END, NO_START, halves_of, times_at
+from oxiseq.engine.flow.times import halves_of, times_at
 from oxiseq.engine.kernels.flow.buffers import OVER
+from oxiseq.engine.kernels.flow.moments import INTERVAL, NO_END, NO_START
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import SavedTerms, State
 

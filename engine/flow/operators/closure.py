@@ -12,8 +12,9 @@ from oxiseq.engine.flow.operators.distinct import DistinctNode
 from oxiseq.engine.flow.operators.in_time import Cover, cover
 from oxiseq.engine.flow.operators.join import JoinNode
 from oxiseq.engine.flow.operators.node import Chosen, Lifetime, Node
-from oxiseq.engine.flow.times import NO_END, times_at
+from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kernels.flow.buffers import OVER
+from oxiseq.engine.kernels.flow.moments import NO_END
 from oxiseq.engine.terms.saved import part, value
 from oxiseq.grammar.records import dataclass
 

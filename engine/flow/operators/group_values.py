@@ -22,7 +22,6 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.records import dataclass
 
 _ONE: Final = 10**18
-_WORD: Final = 2**64
 _ENTRY_SIZE: Final = 200
 """Bytes of a dictionary's entry, a guess."""
 

@@ -1,7 +1,7 @@
 """Rows that happen at some time, row by row.
 
 A row's interval is four raw columns, its first. Its changes come at the instant at which it ends, those of a row
-without a time (times.NO_START, times.NO_END) when the knowledge base changes. So a row finds all that may pair with
+without a time (moments.NO_START, moments.NO_END) when the knowledge base changes. So a row finds all that may pair with
 it among the rows at the end of its tick: later rows end later.
 """
 
@@ -17,8 +17,9 @@ from oxiseq.engine.events.time import to_duration_literal, to_literal
 from oxiseq.engine.flow.delta import I64, Buffer, Delta
 from oxiseq.engine.flow.operators.node import Node
 from oxiseq.engine.flow.operators.rows import RowByRow, listed
-from oxiseq.engine.flow.times import LATEST, NO_START, times_at
+from oxiseq.engine.flow.times import LATEST, times_at
 from oxiseq.engine.kernels.flow import happening as h
+from oxiseq.engine.kernels.flow.moments import NO_START
 from oxiseq.engine.kernels.memory.pointers import Pointers, address_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term

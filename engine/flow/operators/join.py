@@ -18,12 +18,13 @@ from oxiseq.engine.flow.operators.computing import conditions_on
 from oxiseq.engine.flow.operators.node import Call, KernelNode
 from oxiseq.engine.flow.operators.rows import Copying
 from oxiseq.engine.flow.operators.sources import column
-from oxiseq.engine.flow.times import LATEST, NO_END, times_at
+from oxiseq.engine.flow.times import LATEST, times_at
 from oxiseq.engine.kernels.flow import conjoining as k
 from oxiseq.engine.kernels.flow import joining as j
 from oxiseq.engine.kernels.flow.arrangement import MOST_LOOSE
 from oxiseq.engine.kernels.flow.buffers import TOO_MANY_READS
 from oxiseq.engine.kernels.flow.joining import ENTRY_AT, PLACES, SIDE, Joining, join
+from oxiseq.engine.kernels.flow.moments import NO_END
 from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import I64, Buffer, Ids
-from oxiseq.engine.flow.times import NO_END, HasRows
+from oxiseq.engine.flow.times import HasRows
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.moments import NO_END
 from oxiseq.engine.kernels.memory.pointers import Addressed, address_of, call
 from oxiseq.engine.terms.saved import SavedTerms, State, Stateful
 from oxiseq.grammar.records import dataclass
@@ -21,7 +22,7 @@ from oxiseq.grammar.records import dataclass
 class Lifetime:
     """How long rows are of use, whose interval is at `start`: while it begins at most `limit` microseconds
     before the instant in work. Then they are forgotten, and nothing is emitted about them. Rows without a time
-    (times.NO_START) stay."""
+    (moments.NO_START) stay."""
 
     start: int
     limit: int = 0

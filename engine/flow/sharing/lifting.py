@@ -243,7 +243,7 @@ class _Lifting:
         """The root; all operators come before those that read them."""
         for number, form in enumerate(self._forms):
             if not isinstance(form, p.Arrange):  # joins make their own
-                self._done[number] = self._lifted(number, form)
+                self._done[number] = self._lifted(form)
         for form in self._forms:
             if isinstance(form, p.Arrange) and form.memory:
                 self._arranged(form, self._done[form.child], False)
@@ -252,7 +252,7 @@ class _Lifting:
             return self._sheet.add(p.Consolidate(found))
         return found
 
-    def _lifted(self, place: int, form: p.Form) -> _Lifted:
+    def _lifted(self, form: p.Form) -> _Lifted:
         match form:
             case p.Patterns():
                 return self._patterns(form)

@@ -42,7 +42,7 @@ _memo = array(Sifting, "memo", np.uint8, 2)  # u8[1, 1]: no program looks into i
 def sift(S: Ptr[Sifting], D: Terms, IN: Delta, OUT: Delta) -> int:
     """Write the rows of a delta that pass. D: the dictionary (kernels/terms/table.py)."""
     following, rows, row = next_row(S), buffers.rows(IN), values(S)
-    top, room, passing = buffers.count(OUT), buffers.at(OUT).shape[0], buffers.rows(OUT)
+    top, room = buffers.count(OUT), buffers.at(OUT).shape[0]
     for i in range(following[0], buffers.count(IN)[0]):
         for c in range(rows.shape[1]):
             row[c] = rows[i, c]
@@ -51,11 +51,8 @@ def sift(S: Ptr[Sifting], D: Terms, IN: Delta, OUT: Delta) -> int:
             following[0] = i
             return NEED_DECISION if outcome == UNDECIDED else NEED_OUT
         if outcome == TRUE:
-            n = top[0]
-            buffers.at(OUT)[n], buffers.weight(OUT)[n] = buffers.at(IN)[i], buffers.weight(IN)[i]
-            for c in range(rows.shape[1]):
-                passing[n, c] = rows[i, c]
-            top[0] = n + 1
+            copy_row(IN, i, OUT, top[0])
+            top[0] += 1
     following[0] = 0
     return DONE
 

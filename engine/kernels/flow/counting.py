@@ -12,7 +12,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta, is_full, of_use_from
 from oxiseq.engine.kernels.flow.copying import put_row
-from oxiseq.engine.kernels.flow.moments import time_in
+from oxiseq.engine.kernels.flow.moments import END, NO_END, time_in
 from oxiseq.engine.kernels.memory.hashing import row_tag, same_rows
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
@@ -225,9 +225,6 @@ def fill_slots(S: Ptr[Counted]) -> None:
 TIMED, EVERY = 1, 2
 NUMBER_BITS: Final = 24
 """Of a row's number: its place within the tick, below the tick."""
-_END: Final = 2
-"""Column of the time at which an interval ends."""
-_NO_END: Final = -(1 << 62)
 _FEW: Final = 8
 """Rows of a tick that are compared one by one."""
 _LEAST_SLOTS: Final = 1 << 10
@@ -296,7 +293,7 @@ def _add(S: Ptr[Cancelling], D: Delta, i: int, out: Delta) -> None:
     for c in range(width):
         written[n, c] = rows[i, c]
     if places[NUMBERED]:
-        wanted = places[NUMBERED] == EVERY or time_in(rows, i, _END) != _NO_END
+        wanted = places[NUMBERED] == EVERY or time_in(rows, i, END) != NO_END
         number = t << NUMBER_BITS | (n - places[FIRST]) if wanted else i64(0)
         written[n, width], written[n, width + 1] = number >> 32, number & 0xFFFFFFFF
     buffers.count(out)[0] = n + 1

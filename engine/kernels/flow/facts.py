@@ -12,8 +12,7 @@ from oxiseq.engine.arrays.declared import Arrays, array
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
-from oxiseq.engine.kernels.flow.joining import END, START
-from oxiseq.engine.kernels.flow.moments import put_time, time_in
+from oxiseq.engine.kernels.flow.moments import END, INTERVAL, START, put_time, time_in
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get, half
@@ -21,8 +20,6 @@ from oxiseq.engine.kernels.terms import table as worth
 from oxiseq.engine.kernels.terms.table import Terms
 from oxiseq.engine.kinds import BLANK, IRI
 
-INTERVAL = 4
-"""Columns of an interval."""
 _FEW = 32
 """Rows that one is moved past at the most."""
 (

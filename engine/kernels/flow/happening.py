@@ -13,21 +13,17 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, SINCE, Delta
 from oxiseq.engine.kernels.flow.copying import copy_row
-from oxiseq.engine.kernels.flow.joining import END, START
-from oxiseq.engine.kernels.flow.moments import put_time, time_in
+from oxiseq.engine.kernels.flow.moments import END, INTERVAL, NO_END, START, put_time, time_in
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get
 
-INTERVAL = 4
-"""Columns of an interval."""
 PLACE, LONGEST, TIMED = range(3)
 """Scalars: the next row; the longest interval; 1: nothing without a time."""
 CLOCK, LEFT, RIGHT = range(2, 5)
 """Address of the clock (buffers.py); the columns of the intervals of both sides."""
 
-_NO_END = -(1 << 62)
-_LONG_AGO = _NO_END + 1
+_LONG_AGO = NO_END + 1
 """The instant of an occurrence whose time no operator reads."""
 
 
@@ -73,7 +69,7 @@ def _accepted(S: Ptr[Accepting], rows: Array, i: int) -> bool:
         if rows[i, same[c, 0]] != rows[i, same[c, 1]]:
             return False
     start, end = time_in(rows, i, START), time_in(rows, i, END)
-    return end - start <= _scalars(S)[LONGEST] and (end != _NO_END or _scalars(S)[TIMED] == 0)
+    return end - start <= _scalars(S)[LONGEST] and (end != NO_END or _scalars(S)[TIMED] == 0)
 
 
 class Covering(Arrays):
@@ -95,7 +91,7 @@ def cover(S: Ptr[Covering], D: Delta, out: Delta) -> int:
         first = left if time_in(rows, i, left + START) <= time_in(rows, i, right + START) else right
         last = left if time_in(rows, i, left + END) >= time_in(rows, i, right + END) else right
         end = time_in(rows, i, last + END)
-        if end - time_in(rows, i, first + START) > longest or (end < since and end != _NO_END):
+        if end - time_in(rows, i, first + START) > longest or (end < since and end != NO_END):
             continue
         n = top[0]
         if n == room:
@@ -159,7 +155,7 @@ def sometime(D: Delta, out: Delta) -> int:
         if i == room:
             return NEED_OUT
         copy_row(D, i, out, i)
-        if time_in(rows, i, END) != _NO_END:
+        if time_in(rows, i, END) != NO_END:
             for place in (START, END):
                 put_time(made, i, place, _LONG_AGO)
         top[0] = i + 1

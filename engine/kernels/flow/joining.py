@@ -24,7 +24,7 @@ from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, LIVE, ROW,
 from oxiseq.engine.kernels.flow.arranging import first_of_chain, link_number, mask_of, sweep
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.copying import put_pair, put_row
-from oxiseq.engine.kernels.flow.moments import time_in
+from oxiseq.engine.kernels.flow.moments import END, NO_END, NO_START, START, time_in
 from oxiseq.engine.kernels.memory.hashing import key_tag
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
@@ -178,8 +178,6 @@ def _write_pairs(
 # --- lookups ---------------------------------------------------------------------------------------
 
 
-START, END = 0, 2
-"""Columns of an interval."""
 ANY, BEFORE, BY = range(3)
 """Orders of time: what is found has ended before the start of what looks; by its end."""
 PAIRS, WITH, WITHOUT = range(3)
@@ -197,10 +195,6 @@ PAIRS, WITH, WITHOUT = range(3)
     SCALARS,
 ) = range(WALK, WALK + 9)
 """Behind the place of the walk over the rows that are looked at."""
-
-_NO_START: Final = 1 << 62
-_NO_END: Final = -(1 << 62)
-"""Of what has no time: it is before nothing, and after nothing."""
 
 
 class Looking(Arrays):
@@ -263,7 +257,7 @@ def _look_along(K: Ptr[Looking], D: Delta, i: int, t: int, A: Ptr[v.Arrangement]
         in_time = True
         if timed:
             from_, to = time_in(halves, e, ROW + START), time_in(halves, e, ROW + END)
-            if ordered and end - to > limit and to != _NO_END and end != _NO_END:  # those behind it have ended no later
+            if ordered and end - to > limit and to != NO_END and end != NO_END:  # those behind it have ended no later
                 break
             in_time = _in_order(order, start, end, to) and max(end, to) - min(start, from_) <= limit
         if in_time and words[e, BORN] <= t < words[e, DIED] and compatible(rows, i, checked, halves, e, others):
@@ -283,7 +277,7 @@ def _look_along(K: Ptr[Looking], D: Delta, i: int, t: int, A: Ptr[v.Arrangement]
 def _in_order(order: int, start: int, end: int, to: int) -> bool:
     """Whether what looks, from `start` to `end`, may find what ended at `to`."""
     if order == BEFORE:
-        return to < start and to != _NO_END and start != _NO_START
+        return to < start and to != NO_END and start != NO_START
     return order == ANY or to <= end
 
 

@@ -45,6 +45,15 @@ GROUP: Final = np.dtype([("tag", "u4"), ("root", "i4"), ("head", "i4"), ("tail",
 
 NONE: Final = -1
 
+INTERVAL: Final = 4
+"""Columns of an interval: two times."""
+START, END = 0, 2
+"""Where they are in it."""
+NO_START: Final = 1 << 62
+NO_END: Final = -(1 << 62)
+"""Of a row without a time: its start lies behind its end, it is before nothing and after nothing, and it changes no
+hull."""
+
 (
     TIME,  # column of the time's upper half
     LEAST,  # entries below which the tables do not shrink
