@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -168,14 +168,21 @@ def number_ids(terms: TermDictionary, values: NDArray[np.int64], make: Callable[
 
 
 def _star(terms: TermDictionary, time: NDArray[np.int64], columns: Mapping[str, Ids]) -> Events:
-    count, width = len(time), len(columns)
-    subject = np.repeat(terms.blanks(count), width)
-    predicate = np.tile(terms.intern_all(iri(name) for name in columns), count)
-    objects = np.stack(list(columns.values()), axis=1).ravel()
-    offset = width * np.arange(count + 1)
-    batch = EventBatch(time, offset, subject, predicate, objects)
-    terms.hold(*batch.ids)
+    each = terms.blanks(len(time))
+    batch = events_of(terms, time, [(each, iri(name), ids) for name, ids in columns.items()])
     return Events(terms, tuple(_cut(batch)))
+
+
+def events_of(
+    terms: TermDictionary, time: NDArray[np.int64], triples: Sequence[tuple[Ids, NamedNode, Ids]]
+) -> EventBatch:
+    """Events of the same triples each: subjects, a predicate, objects, an id for each event."""
+    count, width = len(time), len(triples)
+    predicates = terms.intern_all(predicate for _, predicate, _ in triples)
+    subject, objects = (np.stack([each[i] for each in triples], axis=1).ravel() for i in (0, 2))
+    batch = EventBatch(time, width * np.arange(count + 1), subject, np.tile(predicates, count), objects)
+    terms.hold(*batch.ids)
+    return batch
 
 
 def _cut(batch: EventBatch) -> Iterator[EventBatch]:

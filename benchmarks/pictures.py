@@ -108,9 +108,9 @@ def _lines(axes: Axes, chart: Chart) -> None:
     for line in chart.lines:
         _line(axes, line, *LOOKS[kinds.index(line.what)])
     places = sorted({point.x for line in chart.lines for point in line.points})
-    axes.set_xticks(places, [_short(x) for x in places])
+    axes.set_xticks(places, [short(x) for x in places])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xlabel(chart.x)
     cut = any(not point.whole for line in chart.lines for point in line.points)
@@ -185,10 +185,10 @@ def _quoted(text: str) -> str:
     return re.sub("`([^`]*)`", r"“\1”", text)
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """1 M, 20 k, 300."""
     for size, unit in _UNITS:
-        if value >= size:
+        if abs(value) >= size:
             return f"{value / size:g}{' ' if unit else ''}{unit}"
     return f"{value:g}"
 

@@ -12,9 +12,8 @@ from typing import Final
 from benchmarks.machine import machine
 from benchmarks.papers import conformance
 from benchmarks.papers.figures import Panel, PaperFigure, Scale
-from benchmarks.papers.page import page
+from benchmarks.papers.page import TITLES, page
 
-PAPERS: Final = ("spaseq", "rsepql", "epsparql", "core", "spectra")
 _EXPLAINED: Final = (
     "Published values stand beside ours as shapes, with where they are from: machines, data and sizes differ, so that "
     "no ratio between them means anything; compare the growth from first to last x. A series whose values exist only "
@@ -25,7 +24,7 @@ _EXPLAINED: Final = (
 
 def every() -> list[PaperFigure]:
     """All figures, in the papers' order."""
-    return [figure for paper in PAPERS for figure in import_module(f"benchmarks.papers.{paper}").FIGURES]
+    return [figure for paper in TITLES for figure in import_module(f"benchmarks.papers.{paper}").FIGURES]
 
 
 def main(arguments: list[str] | None = None) -> int:

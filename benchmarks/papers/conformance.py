@@ -55,7 +55,7 @@ def examples(paper: str) -> Iterator[WorkedExample]:
         )
 
 
-def page(papers: tuple[str, ...] = tuple(FOLDERS)) -> tuple[str, list[str]]:
+def page() -> tuple[str, list[str]]:
     """The page, and the sources of examples whose rows differ."""
     lines = [
         "# The papers' worked examples",
@@ -65,7 +65,7 @@ def page(papers: tuple[str, ...] = tuple(FOLDERS)) -> tuple[str, list[str]]:
         "Times are in seconds, or as the paper counts them; terms are shortened.",
     ]
     differ: list[str] = []
-    for paper in papers:
+    for paper in FOLDERS:
         lines += ["", f"## {PAPERS[paper]}"]
         for example in examples(paper):
             equal = example.expected == example.ours

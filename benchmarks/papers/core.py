@@ -20,7 +20,7 @@ COUNTED: Final = 50_000
 
 
 @cache
-def _found(letter: str, names: tuple[str, ...], scale: Scale) -> dict[str, Found]:
+def _found(names: tuple[str, ...], scale: Scale) -> dict[str, Found]:
     by_name = {query.name: query for query in every()}
     queries: list[Query] = [by_name[name] for name in names]
     name = queries[0].stream
@@ -32,10 +32,10 @@ def _found(letter: str, names: tuple[str, ...], scale: Scale) -> dict[str, Found
     return results
 
 
-def _panel(title: str, letter: str, lines: dict[str, Sequence[tuple[float | str, str]]], scale: Scale) -> Panel:
+def _panel(title: str, lines: dict[str, Sequence[tuple[float | str, str]]], scale: Scale) -> Panel:
     """lines: by curve the x values with the queries' names."""
     names = tuple(dict.fromkeys(name for points in lines.values() for _, name in points))
-    results = _found(letter, names, scale)
+    results = _found(names, scale)
     curves, facts = [], {}
     for curve, points in lines.items():
         xs = tuple(x for x, _ in points)
@@ -47,7 +47,7 @@ def _panel(title: str, letter: str, lines: dict[str, Sequence[tuple[float | str,
 def _lengths(scale: Scale, prime: str) -> Iterator[Panel]:
     for letter, title in STREAMS.items():
         points = [(n, f"{letter}{n}{prime}") for n in scale.some(LENGTHS)]
-        yield _panel(title, letter, {f"oxiseq, {letter}n{prime}": points}, scale)
+        yield _panel(title, {f"oxiseq, {letter}n{prime}": points}, scale)
 
 
 def lengths(scale: Scale) -> Iterator[Panel]:
@@ -66,7 +66,7 @@ def _windows(scale: Scale, last: bool) -> Iterator[Panel]:
         points = [(usual, f"LAST {letter}3' {usual} s" if last else f"{letter}3'")]
         points += [(s, f"{'LAST ' * last}{letter}3' {s} s") for s in others]
         some = tuple(points) if scale.share >= 1 else (points[0], points[-1])
-        yield _panel(title, letter, {f"oxiseq, {letter}3'": some}, scale)
+        yield _panel(title, {f"oxiseq, {letter}3'": some}, scale)
 
 
 def windows(scale: Scale) -> Iterator[Panel]:

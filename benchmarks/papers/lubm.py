@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
-
-import numpy as np
 
 from benchmarks.spectra.streams import TYPE, Stream, Written, ub
 
@@ -29,13 +27,8 @@ _DECIMAL: Final = "^^<http://www.w3.org/2001/XMLSchema#decimal>"
 @lru_cache(maxsize=2)
 def made(name: str, triples: int) -> Stream:
     """The first triples of `lubm` or `seas`, drawn with a seed."""
-    numbers: dict[str, int] = {}
-    columns = np.zeros((3, triples), np.int64)
-    make: Callable[[random.Random], Iterator[Written]] = _universities if name == "lubm" else _readings
-    for i, triple in zip(range(triples), make(random.Random(20160718)), strict=False):
-        for j, text in enumerate(triple):
-            columns[j, i] = numbers.setdefault(text, len(numbers))
-    return Stream(tuple(numbers), columns)
+    dice = random.Random(20160718)
+    return Stream.of(_universities(dice) if name == "lubm" else _readings(dice), triples)
 
 
 def _universities(dice: random.Random) -> Iterator[Written]:

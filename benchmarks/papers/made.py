@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode, RdfFormat, Store
 
-from benchmarks.data import BATCH, SECOND, START, Ids, along, decimal, integer, number_ids
+from benchmarks.data import BATCH, SECOND, START, Ids, along, decimal, events_of, integer, number_ids
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -26,7 +26,7 @@ TD = tuple(
 COMPANIES = 110
 CARDS = 10_000
 I64 = NDArray[np.int64]
-Triples = Sequence[tuple[Ids | NamedNode, str, Ids]]
+Triples = Sequence[tuple[Ids, str, Ids]]
 """The triples of an event: subjects, a predicate, objects, an id for each event."""
 
 
@@ -203,10 +203,4 @@ def _lines(graph: str, count: int, prefix: str, names: Sequence[str]) -> Iterato
 
 def laid(terms: TermDictionary, time: I64, triples: Triples) -> EventBatch:
     """Events with the same number of triples each; a predicate without a scheme is one of `PRED`."""
-    count, width = len(time), len(triples)
-    predicates = terms.intern_all(NamedNode(p if ":" in p else PRED + p) for _, p, _ in triples)
-    subject = np.stack([np.asarray(s, np.uint32) for s, _, _ in triples], axis=1).ravel()
-    objects = np.stack([o for _, _, o in triples], axis=1).ravel()
-    batch = EventBatch(time, width * np.arange(count + 1), subject, np.tile(predicates, count), objects)
-    terms.hold(*batch.ids)
-    return batch
+    return events_of(terms, time, [(s, NamedNode(p if ":" in p else PRED + p), o) for s, p, o in triples])

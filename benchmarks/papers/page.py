@@ -13,7 +13,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from benchmarks.papers.figures import Curve, Panel, PaperFigure
-from benchmarks.pictures import HEIGHT, STYLE, WIDTH
+from benchmarks.pictures import GREY, HEIGHT, STYLE, WIDTH, short
 
 TITLES: Final = {
     "spaseq": "SPAseq's evaluation (Gillani et al., Semantic Web 2017)",
@@ -24,8 +24,6 @@ TITLES: Final = {
 }
 OURS: Final = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#E69F00")
 """Okabe and Ito's palette."""
-GREY: Final = "#777777"
-_UNITS: Final = ((1e6, " M"), (1e3, " k"), (1, ""))
 
 
 def page(paper: str, found: Sequence[tuple[PaperFigure, list[Panel]]], setting: str, folder: Path) -> Path:
@@ -124,11 +122,11 @@ def _lines(axes: Axes, figure: PaperFigure, panel: Panel) -> None:
     numbers = sorted({x for curve in panel.curves for x in curve.x if not isinstance(x, str)})
     if "x" in figure.log:
         axes.set_xscale("log")
-        axes.set_xticks(numbers, [_short(x) for x in numbers], rotation=45 if len(numbers) > 6 else 0)
+        axes.set_xticks(numbers, [short(x) for x in numbers], rotation=45 if len(numbers) > 6 else 0)
         axes.xaxis.set_minor_locator(NullLocator())
     if "y" in figure.log:
         axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     axes.set_xlabel(figure.x)
 
 
@@ -145,17 +143,10 @@ def _bars(axes: Axes, figure: PaperFigure, panel: Panel) -> None:
     if "y" in figure.log:
         axes.set_yscale("log")
     axes.set_xticks(range(len(names)), names)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     axes.set_xlabel(figure.x)
 
 
 def _points(curve: Curve) -> tuple[list[Any], list[float]]:
     pairs = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y is not None]
     return [x for x, _ in pairs], [y for _, y in pairs]
-
-
-def _short(value: float) -> str:
-    for size, unit in _UNITS:
-        if abs(value) >= size:
-            return f"{value / size:g}{unit}"
-    return f"{value:g}"

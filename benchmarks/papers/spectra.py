@@ -110,11 +110,11 @@ def _sliding(scale: Scale, name: str) -> Iterator[Panel]:
     seconds = scale.some(SECONDS)
     query, curves = _query(name), []
     facts: dict[str, tuple[str, ...]] = {}
-    for size in (20, 1):
-        settings = [Setting(s * A_SECOND["seas"], size, False) for s in seconds]
-        triples = scale.of(200_000, ways.STRETCH)
-        coded = _coded("seas", settings, triples)
-        check(query, coded)
+    triples = scale.of(200_000, ways.STRETCH)
+    by_size = {size: [Setting(s * A_SECOND["seas"], size, False) for s in seconds] for size in (20, 1)}
+    coded = _coded("seas", by_size[1], triples)
+    check(query, coded)
+    for size, settings in by_size.items():
         ours = ways.incremental(query, coded, settings, triples)
         curves.append(Curve(f"oxiseq, events of {size}", seconds, tuple(rates[NEW].rate for rates in ours)))
         facts[f"rows at the end, events of {size}"] = tuple(f"{rates[NEW].rows:,}" for rates in ours)

@@ -8,7 +8,7 @@ meters, appliances and houses stay, observations are new.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -44,6 +44,16 @@ class Stream:
     texts: tuple[str, ...]
     columns: NDArray[np.int64]
 
+    @classmethod
+    def of(cls, triples: Iterator[Written], count: int) -> Stream:
+        """The first `count` of them."""
+        numbers: dict[str, int] = {}
+        columns = np.zeros((3, count), np.int64)
+        for i, triple in zip(range(count), triples, strict=False):
+            for j, text in enumerate(triple):
+                columns[j, i] = numbers.setdefault(text, len(numbers))
+        return cls(tuple(numbers), columns)
+
     def coded(self, terms: TermDictionary) -> NDArray[np.uint32]:
         """u32[3, m]: the ids in a dictionary."""
         ids = np.array([terms.intern_written(text.encode()) for text in self.texts], np.uint32)
@@ -62,13 +72,8 @@ def batch(ids: NDArray[np.uint32], first: int, last: int, size: int) -> EventBat
 @lru_cache(maxsize=2)
 def stream(name: str, triples: int) -> Stream:
     """The first `triples` triples of `lubm` or `seas`."""
-    numbers: dict[str, int] = {}
-    columns = np.zeros((3, triples), np.int64)
-    make: Callable[[random.Random], Iterator[Written]] = _university if name == "lubm" else _power
-    for i, triple in zip(range(triples), make(random.Random(20161219)), strict=False):
-        for j, text in enumerate(triple):
-            columns[j, i] = numbers.setdefault(text, len(numbers))
-    return Stream(tuple(numbers), columns)
+    dice = random.Random(20161219)
+    return Stream.of(_university(dice) if name == "lubm" else _power(dice), triples)
 
 
 def ub(name: str) -> str:
