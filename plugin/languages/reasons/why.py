@@ -141,7 +141,7 @@ class Subject(ABC):
         """What leaves out whole matches: asked where the last step has answers."""
         return ()
 
-    def outcome(self) -> Stage | None:
+    def outcome(self, whole: FoundRows) -> Stage | None:
         """What becomes of the answers of the last step, where that is a step of its own."""
         return None
 
@@ -162,7 +162,7 @@ def why_of(subject: Subject, provenance: int = SHOWN) -> Why:
     whole = subject.whole()
     if finished:
         reasons += _reasons(subject, subject.clauses(), whole, subject.whole)
-    outcome = subject.outcome()
+    outcome = subject.outcome(whole)
     stages = [
         Stage(step.text, n, number in begun and begun[number].more)
         for number, (step, n) in enumerate(zip(steps, numbers, strict=True))

@@ -121,7 +121,7 @@ class WindowSubject(WhereSubject):
             found.append(FoundRow((at, number[at]), {}, (at,)))
         return FoundRows(tuple(found), self.bounds.matches is not None and len(found) >= self.bounds.matches)
 
-    def outcome(self) -> Stage:
+    def outcome(self, whole: FoundRows) -> Stage:
         return answer_stage(self.query.body, self._here)
 
     @property

@@ -184,8 +184,8 @@ class StoreSubject(WhereSubject):
             found.append(FoundRow((), {name: row[name] for name in names}))
         return FoundRows(tuple(found), len(found) == MOST)
 
-    def outcome(self) -> Stage:
-        return answer_stage(self.query.body, self.whole())
+    def outcome(self, whole: FoundRows) -> Stage:
+        return answer_stage(self.query.body, whole)
 
     def patterns(self) -> Iterator[Funnel]:
         steps = tuple(self.alone(holder, element) for holder, element in asked_alone(self.where))

@@ -1,5 +1,6 @@
 // The server's routes: fetch with the token, refusals as Problem, server-sent events by fetch (which can send a token).
 
+import { eventsOf } from "./rdf.js";
 import { askForToken, token } from "./token.js";
 
 /** A refusal: status, title, detail, line, column, findings, the members of RFC 9457 problem details. */
@@ -45,6 +46,12 @@ export async function matchesOf(name, after, limit, signal) {
   const path = `${queryPath(name)}/matches?after=${after}&limit=${limit}`;
   const text = await (await send(path, { headers: { Accept: "application/x-ndjson" }, signal })).text();
   return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+}
+
+/** The newest `most` events of a stream of the page's state, at the most, in their order. */
+export async function newestEvents({ iri, first, next }, most) {
+  const path = `${streamPath(iri)}/events?offset=${Math.max(first, next - most)}&limit=${most}`;
+  return eventsOf(await (await send(path, { headers: { Accept: "application/n-quads" } })).text());
 }
 
 /** Server-sent events, { id, event, data }, until the signal or the server ends them. */

@@ -1,9 +1,8 @@
 // Put data in: a text or a file as events of a stream, or as a graph of the knowledge base. Files can be dropped anywhere.
 
-import { send, sendJson, streamPath } from "../api.js";
+import { newestEvents, send, sendJson, streamPath } from "../api.js";
 import { byId, fill, h } from "../dom.js";
 import { refresh } from "../poll.js";
-import { eventsOf } from "../rdf.js";
 import { on, state } from "../state.js";
 import { firstQuery } from "./first_query.js";
 import { ROWS, openMapping, startMapping, tryMapping, wordsOf, writtenMapping } from "./mapping.js";
@@ -111,9 +110,7 @@ async function put() {
 
 /** A draft with the stream's own properties, to begin with. */
 async function writeFirst(stream) {
-  const { first, next } = state.streams.find(({ iri }) => iri === stream) ?? { first: 0, next: 1 };
-  const path = `${streamPath(stream)}/events?offset=${Math.max(first, next - LOOKED)}`;
-  const events = eventsOf(await (await send(path, { headers: { Accept: "application/n-quads" } })).text());
+  const events = await newestEvents(state.streams.find(({ iri }) => iri === stream) ?? { iri: stream, first: 0, next: 1 }, LOOKED);
   putQuery(firstQuery(stream, events), "spaseq", "first");
   byId("editor").scrollIntoView({ block: "nearest" });
 }

@@ -2,18 +2,16 @@
 
 import { isNumber } from "../rdf.js";
 
-const MOST = 4; // properties that it reads
-
 /** SPAseq text over the properties of the given events of the stream `iri`. */
 export function firstQuery(iri, events) {
   const found = new Map(); // predicate → whether its values are numbers
   for (const { triples } of events) for (const [, predicate, object] of triples) if (!found.has(predicate.value)) found.set(predicate.value, isNumber(object));
-  const numbers = [...found].filter(([, number]) => number).slice(0, 1), keys = [...found].filter(([, number]) => !number).slice(0, MOST - 1);
+  const numbers = [...found].filter(([, number]) => number).slice(0, 1), keys = [...found].filter(([, number]) => !number).slice(0, 1);
   const own = new Set(events.flatMap(({ triples }) => triples.filter(([subject]) => subject.type === "uri").map(([subject]) => subject.value)));
   const base = (numbers[0] ?? keys[0] ?? [""])[0].replace(/[^/#]*$/, "");
   const named = own.size > 0 && own.size < events.length; // things that recur: their IRI is what two events have in common
   const gpm = (name, step, filter) => {
-    const shared = named ? [] : keys.slice(0, 1);
+    const shared = named ? [] : keys;
     const read = [...shared.map(([p]) => `${short(p, base)} ?${word(p)}`), ...numbers.map(([p]) => `${short(p, base)} ?${step}`)];
     const subject = named ? "?thing" : "[";
     return `  DEFINE GPM ${name} ON S { ${subject} ${read.join(" ; ") || "?property ?value"}${named ? "" : " ]"}${filter} }`;

@@ -1,9 +1,9 @@
 // Streams: how fast events come, and the last of them on request.
 
-import { send, streamPath } from "../api.js";
+import { newestEvents } from "../api.js";
 import { breakable, byId, fill, h } from "../dom.js";
 import { spark } from "../draw/spark.js";
-import { eventsOf, shortIri, shortTime } from "../rdf.js";
+import { shortIri, shortTime } from "../rdf.js";
 import { on, set, state } from "../state.js";
 import { graph } from "./graph.js";
 
@@ -51,9 +51,7 @@ async function lastEvents(entry, iri) {
   const stream = state.streams.find((each) => each.iri === iri);
   if (!entry.row.open || !stream || entry.seen === stream.next) return;
   entry.seen = stream.next;
-  const offset = Math.max(stream.first, stream.next - LAST);
-  const text = await (await send(`${streamPath(iri)}/events?offset=${offset}`, { headers: { Accept: "application/n-quads" } })).text();
-  const events = eventsOf(text).slice(-LAST).reverse();
+  const events = (await newestEvents(stream, LAST)).reverse();
   learn(events);
   fill(entry.events, events.map(({ time, triples }) => h("div", { class: "event" }, h("h4", {}, shortTime(time)), graph(triples))));
 }

@@ -1,11 +1,11 @@
 // A number's course under the timeline: choose a predicate of the query's streams; shown is what the match that is looked
 // at is about, or else the first subjects that have it. The values are those of the events that the streams keep.
 
-import { select, send, streamPath } from "../api.js";
+import { newestEvents, select } from "../api.js";
 import { byId, fill, h } from "../dom.js";
 import { series } from "../draw/series.js";
 import { millis } from "../draw/scale.js";
-import { declared, eventsOf, isNumber, shortIri, shortTerm } from "../rdf.js";
+import { declared, isNumber, shortIri, shortTerm } from "../rdf.js";
 import { on, selectedQuery, state } from "../state.js";
 import { lanesOf } from "./matches.js";
 import { tell } from "./notices.js";
@@ -37,9 +37,7 @@ async function offer() {
   const found = new Map();
   try {
     for (const stream of known) {
-      const offset = Math.max(stream.first, stream.next - LOOKED);
-      const text = await (await send(`${streamPath(stream.iri)}/events?offset=${offset}&limit=${LOOKED}`, { headers: { Accept: "application/n-quads" } })).text();
-      for (const { triples } of eventsOf(text)) {
+      for (const { triples } of await newestEvents(stream, LOOKED)) {
         for (const [subject, predicate, object] of triples) {
           if (isNumber(object)) found.set(`${stream.iri} ${predicate.value}`, { stream: stream.iri, predicate: predicate.value, subject });
         }
