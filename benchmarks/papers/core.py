@@ -81,7 +81,7 @@ def strategies(scale: Scale) -> Iterator[Panel]:
 
 def operators(scale: Scale) -> Iterator[Panel]:
     """Figure 9."""
-    yield _panel("stocks", "Q", {"oxiseq": [(f"Q{n}", f"Q{n}") for n in range(1, 8)]}, scale)
+    yield _panel("stocks", {"oxiseq": [(f"Q{n}", f"Q{n}") for n in range(1, 8)]}, scale)
 
 
 _SAME: Final = (

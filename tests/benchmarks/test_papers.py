@@ -56,7 +56,7 @@ def test_every_worked_example_has_the_expected_rows() -> None:
     text, differ = conformance.page()
     assert differ == []
     assert text.count("oxiseq: the same.") > 60
-    for paper in conformance.TITLES.values():
+    for paper in conformance.PAPERS.values():
         assert f"## {paper}" in text
 
 
