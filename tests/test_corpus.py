@@ -22,6 +22,7 @@ from oxiseq.grammar.parser import parse as parse_query
 
 CASES = load_cases()
 AT = load_at_cases()
+BY_REFERENCE = [case for case in AT if " UNTIL " not in case.query]  # the reference does not have UNTIL yet
 
 
 def by_name(case: Case | CeqlCase) -> str:
@@ -59,7 +60,7 @@ def test_reference_answers_the_case(case: Case) -> None:
     assert result.late == 0 and not result.ambiguous
 
 
-@pytest.mark.parametrize("case", AT, ids=by_name)
+@pytest.mark.parametrize("case", BY_REFERENCE, ids=by_name)
 def test_reference_decides_the_case_in_time(case: Case) -> None:
     result = by_reference(case)
     rows = [(r.at, r.end, tuple(sorted((v.value, str(t)) for v, t in r.bindings.items()))) for r in result.rows]
