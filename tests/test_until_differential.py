@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import drawn
@@ -24,6 +25,7 @@ from loaded import load
 from saved_runs import assert_same, both
 from test_buckets import compare
 
+import oxiseq
 from oxiseq.grammar.errors import QueryError
 
 _S, _T = "http://e/s", "http://e/t"
@@ -42,6 +44,9 @@ _MIDDLES += [
 _MIDDLES += ["B AFTER 2u", "(B_: X) LASTING 3u"]
 _LAST = ["C", "C", "C", "(C | D)", "(C & D)", "C_: D", "C WITHIN 5u", "C: N! WITHIN 3u"]
 _WINDOWS = ["", "", "WITHIN PT0.000009S SLIDING", "WITHIN PT0.000012S", "WITHIN 7 EVENTS SLIDING", "WITHIN 6 EVENTS"]
+_FORMS = [("SELECT *", "")] * 4 + [("SELECT LAST *", ""), ("SELECT NEXT *", ""), ("SELECT MAX *", "")]
+_FORMS += [("SELECT (COUNT(*) AS ?n) (SUM(?vc) AS ?sum)", ""), ("SELECT ?va (COUNT(*) AS ?n)", "GROUP BY ?va")]
+_FORMS += [("SELECT (ENDTIME() AS ?t) (MAX(?va) AS ?most)", "GROUP BY (ENDTIME())")]
 _FILTERS = ["?vu > ?va", "?vu = ?va || ?vu > 3", "EVENTTIME() > TIMEOF(A)", "?vu > 1"]
 """Of U: they read what is bound in every gap."""
 _NAMES = "ABCDNXYWZ"
@@ -64,7 +69,7 @@ def ended(draw: st.DrawFn) -> Twofold:
     until = draw(st.sampled_from(["U", "U", "U", "U | V", "U & V"]))
     filled = f"{parts[0]}" + "".join(f"_{op} {part}" for op, part in zip(ops, parts[1:], strict=False))
     window = draw(st.sampled_from(_WINDOWS))
-    form = draw(st.sampled_from(["SELECT *", "SELECT *", "SELECT *", "SELECT LAST *", "SELECT NEXT *"]))
+    form, tail = draw(st.sampled_from(_FORMS))
     by = draw(st.sampled_from(["", "", "", "PARTITION BY ?k"]))
     keyed = _NAMES + "EUV" if by else draw(st.sampled_from(["", "AU", "ABU", "ACU", "ABCDEUX", "ABCDENUXYWZ"]))
     condition = draw(st.sampled_from(["", "", "", *_FILTERS])) if "|" not in parts[0] and "+" not in parts[0] else ""
@@ -81,8 +86,8 @@ def ended(draw: st.DrawFn) -> Twofold:
         named = f"{named[:place]}: ({copy})!{named[place + 1 :]}"
     copies = [f"  DEFINE GPM {name}{number} AS {name}" for number in range(places) for name in "UV" if name in until]
     body = "\n".join([*gpms, *stops]) + "\n"
-    text = f"{head}  SEQ({_timed(filled.replace('_', ''))}) UNTIL {until}\n{body}}}"
-    plain = f"{head}  SEQ({_timed(named)})\n{body}" + "\n".join(copies) + "\n}"
+    text = f"{head}  SEQ({_timed(filled.replace('_', ''))}) UNTIL {until}\n{body}}} {tail}"
+    plain = f"{head}  SEQ({_timed(named)})\n{body}" + "\n".join(copies) + f"\n}} {tail}"
     kinds = draw(st.lists(st.sampled_from([*(n.lower() for n in names), "u", "v"]), min_size=2, max_size=8))
     kinds += [
         kind
@@ -168,3 +173,56 @@ def test_a_run_that_is_saved_and_restored_continues(situation: Twofold, seed: in
 def test_buckets_find_what_one_run_finds(situation: Twofold, seed: int, buckets: int, fresh: bool) -> None:
     if accepted(situation):
         compare(situation, seed, buckets, fresh)
+
+
+# --- what a FILTER of UNTIL reads -----------------------------------------------------------------
+
+
+_UNTILS = [("", ()), ("UNTIL U", ("",)), ("UNTIL V", ("", "")), ("UNTIL U | V", ("", "")), ("UNTIL U", ("?vu > 9",))]
+
+
+def _text(sequence: str, until: str, *conditions: str, window: str = "WITHIN PT1S SLIDING") -> str:
+    gpms = [_gpm(name, "S", False, "?va >= 0" if name == "A" else "") for name in "ABC" if name in sequence]
+    gpms += [_gpm(name, "S", False, condition) for name, condition in zip("UV", conditions, strict=False)]
+    head = f"PREFIX : <http://e/>\nSELECT ?a ?c {window}\nFROM STREAM S <{_S}>\nWHERE {{\n  SEQ({sequence}) {until}\n"
+    return head + "\n".join(gpms) + "\n}"
+
+
+def _stream(kinds: str) -> list[tuple[int, str]]:
+    return [(time, _reading(kind, 1, time, time)) for time, kind in enumerate(kinds)]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "?vb < ?vu",
+        "COUNT(B) < 9",
+        "SUM(?vb) < 99",
+        "!BOUND(?vb) || ?vb < 9",
+        "COALESCE(?vb, 0) < 9",
+        "TIMEOF(B) != TIMEOF(C)",
+    ],
+)
+@pytest.mark.parametrize("kinds", ["aubc", "abuc", "acbuc"])
+def test_it_ends_nothing_before_what_it_reads_is_bound(condition: str, kinds: str) -> None:
+    """Neither does a FILTER that would be true without: it is an error there."""
+    ended = "bu" in kinds and "TIMEOF" not in condition
+    found = list(oxiseq.run(_text("A; B;+; C", "UNTIL U", condition), streams={_S: _stream(kinds)}))
+    assert len(found) == (0 if ended else 1)
+
+
+def test_queries_that_differ_in_it_alone_are_not_one() -> None:
+    shown = ["SELECT ?a ?c", "SELECT (COUNT(*) AS ?n)"]
+    each = [_text("A; B; C", until, *conditions) for until, conditions in _UNTILS]
+    texts = [text.replace(shown[0], form) for text in each for form in shown]
+
+    def found_by(*texts: str) -> list[list[str]]:
+        with oxiseq.open() as store:
+            lives = [store.register(text) for text in texts]
+            store.stream(_S).extend(_stream("abcabucabvcabvuc"))
+            store.stream(_S).advance(99)
+            return [[str(match) for match in live.poll("0s", idle=None)] for live in lives]
+
+    together = found_by(*texts)
+    assert together == [found for text in texts for found in found_by(text)]
+    assert [len(found) for found in together[::2]] == [4, 2, 2, 1, 3]
