@@ -32,6 +32,7 @@ from oxiseq.grammar.spaseq.answers import check_output, check_ranking, check_sum
 from oxiseq.grammar.spaseq.conditions import check_patterns, check_scope
 from oxiseq.grammar.spaseq.lints import habits, lint
 from oxiseq.grammar.spaseq.sequence import check_gap_bounds, check_negated_groups, check_sequence, trailing_negations
+from oxiseq.grammar.spaseq.suppression import check_suppression
 from oxiseq.grammar.spaseq.texts import render_sequence
 
 # --- names -------------------------------------------------------------------------------------------
@@ -162,10 +163,11 @@ CHECKS: Final[tuple[Callable[[Overview], Iterator[Finding]], ...]] = (
     check_output,
     check_summary,
     check_ranking,
+    check_suppression,
     lint,
     habits,
 )
-_OF_ALL_GPMS: Final = (check_output, check_summary, check_ranking)
+_OF_ALL_GPMS: Final = (check_output, check_summary, check_ranking, check_suppression)
 """About variables that whatever GPM may bind."""
 
 
