@@ -34,8 +34,8 @@ def by_reference(case: Case) -> ReferenceResult:
         iri: [(time, [q.triple for q in parse(text.encode(), format=RdfFormat.N_TRIPLES)]) for time, text in events]
         for iri, events in case.streams.items()
     }
-    query, clauses = read(case.query)
-    return evaluate(query, streams, kb, case.start, clauses=clauses)
+    query, until = read(case.query)
+    return evaluate(query, streams, kb, case.start, until=until)
 
 
 @pytest.mark.parametrize("case", CASES, ids=by_name)

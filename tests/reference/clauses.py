@@ -1,8 +1,8 @@
-"""What a SPAseq query says beyond the algebra that the reference takes from the grammar: UNTIL, PERMUTE, SUPPRESS
-(semantics.md 2.5c, 2.5d, 2.6c), as plain values, and how they are read.
+"""What a SPAseq query says beyond the algebra that the reference takes from the grammar: UNTIL and PERMUTE
+(semantics.md 2.5c, 2.5d), as plain values, and how they are read.
 
 The grammar parses all the rest: here these clauses are cut out of the text, and what stands inside them is given to it
-as a query of its own. Where the algebra has a clause, `read` takes it from there instead.
+as a query of its own. Where the algebra has UNTIL, it is taken from there.
 """
 
 from __future__ import annotations
@@ -12,18 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from pyoxigraph import Variable
-
 from oxiseq.grammar.algebra import (
-    Ask,
     Atom,
     Bounded,
-    Call,
     Conjunction,
     Disjunction,
-    Expression,
-    FunctionCall,
-    MatchFunction,
     Maybe,
     Not,
     Op,
@@ -48,50 +41,26 @@ Part: TypeAlias = SequenceElement | Permute
 """An element of a sequence. A Permute may stand where the algebra has an element."""
 
 
-@dataclass(frozen=True)
-class Suppress:
-    """`SUPPRESS d BY ?k ...`; `size` in microseconds, `by` None without BY."""
-
-    size: int
-    by: tuple[Variable, ...] | None = None
+UNTIL_IS_READ = "until" in Query.__dataclass_fields__
+"""Whether the grammar reads UNTIL: then it is not cut out."""
 
 
-@dataclass(frozen=True)
-class Clauses:
-    """The clauses that stand beside the sequence: the letter behind UNTIL, and SUPPRESS."""
-
-    until: SequenceElement | None = None
-    suppress: Suppress | None = None
-
-
-NO_CLAUSES = Clauses()
-SUPPRESSED = Variable("suppressed__")
-"""Stands in the text that the grammar reads for SUPPRESSED()."""
-SUPPRESS_CLAUSE = re.compile(r"\bSUPPRESS\s+(\d[\d.]*\s+[A-Za-z]+|P[\dA-Z.]+)(?:\s+BY((?:\s+\?\w+)+))?")
-
-
-def read(text: str) -> tuple[Query, Clauses]:
-    """A query and its clauses; a Permute stands in the sequence."""
-    suppress = None
-    if (found := SUPPRESS_CLAUSE.search(text)) is not None:
-        by = None if found[2] is None else tuple(Variable(name[1:]) for name in found[2].split())
-        suppress = Suppress(_duration(found[1]), by)
-        text = text[: found.start()] + text[found.end() :]
-    text = text.replace("SUPPRESSED()", str(SUPPRESSED))
+def read(text: str) -> tuple[Query, SequenceElement | None]:
+    """A query, a Permute in its sequence, and the letter behind UNTIL."""
     opened = re.search(r"\bSEQ\s*\(", text)
     if opened is None:
-        return parse(text), Clauses(None, suppress)
+        return parse(text), None
     closed = _closing(text, opened.end())
     before, inner, after = text[: opened.end()], text[opened.end() : closed], text[closed:]
+    behind = None if UNTIL_IS_READ else re.match(r"\)\s*UNTIL\b", after)
+    letter = ""
+    if behind is not None:
+        end = _letter_end(after, behind.end())
+        letter, after = after[behind.end() : end], ")" + after[end:]
 
     def sequence(of: str) -> SequenceElement:
         return parse(before + of + after).sequence
 
-    until = None
-    if (behind := re.match(r"\)\s*UNTIL\b", after)) is not None:
-        end = _letter_end(after, behind.end())
-        letter, after = after[behind.end() : end], ")" + after[end:]
-        until = sequence(letter)
     permutes: dict[str, Permute] = {}
     while (found := re.search(r"\bPERMUTE\s*(?:(\d+)\s+OF\s*)?\(", inner)) is not None:
         end = _closing(inner, found.end())
@@ -100,22 +69,12 @@ def read(text: str) -> tuple[Query, Clauses]:
         inner = inner[: found.start()] + name + inner[end + 1 :]
     query = parse(before + inner + after)
     query = replace(query, sequence=put_in(query.sequence, permutes))
-    if not isinstance(query.form, Ask) and query.form.columns is not None:
-        columns = tuple(
-            c if c.expression is None else replace(c, expression=_with_suppressed(c.expression))
-            for c in query.form.columns
-        )
-        query = replace(query, form=replace(query.form, columns=columns))
-    return query, Clauses(until, suppress)
+    return query, until_of(query, sequence(letter) if letter else None)
 
 
-def _duration(text: str) -> int:
-    """Microseconds, as the grammar reads them behind WITHIN."""
-    window = parse(
-        f"SELECT * WITHIN {text} FROM STREAM S <e:s> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?a ?b ?c }} }}"
-    ).window
-    assert window is not None
-    return window.size
+def until_of(query: Query, cut_out: SequenceElement | None = None) -> SequenceElement | None:
+    """The letter behind UNTIL: of the algebra if it has the clause, else what `read` has cut out."""
+    return getattr(query, "until", cut_out)
 
 
 def _closing(text: str, start: int) -> int:
@@ -163,14 +122,3 @@ def put_in(element: SequenceElement, permutes: Mapping[str, Permute]) -> Sequenc
         case Sequence(first, rest):
             return replace(element, first=put(first), rest=tuple((op, put(item)) for op, item in rest))
     return element
-
-
-def _with_suppressed(e: Expression) -> Expression:
-    match e:
-        case Variable():
-            return MatchFunction("SUPPRESSED") if e == SUPPRESSED else e
-        case Call(name, args):
-            return Call(name, tuple(map(_with_suppressed, args)))
-        case FunctionCall(function, args, distinct):
-            return FunctionCall(function, tuple(map(_with_suppressed, args)), distinct)
-    return e

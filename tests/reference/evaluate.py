@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from pyoxigraph import Store
 
-from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.algebra import Query, SequenceElement
 from reference.choose import Candidate, answered
-from reference.clauses import NO_CLAUSES, Clauses
+from reference.clauses import until_of
 from reference.expand import all_names, names_in, seen_names
 from reference.output import Row, passes, rows_of
 from reference.partition import EVERYTHING, Group, Rows, groups_of
@@ -55,19 +55,20 @@ def evaluate(
     start: int | None = None,
     lateness: int = 0,
     open_end: bool = False,
-    clauses: Clauses = NO_CLAUSES,
+    until: SequenceElement | None = None,
 ) -> ReferenceResult:
     """Answer `query` (one that the checks accept) on streams that end, or that stay open.
 
     `streams`: IRI → (time in microseconds, triples) in order of arrival, punctuations without triples. `start`: the t
     of tumbling windows, by default the time of the first event; events before it are not seen. `lateness` in
-    microseconds.
+    microseconds. `until`: what `clauses.read` has cut out of the text.
     """
+    until = until_of(query, until)
     iris = {s.name: s.iri.value for s in query.streams}
     seen = observe(iris.values(), streams, lateness, start)
     seen_by, left = seen_names(query.sequence), seen_names(query.sequence, partners=False)
-    if clauses.until is not None:
-        seen_by |= seen_names(clauses.until, frozenset(names_in(query.sequence)))
+    if until is not None:
+        seen_by |= seen_names(until, frozenset(names_in(query.sequence)))
     binds = {gpm.name: frozenset(shown(gpm.pattern)) for gpm in query.gpms}
     parts = {
         gpm.name: take_apart(gpm, frozenset().union(*(binds[n] for n in seen_by.get(gpm.name, ()))))
@@ -81,11 +82,11 @@ def evaluate(
     iterated = iterated_in(query, parts)
     begin = start if start is not None else min(instants(seen.events), default=0)
     conditions = Conditions({name: part.stateful for name, part in parts.items()}, binds, seen_by, left)
-    ends, until = (math.inf, seen.watermark) if open_end else (seen.reached, math.inf)
-    clock = Clock(query.window, tuple(instants(seen.events)), begin, ends, until)
+    ends, reported = (math.inf, seen.watermark) if open_end else (seen.reached, math.inf)
+    clock = Clock(query.window, tuple(instants(seen.events)), begin, ends, reported)
     groups = [Group(EVERYTHING, seen.events, rows)]
     if query.partition is not None:
-        names = [*all_names(query.sequence), *([] if clauses.until is None else all_names(clauses.until))]
+        names = [*all_names(query.sequence), *([] if until is None else all_names(until))]
         groups = groups_of(query, parts, names, seen.events, rows, kb)
     sequences: list[Match] = []
     ambiguous = False
@@ -101,7 +102,7 @@ def evaluate(
                 iterated,
                 clock.ends,
                 kb,
-                clauses.until,
+                until,
             )
             for match in sequences_in(frame, query.sequence)
         ]
@@ -116,9 +117,9 @@ def evaluate(
     sequences = [m for m in sequences if all(passes(query, parts, m, f.condition) for f in query.filters)]
     chosen = _chosen(query, groups, [m for m in sequences if not m.refuted])
     if is_summary(query):
-        answers = summarise(query, parts, chosen, sequences, clock, clauses.suppress)
+        answers = summarise(query, parts, chosen, sequences, clock)
     else:
-        answers = rows_of(query, parts, timed(query, chosen, sequences, clock), clauses.suppress)
+        answers = rows_of(query, parts, timed(query, chosen, sequences, clock))
     return ReferenceResult(answers, seen.late, ambiguous, seen.watermark)
 
 

@@ -23,7 +23,6 @@ from oxiseq.grammar.algebra import (
     TermOrVariable,
 )
 from reference.aggregates import aggregate_of, date_time, integer, value_or_none
-from reference.clauses import Suppress
 from reference.expand import names_in
 from reference.patterns import Mu, Parts
 from reference.sequences import Match, iterated_in
@@ -55,17 +54,15 @@ class Row:
     partition: tuple[Term, ...] = ()
 
 
-def rows_of(
-    query: Query, parts: Mapping[str, Parts], matches: list[Match], suppress: Suppress | None = None
-) -> list[Row]:
+def rows_of(query: Query, parts: Mapping[str, Parts], matches: list[Match]) -> list[Row]:
     """One row per match, in the order of semantics.md 2.6a, or of ORDER BY where SUPPRESS goes by it; DISTINCT drops
     equal (at, end, row)."""
     ordered = sorted(matches, key=lambda m: (m.at, m.end, order_of(query, parts, m)))
-    if suppress is not None:
+    if query.suppression is not None:
         if query.summary.order_by:
             together = groupby(ordered, lambda m: (m.at, ranked_at(query, m)))
             ordered = [m for _, some in together for m in _ranked(query, parts, some)]
-        ordered = list(emitted(query, suppress, ordered))
+        ordered = list(emitted(query, query.suppression, ordered))
     rows = [_row(query, parts, m) for m in ordered]
     if isinstance(query.form, Select) and query.form.distinct:
         kept: dict[object, Row] = {}

@@ -25,14 +25,13 @@ from oxiseq.grammar.algebra import (
     Term,
 )
 from reference.aggregates import aggregate_of, date_time, integer, of_matches
-from reference.clauses import Suppress
 from reference.expand import names_in, repeated_names
 from reference.output import Row, instantiate, match_values
 from reference.patterns import Parts
 from reference.scopes import shown
 from reference.sequences import Match
 from reference.streams import Moment
-from reference.suppression import Places, Suppression, key_of, key_variables
+from reference.suppression import Emissions, Places, key_of, key_variables
 from reference.times import Clock
 from reference.values import ExpressionError, evaluate, holds, less
 
@@ -105,13 +104,13 @@ def summarise(
     matches: Sequence[Match],
     sequences: Sequence[Match],
     clock: Clock,
-    suppress: Suppress | None = None,
 ) -> list[Row]:
     """The rows of all reports, in the order of semantics.md 2.6a. `sequences`: all that pass the FILTERs, refuted ones
     and those that a strategy drops, too."""
     rows: list[Row] = []
-    variables = () if suppress is None else key_variables(query, suppress, True)
-    suppression = Suppression(0 if suppress is None else suppress.size)
+    suppression = query.suppression
+    variables = () if suppression is None else key_variables(query, suppression, True)
+    emissions = Emissions(0 if suppression is None else suppression.interval)
     reports = [extent for extent in extents(query, matches, sequences, clock) if extent.at < clock.until]
     for extent in sorted(reports, key=lambda extent: (extent.at, extent.time)):
         found = list(_rows(query, parts, extent.matches, extent.whole, extent.at))
@@ -130,14 +129,14 @@ def summarise(
         told: dict[Shown, bool] = {}
         for row in found:
             key = key_of(variables, row.keys)
-            if suppress is not None and suppression.covers(key, extent.at):
+            if suppression is not None and emissions.covers(key, extent.at):
                 continue
-            shown = row.shown if suppress is None else row.beside(suppression.dropped[key])
+            shown = row.shown if suppression is None else row.beside(emissions.dropped[key])
             again = distinct and shown in told
             if not again:
                 told[shown] = places.has_room(None)
             if told[shown]:
-                suppression.emit(key, extent.at)
+                emissions.emit(key, extent.at)
             if again or not told[shown]:
                 continue
             if isinstance(query.form, Select):

@@ -16,8 +16,7 @@ from typing import TypeAlias
 
 from pyoxigraph import Variable
 
-from oxiseq.grammar.algebra import Limit, OnClose, Query, Term
-from reference.clauses import Suppress
+from oxiseq.grammar.algebra import Limit, OnClose, Query, Suppression, Term
 from reference.ranking import compared
 from reference.sequences import Match
 from reference.streams import Moment
@@ -27,23 +26,23 @@ Key: TypeAlias = tuple[Term | None, ...]
 
 
 @dataclass
-class Suppression:
+class Emissions:
     """What has been emitted and dropped so far: rows come in order."""
 
-    size: int
-    emissions: dict[Key, list[Moment]] = field(default_factory=dict)
+    interval: int
+    emitted: dict[Key, list[Moment]] = field(default_factory=dict)
     dropped: Counter[Key] = field(default_factory=Counter)
     """Since the last emitted one."""
 
     def covers(self, key: Key, at: Moment) -> bool:
         """Whether the row is covered; then it is counted."""
-        covered = any(at - emitted < self.size for emitted in self.emissions.get(key, ()))
+        covered = any(at - earlier < self.interval for earlier in self.emitted.get(key, ()))
         self.dropped[key] += covered
         return covered
 
     def emit(self, key: Key, at: Moment) -> None:
         """The row is emitted, and begins an interval."""
-        self.emissions.setdefault(key, []).append(at)
+        self.emitted.setdefault(key, []).append(at)
         self.dropped[key] = 0
 
 
@@ -62,10 +61,10 @@ class Places:
         return self.limit.offset < self.used[group] <= self.limit.offset + self.limit.count
 
 
-def key_variables(query: Query, suppress: Suppress, aggregates: bool) -> tuple[Variable, ...]:
+def key_variables(query: Query, suppression: Suppression, aggregates: bool) -> tuple[Variable, ...]:
     """The variables whose values are a row's key; `aggregates`: it is of a group."""
-    if suppress.by is not None:
-        return suppress.by
+    if suppression.by is not None:
+        return suppression.by
     if aggregates:
         return tuple(key for key in query.summary.group_by if isinstance(key, Variable))
     return query.partition.by if query.partition is not None else ()
@@ -75,16 +74,16 @@ def key_of(variables: Sequence[Variable], bound: Mapping[Variable, Term]) -> Key
     return tuple(bound.get(v) for v in variables)
 
 
-def emitted(query: Query, suppress: Suppress, matches: Iterable[Match]) -> Iterator[Match]:
+def emitted(query: Query, suppression: Suppression, matches: Iterable[Match]) -> Iterator[Match]:
     """The matches that are emitted, of all in order, each with the number of those dropped before it."""
-    variables = key_variables(query, suppress, False)
-    suppression, places = Suppression(suppress.size), Places(query.limit)
+    variables = key_variables(query, suppression, False)
+    emissions, places = Emissions(suppression.interval), Places(query.limit)
     for match in matches:
         key = key_of(variables, dict(match.mu))
-        if suppression.covers(key, match.at) or not places.has_room((match.partition, ranked_at(query, match))):
+        if emissions.covers(key, match.at) or not places.has_room((match.partition, ranked_at(query, match))):
             continue
-        yield replace(match, suppressed=suppression.dropped[key])
-        suppression.emit(key, match.at)
+        yield replace(match, suppressed=emissions.dropped[key])
+        emissions.emit(key, match.at)
 
 
 def ranked_at(query: Query, match: Match) -> Moment:
