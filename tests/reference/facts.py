@@ -98,9 +98,10 @@ def matches(
     )
 
 
-def columns(select: str, seq: str, events: str, kb: str = "", **more: Any) -> list[dict[str, str]]:
-    """The rows, each variable with its term's N-Triples text (numbers and strings without datatype)."""
-    text = query_text(seq, select=select, **more)
+def columns(select: str, seq: str, events: str, kb: str = "", tail: str = "", **more: Any) -> list[dict[str, str]]:
+    """The rows, each variable with its term's N-Triples text (numbers and strings without datatype). `tail`: what
+    stands behind WHERE."""
+    text = query_text(seq, select=select, **more) + tail
     return [
         {v.value: getattr(t, "value", str(t)) for v, t in row.bindings.items()}
         for row in answer(text, events, kb=kb).rows
