@@ -104,8 +104,8 @@ class Prev:
 
 @dataclass(frozen=True, slots=True)
 class MatchFunction:
-    """`STARTTIME() ENDTIME() DURATION() DETECTTIME() TIMEOF(A) COUNT(A)` of a match, `EVENTTIME()` of a GPM's event;
-    `gpm` is None where no GPM is named."""
+    """`STARTTIME() ENDTIME() DURATION() DETECTTIME() SUPPRESSED() TIMEOF(A) COUNT(A)` of a match, `EVENTTIME()` of a
+    GPM's event; `gpm` is None where no GPM is named."""
 
     name: str
     gpm: str | None = None
@@ -114,6 +114,8 @@ class MatchFunction:
 
 DETECTTIME: Final = MatchFunction("DETECTTIME")
 """When a match, or a row of a group, is decided (semantics.md 2.6a)."""
+SUPPRESSED: Final = MatchFunction("SUPPRESSED")
+"""How many rows of its key SUPPRESS has dropped since the last one before it (semantics.md 2.6c)."""
 
 Expression: TypeAlias = NamedNode | Literal | Variable | Call | FunctionCall | Aggregate | Exists | Prev | MatchFunction
 
@@ -518,6 +520,16 @@ class Sample:
     span: Span = span_field()
 
 
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """`SUPPRESS d BY ?k`: rows of one key that are decided less than `interval` µs after an emitted one are dropped.
+    by: None where the text has no BY."""
+
+    interval: int
+    by: tuple[Variable, ...] | None = None
+    span: Span = span_field()
+
+
 # --- reports --------------------------------------------------------------------------------------
 
 
@@ -638,6 +650,7 @@ class Query:
     """Its `!` is in every gap of the sequence (semantics.md 2.5c)."""
     summary: Summary = Summary()
     sample: Sample | None = None
+    suppression: Suppression | None = None
     span: Span = span_field()
     text: str = field(default="", compare=False, repr=False)
     """What it was parsed from, so that later errors can show the place."""

@@ -17,12 +17,13 @@ MATCH_FUNCTIONS = {
     "ENDTIME": False,
     "DURATION": False,
     "DETECTTIME": False,
+    "SUPPRESSED": False,
     "EVENTTIME": False,
     "TIMEOF": True,
 }
 """Functions of a match (semantics.md 2.1, 2.6a), or of an event in a GPM's FILTER (2.5b) → whether they take a GPM's
 name. `COUNT` takes one too."""
-OF_A_MATCH = frozenset({"STARTTIME", "ENDTIME", "DURATION", "DETECTTIME"})
+OF_A_MATCH = frozenset({"STARTTIME", "ENDTIME", "DURATION", "DETECTTIME", "SUPPRESSED"})
 """Those of them that only a whole match has."""
 
 _BY_ARITY: dict[tuple[int, int], str] = {

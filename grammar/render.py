@@ -11,7 +11,18 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TypeAlias
 
-from oxiseq.grammar.algebra import Consumption, Every, Expression, Group, Limit, OnChange, OnClose, Sample, Window
+from oxiseq.grammar.algebra import (
+    Consumption,
+    Every,
+    Expression,
+    Group,
+    Limit,
+    OnChange,
+    OnClose,
+    Sample,
+    Suppression,
+    Window,
+)
 from oxiseq.grammar.arguments import public
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 from oxiseq.grammar.languages import AnyQuery, syntax_named
@@ -22,7 +33,9 @@ from oxiseq.grammar.words import MICROSECONDS
 # --- render clauses ----------------------------------------------------------------------------------
 
 
-Clause: TypeAlias = Window | AttributeWindow | Consumption | Consume | Limit | Sample | Every | OnChange | OnClose
+Clause: TypeAlias = (
+    Window | AttributeWindow | Consumption | Consume | Limit | Sample | Suppression | Every | OnChange | OnClose
+)
 
 
 def render_clauses(*clauses: Clause | None) -> list[str]:
@@ -43,6 +56,8 @@ def render_clause(clause: Clause) -> str:
             return f"CONSUME {clause.value}"
         case Limit(count, offset):
             return f"LIMIT {count}" + (f" OFFSET {offset}" if offset else "")
+        case Suppression(interval, by):
+            return f"SUPPRESS {time_span(interval)}" + (f" BY {' '.join(map(str, by))}" if by else "")
         case Sample(count, seed):
             return f"SAMPLE {count}" + (f" SEED {seed}" if seed else "")
         case Every(period):

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from chain_strategies import Chain, chains
-from corpus_cases import Case, load_at_cases
+from corpus_cases import Case, load_at_cases, load_clause_cases
 from hypothesis import given
 from hypothesis import strategies as st
 from loaded import load
@@ -134,7 +134,7 @@ def comparable_limit(situation: Situation) -> bool:
 
 # --- the corpus -----------------------------------------------------------------------------------
 
-CASES = load_at_cases()
+CASES = [*load_at_cases(), *(case for case in load_clause_cases() if "PERMUTE" not in case.query)]
 
 
 def shown(match: oxiseq.Match) -> tuple[int, int | None, tuple[tuple[str, str], ...]]:

@@ -37,7 +37,7 @@ _MOST: Final = 1 << 62
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchRows:
     """Resolved values of matches (u32[n, v]) and their rows: values u32[f, v], ends i64[n + 1], letter i32[f],
-    time i64[f]; at: i64[n], when each match is decided."""
+    time i64[f]; at: i64[n], when each match is decided; dropped: i64[n], before each by SUPPRESS, if known."""
 
     resolved: Ids
     values: Ids
@@ -45,6 +45,7 @@ class MatchRows:
     letter: NDArray[np.int32]
     time: I64
     at: I64
+    dropped: I64 | None = None
 
     def __len__(self) -> int:
         return len(self.resolved)
@@ -61,6 +62,7 @@ class PartColumns:
         """u32[n]: the id of what the part is in each match; 0: unbound, or an error."""
         if isinstance(part, Aggregate):
             return self._aggregates(part, matches)
+        unbound = np.zeros(len(matches), np.uint32)
         first, last = matches.time[matches.ends[:-1]], matches.time[matches.ends[1:] - 1]
         match part.name:
             case "STARTTIME":
@@ -71,15 +73,16 @@ class PartColumns:
                 return self._ids(matches.at, to_literal)
             case "DURATION":
                 return self._ids(last - first, to_duration_literal)
+            case "SUPPRESSED":
+                return self._ids(matches.dropped, integer) if matches.dropped is not None else unbound
         assert part.gpm is not None
         rows, ends = self._rows_of(part.gpm, matches)
         count = np.diff(ends)
         if part.name == "COUNT":
-            return self._ids(count, _integer)
-        found = np.zeros(len(matches), np.uint32)
+            return self._ids(count, integer)
         there = count > 0
-        found[there] = self._ids(matches.time[rows[ends[1:][there] - 1]], to_literal)
-        return found
+        unbound[there] = self._ids(matches.time[rows[ends[1:][there] - 1]], to_literal)
+        return unbound
 
     def _ids(self, values: I64, term: Callable[[int], Term]) -> Ids:
         """Of the terms of some numbers."""
@@ -100,7 +103,7 @@ class PartColumns:
         if part.name in ("SUM", "AVG") and not part.distinct and isinstance(part.arg, Variable):
             sums = self._sums(columns[0], ends)
             if sums is not None:
-                return self._ids(sums, _integer) if part.name == "SUM" else self._averages(sums, np.diff(ends))
+                return self._ids(sums, integer) if part.name == "SUM" else self._averages(sums, np.diff(ends))
         table = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), np.uint32)
         return self._one_by_one(part, variables, table, ends)
 
@@ -129,7 +132,7 @@ class PartColumns:
     def _averages(self, sums: I64, counts: I64) -> Ids:
         """Of sums of so many values."""
         distinct, which = np.unique(np.stack([sums, counts], axis=1), axis=0, return_inverse=True)
-        terms = (average(_integer(total), count) for total, count in distinct.tolist())
+        terms = (average(integer(total), count) for total, count in distinct.tolist())
         ids: Ids = self._terms.intern_all(terms)[which.reshape(-1)]
         return ids
 
@@ -164,5 +167,6 @@ def id_of(term: Term, known: Mapping[Term, int], terms: TermDictionary) -> int:
     return terms.computed(term, {each.value: i for each, i in known.items() if isinstance(each, BlankNode)})
 
 
-def _integer(number: int) -> Literal:
+def integer(number: int) -> Literal:
+    """An xsd:integer."""
     return Literal(str(number), datatype=_INTEGER)

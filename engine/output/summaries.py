@@ -66,12 +66,13 @@ class Summaries(Stateful):
         self._coming: deque[Decided] = deque()
         self.arrangement = Arrangement(plan, terms)
         """Of the rows of reports."""
+        self._suppressor = self.arrangement.suppressor
         self._rows_made = GroupRows(self.arrangement.wide, terms)
 
     @property
     def records(self) -> int:
-        """How many groups and matches it keeps."""
-        return len(self._groups) + len(self._leaving)
+        """How many groups, matches and keys of SUPPRESS it keeps."""
+        return len(self._groups) + len(self._leaving) + (0 if self._suppressor is None else len(self._suppressor))
 
     def take(
         self,
@@ -222,7 +223,9 @@ class Summaries(Stateful):
     # --- its saved state --------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[AnyIds]:
-        """The terms of groups and of matches that have not left."""
+        """The terms of groups, of matches that have not left, of keys of SUPPRESS."""
+        if self._suppressor is not None:
+            yield from self._suppressor.held_ids()
         for key, group in self._groups.items():
             row = group.row if group.known and group.row is not None else ()
             yield np.array([*key, *_held(group), *row], np.int64)
@@ -243,6 +246,7 @@ class Summaries(Stateful):
             "leaving": terms.ids(np.array(entries, np.int64).reshape(len(entries), len(self._plan.written))),
             "starts": np.array([start for start, _, _ in sorted(self._leaving)], np.int64),
             "times": [str(e.times) for _, _, e in sorted(self._leaving)],
+            "suppressed": None if self._suppressor is None else self._suppressor.save(terms),
             **super().save(terms),
         }
 
@@ -264,6 +268,8 @@ class Summaries(Stateful):
             for number, (start, ids, times) in enumerate(entries)
         ]
         self._entered = len(self._leaving)
+        if self._suppressor is not None:
+            self._suppressor.restore(state["suppressed"], terms)
         super().restore(state, terms)
 
 

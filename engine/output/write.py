@@ -6,7 +6,9 @@ expressions are computed one by one.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ from oxiseq.engine.output.compute import ExpressionColumns
 from oxiseq.engine.output.parts import MatchRows
 from oxiseq.engine.output.ranked import OfEnd, told
 from oxiseq.engine.output.rows import KnownRows, RowStore
+from oxiseq.engine.output.suppression import Suppressor, suppressor_of
 from oxiseq.engine.output.window_ranks import Candidates, End, WindowRanks
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.sequence.positions import Automaton
@@ -33,6 +36,7 @@ from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.order import Key
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.places import suppression_keys
 from oxiseq.grammar.records import dataclass
 
 
@@ -76,6 +80,14 @@ class AnswerWriter:
         self._again, self._inside = _repeats(plan.runner.automaton, plan.runner.sequence.places)
         self._expressions = ExpressionColumns(plan, self._variables, terms)
         ranking = plan.ranking
+        self._suppressor = None
+        if plan.query.suppression is not None and plan.summary is None:
+            self._suppressor = suppressor_of(
+                plan.query, (c.expression for c in plan.runner.written.columns if c.expression is not None)
+            )
+            self._apart = [self._index[v] for v in suppression_keys(plan.query)]
+            partition = plan.query.partition
+            self._shares = [self._index[v] for v in (() if partition is None else partition.by)]
         self.ranks = None
         if ranking is not None and ranking.window is not None:
             self.ranks = WindowRanks(ranking, ranking.window, terms)
@@ -87,6 +99,7 @@ class AnswerWriter:
         """By end, and when it is decided."""
         computed = any(column.expression is not None for column in written.columns)
         checked = computed or written.filters or written.distinct or plan.ranking is not None
+        checked = checked or self._suppressor is not None
         self._plain = not (plan.runner.automaton.ambiguous or plan.runner.limit or self._late or checked)
         self._pointers = Pointers(self._answer_columns())
 
@@ -141,9 +154,12 @@ class AnswerWriter:
         if ranking is not None:
             ends = self._told(flat, ranking)
             flat = _taken(flat, np.array([m for end in ends for m in end.told], np.int64))
+        dropped = None
+        if self._suppressor is not None:
+            flat, dropped = self._unsuppressed(self._suppressor, flat, ordered=ranking is not None)
         resolved = self._resolved(flat)
         time = flat.time
-        values = self._columns(resolved, flat, time)
+        values = self._columns(resolved, flat, dropped)
         batch = MatchBatch(time, values, flat.ends, flat.block.letter, flat.block.time, flat.decided)
         if self.ranks is not None:
             counts = drawn_from or [end.total for end in ends]
@@ -207,6 +223,7 @@ class AnswerWriter:
         known = [row for end in sorted(self._seen) for row in sorted(self._seen[end])]
         values = np.frombuffer(b"".join(known), np.uint32).reshape(len(known), width) if width else None
         return {
+            "suppressed": None if self._suppressor is None else self._suppressor.save(terms),
             "ranks": None if self.ranks is None else self.ranks.save(terms),
             "ends": np.array([end for end, at in sorted(self._seen) for _ in self._seen[end, at]], np.int64),
             "decided": np.array([at for end, at in sorted(self._seen) for _ in self._seen[end, at]], np.int64),
@@ -230,6 +247,8 @@ class AnswerWriter:
         """Continues with the saved rows; returns the answers for the rows, by epoch."""
         if self.ranks is not None:
             self.ranks.restore(state["ranks"], terms)
+        if self._suppressor is not None:
+            self._suppressor.restore(state["suppressed"], terms)
         values = state["known"]
         rows = [b""] * len(state["ends"]) if values is None else [row.tobytes() for row in terms.ids(values)]
         self._seen = {}
@@ -244,12 +263,15 @@ class AnswerWriter:
 
     @property
     def remembered(self) -> int:
-        """How many rows DISTINCT remembers, and matches that wait for their windows to close."""
+        """How many rows DISTINCT remembers, keys SUPPRESS, and matches that wait for their windows to close."""
         waiting = 0 if self.ranks is None else self.ranks.records
+        waiting += 0 if self._suppressor is None else len(self._suppressor)
         return waiting + sum([len(rows) for rows in self._seen.values()])
 
     def held_ids(self) -> Iterator[AnyIds]:
-        """The rows that DISTINCT remembers, and the matches that wait."""
+        """The rows that DISTINCT remembers, the keys of SUPPRESS, and the matches that wait."""
+        if self._suppressor is not None:
+            yield from self._suppressor.held_ids()
         if self.ranks is not None:
             yield from self.ranks.held_ids()
         for rows in self._seen.values():
@@ -349,13 +371,31 @@ class AnswerWriter:
             return rows.answers(epoch)[gpm.name].variables
         return ()
 
-    def _columns(self, resolved: NDArray[np.uint32], flat: _Flat, time: NDArray[np.int64]) -> NDArray[np.uint32]:
+    def _unsuppressed(self, suppressor: Suppressor, flat: _Flat, *, ordered: bool) -> tuple[_Flat, NDArray[np.int64]]:
+        """The matches that SUPPRESS and LIMIT leave, and how many have been dropped before each. ordered: those of one
+        end are in the order of ORDER BY."""
+        flat = _taken(flat, _in_order(flat, ordered=ordered, texts=self._texts))
+        resolved, at = self._resolved(flat), flat.time if flat.decided is None else flat.decided
+        shares = np.column_stack([flat.time, resolved[:, self._shares].astype(np.int64)])
+        share = np.unique(shares, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        emitted = suppressor.emitted(np.ascontiguousarray(at), resolved[:, self._apart], share)
+        return _taken(flat, emitted.rows), emitted.dropped
+
+    def _texts(self, flat: _Flat) -> list[list[str]]:
+        """Of each match the texts of its values, by the names of variables; unbound ones are first."""
+        order = sorted(self._index, key=lambda v: v.value)
+        rows = self._resolved(flat)[:, [self._index[v] for v in order]].tolist()
+        return [[str(self._terms.term(i)) if i else "" for i in row] for row in rows]
+
+    def _columns(
+        self, resolved: NDArray[np.uint32], flat: _Flat, dropped: NDArray[np.int64] | None
+    ) -> NDArray[np.uint32]:
         answer = self._plan.runner.written
         values = np.zeros((len(resolved), len(answer.columns)), np.uint32)
         for i, column in enumerate(answer.columns):
             if column.expression is None and column.variable in self._index:
                 values[:, i] = resolved[:, self._index[column.variable]]
-        self._expressions.fill(_match_rows(resolved, flat), values)
+        self._expressions.fill(replace(_match_rows(resolved, flat), dropped=dropped), values)
         return values
 
     def _distinct(self, batch: MatchBatch) -> MatchBatch:
@@ -392,6 +432,24 @@ def _first_of_each_end(flat: _Flat, limit: int, partition: int | None) -> _Flat:
         begins[1:] |= own[1:] != own[:-1]
     keep = np.flatnonzero(number - np.maximum.accumulate(np.where(begins, number, 0)) < limit)
     return _taken(flat, keep)
+
+
+def _in_order(flat: _Flat, *, ordered: bool, texts: Callable[[_Flat], list[list[str]]]) -> NDArray[np.int64]:
+    """The numbers of matches in the order of semantics.md 2.6a: by when they are decided, then by their ends, then by
+    their rows, or as they are if they are `ordered`; what the knowledge base makes several of, by the texts."""
+    at = flat.time if flat.decided is None else flat.decided
+    order = np.lexsort((flat.time, at))
+    if ordered or len(order) < 2:
+        return order
+    new = np.flatnonzero((np.diff(at[order]) != 0) | (np.diff(flat.time[order]) != 0)) + 1
+    bounds, rows = [0, *new.tolist(), len(order)], flat.ids.tolist()
+    ends, of = flat.ends.tolist(), texts(flat) if len(np.unique(flat.origin)) < len(flat.origin) else None
+    for low, high in pairwise(bounds):
+        if high - low > 1:
+            some = order[low:high].tolist()
+            some.sort(key=lambda m: (rows[ends[m] : ends[m + 1]], [] if of is None else of[m]))
+            order[low:high] = some
+    return order
 
 
 def _match_rows(resolved: NDArray[np.uint32], flat: _Flat) -> MatchRows:

@@ -28,7 +28,7 @@ from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import Check
 from oxiseq.grammar.algebra import Ask, Construct, Filter, Group, Op, Projection, Query, Select, Span
-from oxiseq.grammar.places import names_of, split_gpms
+from oxiseq.grammar.places import names_of, split_gpms, suppression_keys
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, certain_variables
 
@@ -127,6 +127,10 @@ def _obstacle(plan: QueryPlan) -> str:
     query = plan.query
     if plan.summary is not None:
         return "groups run over the matches of all values"
+    if query.suppression is not None:
+        apart = suppression_keys(query)
+        if query.partition is None or not set(query.partition.by) <= set(apart):
+            return "SUPPRESS compares the matches of all values"
     if query.partition is None:
         if query.consumption is not None:
             return "CONSUME BY forgets the partial matches of all values"

@@ -36,7 +36,7 @@ from oxiseq.engine.sequence.states import PARTITION, StateBuilder, ValueKind, ow
 from oxiseq.engine.sequence.tables import SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Op, Query
-from oxiseq.grammar.places import Overview, names_of, overview, summarises
+from oxiseq.grammar.places import Overview, names_of, overview, summarises, suppression_keys
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, expression_variables, holds_exists
 
@@ -191,7 +191,7 @@ def compile_query(
         return replace(plan, ranking=replace(plan.ranking, listed=because))
     if plan.summary is None:
         return plan
-    found = _composing(plan, plan.summary, seen) if composing else None
+    found = _composing(plan, plan.summary, seen) if composing and query.suppression is None else None
     counted = partial(_counted, plan, plan.summary, seen, terms, wanted)
     if found is None:
         return counted()
@@ -282,7 +282,7 @@ def _compile(
     asked = asked_by(seen)
     summarised = summarises(seen)
     answer = answer_of(seen, _positive(seen, automaton))
-    answer = replace(answer, wanted=answer.wanted | also)
+    answer = replace(answer, wanted=answer.wanted | also | _told_apart(query))
     ranking = ranking_of(seen, answer.iterations, page)
     agreed = frozenset(by)
     if not summarised and ranking is None and _only_compares(query, automaton, parts):
@@ -331,7 +331,9 @@ def _compile(
         LetterPlan(letter, filters[letter], columns, letter in positive)
         for letter, columns in zip(sequence.letters, sequence.columns, strict=True)
     )
-    limit = None if summarised or ranking is not None else _limit(query, automaton, letters, gpms, deferred)
+    limit = None
+    if not summarised and ranking is None and query.suppression is None:
+        limit = _limit(query, automaton, letters, gpms, deferred)
     by_own_number = query.window is not None and query.window.events and any(edge.waits for edge in graph.edges)
     told_by_partition = deferred or limit is not None or ranking is not None or by_own_number
     runner = LiveKeys(
@@ -349,6 +351,13 @@ def _compile(
         None if told_apart is not None or summary is None else "the caller asks for a list",
     )
     return SequencePlan(query, streams, letters, clauses, ranking, summary, runner, _because(sequence))
+
+
+def _told_apart(query: Query) -> frozenset[Variable]:
+    """What SUPPRESS tells matches apart by, and LIMIT with it."""
+    if query.suppression is None:
+        return frozenset()
+    return frozenset((*suppression_keys(query), *(() if query.partition is None else query.partition.by)))
 
 
 def _because(sequence: SequenceTables) -> str:
@@ -409,6 +418,7 @@ def _clauses(
     """The kernel's options. It may find a match of an ambiguous sequence twice, so it does not count those; LIMIT of
     an answer over matches counts groups, and one with ORDER BY is no matter of what is found first."""
     counted = query.limit is not None and not automaton.ambiguous and not summarised and not query.filters
+    counted = counted and query.suppression is None
     limit = query.limit.count if query.limit is not None and counted else NO_LIMIT
     if ranking is not None:
         limit = NO_LIMIT

@@ -69,6 +69,8 @@ def ranking_of(seen: Overview, iterations: Mapping[Aggregate, Iterations], page:
         return replace(made, seed=f"{query.sample.seed} {render(query)}")
     if limit is None:
         return replace(made, listed="there is no LIMIT")
+    if query.suppression is not None:
+        return replace(made, limit=None, listed="SUPPRESS drops some of the first ones")
     if made.last is not None and made.last > MOST_LISTED:
         return replace(made, listed=f"LIMIT and OFFSET are more than {MOST_LISTED}")
     try:

@@ -18,10 +18,19 @@ from oxiseq.grammar.algebra import (
     OnClose,
     Query,
     Select,
+    Suppression,
     When,
     Window,
 )
-from oxiseq.grammar.places import Overview, ends_with_its_instant, keys_of, over_matches, shown_expressions, summarises
+from oxiseq.grammar.places import (
+    Overview,
+    ends_with_its_instant,
+    keys_of,
+    over_matches,
+    shown_expressions,
+    summarises,
+    suppression_keys,
+)
 from oxiseq.grammar.records import dataclass
 
 
@@ -50,6 +59,9 @@ class SummaryPlan:
     limit: int | None
     offset: int
     distinct: bool
+    suppressed_by: tuple[Variable, ...]
+    """The keys that SUPPRESS tells rows apart by, if the query has one."""
+    suppression: Suppression | None
     report: When
     instantly: bool
     """A group is reported when its instant is complete: its keys hold the end time."""
@@ -102,6 +114,8 @@ def summary_of(seen: Overview, answer: Answer) -> SummaryPlan | None:
         query.limit.count if query.limit is not None else None,
         query.limit.offset if query.limit is not None else 0,
         isinstance(query.form, Select) and query.form.distinct,
+        suppression_keys(query),
+        query.suppression,
         summary.report or _usual(query),
         ends_with_its_instant(summary),
         query.window,

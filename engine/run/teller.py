@@ -60,7 +60,7 @@ class Teller(Stateful):
             if sequence.counted:
                 self._counted = CountedEntries(plan.summary, sequence, terms)
                 by_number = plan.window is not None and plan.window.events
-                if counted_rows.in_columns(plan.summary) and not by_number:
+                if counted_rows.in_columns(plan.summary) and not by_number and plan.summary.suppression is None:
                     self._counted_rows = counted_rows.CountedRows(arrangement.wide, sequence.keys, terms)
             if plan.runner.composing is not None:
                 self._composed = composing.ComposedRows(plan.summary, plan.runner.composing, arrangement, terms)

@@ -1,7 +1,7 @@
 """Which queries find the same matches, and how those become one finder (shared.py).
 
-Queries are *alike* if they differ only in their output: columns, aggregates, HAVING, ORDER BY, DISTINCT, a LIMIT of
-rows of groups. Their sequence, windows, clauses and patterns are the same.
+Queries are *alike* if they differ only in their output: columns, aggregates, HAVING, ORDER BY, DISTINCT, SUPPRESS, a
+LIMIT of rows of groups. Their sequence, windows, clauses and patterns are the same.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def found_by(plan: QueryPlan) -> Hashable:
 def told_by(plan: QueryPlan) -> Hashable:
     """The common part of the plans of alike queries with the same output."""
     query = plan.query
-    return query.form, query.summary, query.limit, query.filters
+    return query.form, query.summary, query.limit, query.filters, query.suppression
 
 
 def share(runs: Sequence[QueryRun], bounds: Mapping[QueryRun, Hashable], terms: TermDictionary) -> None:

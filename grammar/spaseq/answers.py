@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from typing import Final
 
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
     DETECTTIME,
+    SUPPRESSED,
     Aggregate,
     Ask,
     Call,
@@ -38,7 +40,7 @@ from oxiseq.grammar.scope import plain_variables, subexpressions
 def check_output(seen: Overview) -> Iterator[Finding]:
     """The form that the query's results take, and the FILTERs behind SEQ."""
     yield from _filters(seen)
-    yield from _detect_time(seen)
+    yield from _known_last(seen)
     form, named = seen.query.form, keys_of(seen.query.summary).names
     if isinstance(form, Ask):
         return
@@ -67,14 +69,22 @@ def _filters(seen: Overview) -> Iterator[Finding]:
                 yield error("aggregate", "a FILTER after SEQ sees one match, not several", part.span, hint)
 
 
-def _detect_time(seen: Overview) -> Iterator[Finding]:
-    """When a match is decided is known after all that chooses among matches (semantics.md 2.6a)."""
+_KNOWN_LAST: Final = {
+    DETECTTIME: ("ENDTIME() is the time of a match's last event", "order by ENDTIME(), or leave it out"),
+    SUPPRESSED: ("count rows with COUNT(*)", "leave it out"),
+}
+"""What is known after all that chooses among matches → what is there before."""
+
+
+def _known_last(seen: Overview) -> Iterator[Finding]:
+    """When a match is decided, and how many SUPPRESS has dropped before it (semantics.md 2.6a, 2.6c)."""
     query, summary = seen.query, seen.query.summary
     columns = [c for c in getattr(query.form, "columns", ()) or () if c.expression is not None]
-    told: set[Variable] = set()
+    told: dict[Expression, MatchFunction] = {function: function for function in _KNOWN_LAST}
     for column in columns:
-        if any(e == DETECTTIME or e in told for e in subexpressions(column.expression)):
-            told.add(column.variable)
+        read = [told[e] for e in subexpressions(column.expression) if e in told]
+        if read:
+            told[column.variable] = read[0]
     keys = [key[0] if isinstance(key, tuple) else key for key in summary.group_by]
     where: list[tuple[str, Expression, Span]] = [
         *(("FILTER", each.condition, each.span) for each in query.filters),
@@ -90,15 +100,17 @@ def _detect_time(seen: Overview) -> Iterator[Finding]:
     ]
     for place, expression, span in where:
         for part in subexpressions(expression):
-            if isinstance(part, MatchFunction) and part == DETECTTIME:
-                hint = "it can be used in SELECT and CONSTRUCT; ENDTIME() is the time of a match's last event"
-                message = f"DETECTTIME() cannot be used in {place}: it is known after that has been applied"
+            function = told.get(part)
+            if function is None:
+                continue
+            instead, hint = _KNOWN_LAST[function]
+            if isinstance(part, MatchFunction):
+                hint = f"it can be used in SELECT and CONSTRUCT; {instead}"
+                message = f"{function.name}() cannot be used in {place}: it is known after that has been applied"
                 yield error("function", message, part.span, hint)
-            elif isinstance(part, Variable) and part in told:
-                message = f"?{part.value} is DETECTTIME(), which cannot be used in {place}: it is known after that"
-                yield error(
-                    "function", message, at_variable(part, span, seen.text), "order by ENDTIME(), or leave it out"
-                )
+            elif isinstance(part, Variable):
+                message = f"?{part.value} is {function.name}(), which cannot be used in {place}: it is known after that"
+                yield error("function", message, at_variable(part, span, seen.text), hint)
 
 
 def _unbound(v: Variable, span: Span, seen: Overview) -> Finding:
@@ -278,7 +290,7 @@ def _outside(e: Expression, span: Span, names: frozenset[Variable], seen: Overvi
         case Variable() if e not in names and e in seen.bound:
             place = at_variable(e, span, seen.text)
             yield error("group", f"?{e.value} is neither grouped nor aggregated", place, f"add GROUP BY ?{e.value}")
-        case MatchFunction(name, gpm) if e != DETECTTIME:
+        case MatchFunction(name, gpm) if e not in _KNOWN_LAST:
             text = f"{name}({gpm or ''})"
             other = f"MAX({text})" if name == "COUNT" else f"GROUP BY ({text})"
             hint = f"write {'SUM' if name == 'COUNT' else 'MIN'}({text}), or {other}"

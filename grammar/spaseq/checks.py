@@ -38,6 +38,7 @@ from oxiseq.grammar.spaseq.sequence import (
     check_until,
     trailing_negations,
 )
+from oxiseq.grammar.spaseq.suppression import check_suppression
 from oxiseq.grammar.spaseq.texts import render_sequence
 
 # --- names -------------------------------------------------------------------------------------------
@@ -180,10 +181,11 @@ CHECKS: Final[tuple[Callable[[Overview], Iterator[Finding]], ...]] = (
     check_output,
     check_summary,
     check_ranking,
+    check_suppression,
     lint,
     habits,
 )
-_OF_ALL_GPMS: Final = (check_output, check_summary, check_ranking)
+_OF_ALL_GPMS: Final = (check_output, check_summary, check_ranking, check_suppression)
 """About variables that whatever GPM may bind."""
 
 

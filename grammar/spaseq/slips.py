@@ -240,7 +240,7 @@ def _within(s: Slip) -> Said | None:
 
 
 _BY = re.compile(r"\w+\s+BY(?:\s+(?:[?$]\w+|ANY|PARTITION)\b)+", re.IGNORECASE)
-_HEAD = ("PARTITION", "CONSUME", "WITHIN", "FROM")
+_HEAD = ("PARTITION", "CONSUME", "WITHIN", "FROM", "SUPPRESS")
 _AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "SAMPLE", "REPORT")
 
 
@@ -258,7 +258,9 @@ def _misplaced(s: Slip) -> Said | None:
 
 
 def _selection(s: Slip) -> Said | None:
-    """PARTITION BY, CONSUME BY, LIMIT."""
+    """PARTITION BY, CONSUME BY, SUPPRESS, LIMIT."""
+    if s.word == "EXTENDING" and "_SUPPRESS" in s.accepts:
+        return Said("a dropped row extends no interval; the first match after a silence is SEQ(N!; X) WITHIN d SLIDING")
     if s.last_word == "BY" and s.accepts == {"VAR"}:
         bare = s.found.upper() not in SPASEQ and s.kind == "word"
         return Said(f"did you mean ?{s.found}?" if bare else "write PARTITION BY ?a, with variables of the GPMs")

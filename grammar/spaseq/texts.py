@@ -30,6 +30,7 @@ from oxiseq.grammar.algebra import (
     Span,
     Stream,
     Summary,
+    Suppression,
     Window,
 )
 from oxiseq.grammar.functions import ITERATION_VALUES
@@ -68,6 +69,7 @@ class SpaseqBuilder(FormBuilder):
             next((self.sequence(u.children[0]) for u in trees(tree, "until")), None),
             self.summary(tree),
             self.sample(trees(tree, "sample")),
+            self.suppression(trees(tree, "suppress")),
             span=where(tree),
             text=self.text,
         )
@@ -100,6 +102,18 @@ class SpaseqBuilder(FormBuilder):
             return None
         size, events = self.extent(node.children, "WITHIN", where(node))
         return Window(size, events, bool(tokens(node, "SLIDING")), span=where(node))
+
+    def suppression(self, nodes: Items[Tree]) -> Suppression | None:
+        """SUPPRESS, with the variables of its key."""
+        node = self.only(nodes, "SUPPRESS", "suppress")
+        if node is None:
+            return None
+        size, events = self.extent(node.children, "SUPPRESS", where(node), "suppress")
+        if events:
+            hint = "write a time: SUPPRESS 10 MINUTES"
+            raise self.error("SUPPRESS takes a time, not EVENTS", where(node), hint=hint, code="suppress")
+        by = tuple(map(self.variable, tokens(node, "VAR")))
+        return Suppression(size, by or None, span=where(node))
 
     def extent(self, parts: Items[Node], word: str, span: Span, code: str = "window") -> tuple[int, bool]:
         """What follows `word`: microseconds, or a number of instants and True."""
@@ -216,7 +230,7 @@ def render_spaseq(query: Query) -> str:
     lines = [*writer.prologue(query), writer.form(query.form), *render_clauses(query.window)]
     if query.partition is not None:
         lines.append("PARTITION BY " + " ".join(writer.term(v) for v in query.partition.by))
-    lines += render_clauses(query.consumption)
+    lines += render_clauses(query.consumption, query.suppression)
     lines += [f"FROM STREAM {s.name} <{s.iri.value}>" for s in query.streams]
     lines += ["WHERE {", f"  {render_seq(query)}"]
     lines += [f"  FILTER({writer.expression(f.condition)})" for f in query.filters]

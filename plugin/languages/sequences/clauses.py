@@ -22,6 +22,8 @@ def without_clauses(query: Query | CeqlQuery, most: int) -> Iterator[WhyConditio
         yield WhyCondition("consumption", render_clause(query.consumption), replace(capped, consumption=None))
     if query.limit is not None:
         yield WhyCondition("limit", render_clause(query.limit), replace(query, limit=Limit(most)))
+    if isinstance(capped, Query) and capped.suppression is not None:
+        yield WhyCondition("suppression", render_clause(capped.suppression), replace(capped, suppression=None))
     if query.sample is not None:
         yield WhyCondition("sample", render_clause(query.sample), replace(capped, sample=None))
 

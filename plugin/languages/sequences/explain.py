@@ -18,7 +18,9 @@ from oxiseq.engine.kernels.matches.records import EVERYTHING
 from oxiseq.engine.matches.plan import AnySequencePlan, forgotten_by
 from oxiseq.engine.plan.joined import JoinedPlan, Lowered
 from oxiseq.engine.plan.keyed_tuples import tuple_correlation
+from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.ceql.texts import render_formula
+from oxiseq.grammar.places import suppression_keys
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.render import render_clause
 from oxiseq.languages.explanation import WITH_EQUALS, Explanation
@@ -238,6 +240,10 @@ def _clauses(by: Explainer) -> Iterator[str]:
     if query.consumption is not None:
         where = "" if forgotten_by(query) == EVERYTHING else " of its partition"
         yield f"CONSUME BY: after a match all partial matches{where} are discarded"
+    if isinstance(query, Query) and query.suppression is not None:
+        apart = " ".join(f"?{v.value}" for v in suppression_keys(query))
+        last = f"the last emitted row of each value of {apart}" if apart else "the last emitted row"
+        yield f"{render_clause(query.suppression)}: {last} is kept, what it covers is dropped when it is decided"
     if plan.summary is not None:
         yield from by.groups()
     elif plan.ranking is not None or query.sample is not None:

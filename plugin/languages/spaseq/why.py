@@ -573,7 +573,8 @@ class SequenceSubject(Subject):
 
 def _bare(query: Query, most: int) -> Query:
     """All that it finds, up to so many matches of an end."""
-    return replace(query, form=Select(None), limit=Limit(most), consumption=None, summary=Summary(), sample=None)
+    bare = replace(query, form=Select(None), limit=Limit(most), consumption=None, summary=Summary())
+    return replace(bare, sample=None, suppression=None)
 
 
 def _mappings(found: Mapping[int, tuple[Block, int]], times: Listing[int]) -> list[Mapping[str, Term | None]]:
