@@ -98,7 +98,8 @@ class Arrangement:
         """The same of a query with SUPPRESS, which needs each report in order: ORDER BY, then the texts of the keys."""
         texts = [[str(self._terms.term(i)) if i else "" for i in row] for row in rows[:, self._keys :].tolist()]
         places = {text: place for place, text in enumerate(sorted({text for row in texts for text in row}))}
-        named = np.array([[places[text] for text in row] for row in texts], np.int64).reshape(len(rows), -1)
+        named = np.array([[places[text] for text in row] for row in texts], np.int64)
+        named = named.reshape(len(rows), len(self.wide.keys))
         order = np.lexsort((*named.T[::-1], *self._by_keys(rows), time, at))
         share = np.unique(time[order], return_inverse=True)[1].astype(np.int64)
         emitted = suppressor.emitted(at[order], rows[order][:, self._apart], share)

@@ -100,7 +100,6 @@ class Suppressor:
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue with saved keys."""
-        rows = [np.asarray(row, np.uint32).tobytes() for row in terms.ids(state["keys"]).reshape(-1, self._width)]
-        if not self._width:
-            rows = [b""] * len(state["last"])
-        self._known = dict(zip(rows, zip(state["last"].tolist(), state["dropped"].tolist(), strict=True), strict=True))
+        last, dropped = state["last"].tolist(), state["dropped"].tolist()
+        rows = np.asarray(terms.ids(state["keys"]), np.uint32).reshape(len(last), self._width)
+        self._known = {row.tobytes(): known for row, known in zip(rows, zip(last, dropped, strict=True), strict=True)}

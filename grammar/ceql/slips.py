@@ -16,13 +16,14 @@ from oxiseq.grammar.slips.slip import (
     broken_iri,
     clause,
     consuming,
+    elsewhere,
     missing_close,
     misspelt,
     too_many,
     unclosed_string,
     unit,
 )
-from oxiseq.grammar.slips.sparql import foreign
+from oxiseq.grammar.slips.sparql import OF_SPASEQ, foreign
 
 CEQL_COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*|--[^\n]*|/\*.*?\*/", re.DOTALL)
 """A comment; group 1 is what only looks as if it held one."""
@@ -249,6 +250,7 @@ CEQL_RULES: tuple[Rule, ...] = (
     broken_iri,
     foreign,
     bare_iri,
+    elsewhere(OF_SPASEQ),
     _misplaced,
     _missing_close,
     too_many,

@@ -25,6 +25,7 @@ COUNTING = (
     "count with CONSTRUCT rules, as EP-SPARQL's sliding average does, or over a window in RSP-QL (--language rspql)"
 )
 _OTHER = {
+    **sparql.OF_SPASEQ,
     "WITHIN": 'write FILTER(getDURATION() < "PT10M"^^xsd:duration) in the pattern',
     "LIMIT": "a stream's answers do not end: take as many as you need; a sub-SELECT in GRAPH may have LIMIT",
     "OFFSET": "a stream's answers do not end: take those that you need; a sub-SELECT in GRAPH may have OFFSET",

@@ -18,6 +18,10 @@ _PATTERN_STARTS = {"VAR", "_FILTER", "RBRACE"}
 _EXPRESSION_WORDS = {"AND": "&&", "OR": "||", "&": "&&", "|": "||", "==": "=", "<>": "!=", "->": "", "IS": "="}
 
 
+OF_SPASEQ: Final = {
+    "SUPPRESS": "SUPPRESS is a clause of SPAseq: SELECT ... SUPPRESS 1 HOUR BY ?a FROM STREAM ... WHERE { SEQ(A) ... }"
+}
+"""Clauses that no other language has."""
 AFTER_WHERE: Final = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 """Words with which the clauses begin that SPARQL has behind its pattern."""
 _DURATIONS = {

@@ -21,11 +21,14 @@ from oxiseq.grammar.slips.slip import (
     unclosed_string,
     unit,
 )
-from oxiseq.grammar.slips.sparql import AFTER_WHERE, foreign
+from oxiseq.grammar.slips.sparql import AFTER_WHERE, OF_SPASEQ, foreign
 from oxiseq.grammar.words import OVER_WINDOWS
 
 _REPORTS = ("RSTREAM", "ISTREAM", "DSTREAM")
-OF_SEQUENCES = {"PARTITION": "share a variable between patterns, or GROUP BY ?a: PARTITION BY is for sequences"}
+OF_SEQUENCES = {
+    "PARTITION": "share a variable between patterns, or GROUP BY ?a: PARTITION BY is for sequences",
+    **OF_SPASEQ,
+}
 _EXAMPLE = "[RANGE 10 SECONDS SLIDE 1 SECONDS]"
 
 

@@ -149,7 +149,8 @@ def counted(dice: Random) -> list[str]:
             for name in "ABCN"
         }
         names = " ".join(key for key in ("?k", "?av", "?t", "?s") if key in keys.replace("(ENDTIME() AS ?t)", "?t"))
-        texts += [f"{query(sequence, window, f'SELECT {names} {shown}', **gpms)} {group} {having} {report}"]
+        clauses = f"{window} {dice.choice(SUPPRESSED)}"
+        texts += [f"{query(sequence, clauses, f'SELECT {names} {shown}', **gpms)} {group} {having} {report}"]
     return [text for text in texts if _accepted(text)] or [query(sequence, window, "SELECT (COUNT(*) AS ?n)")]
 
 
@@ -161,6 +162,8 @@ ASKED_AGAIN = [
 ]
 
 
+SUPPRESSED = ["", "", "", "SUPPRESS PT0.000004S", "SUPPRESS PT0.00001S BY ?k", "SUPPRESS PT0.00002S BY ?av"]
+"""Most of them are refused with some of the endings."""
 REPORTS = [" REPORT ON CONTENT CHANGE", " REPORT ON WINDOW CLOSE", " REPORT EVERY PT0.000007S"]
 
 
@@ -190,7 +193,8 @@ def choosing(dice: Random) -> list[str]:
     texts = []
     for _ in range(dice.choice([1, 1, 2, 3])):
         strategy = dice.choice(["", "", "NEXT ", "LAST ", "MAX "])
-        text = query(sequence, f"{window} {dice.choice([consumes, ''])}", f"SELECT {strategy}{shown}", **gpms)
+        clauses = f"{dice.choice([consumes, ''])} {dice.choice(SUPPRESSED)}"
+        text = query(sequence, f"{window} {clauses}", f"SELECT {strategy}{shown}", **gpms)
         if dice.random() < 0.3:
             text = text.replace(f"SEQ({sequence})", f"SEQ({sequence}) FILTER({condition})")
         ways = [text + dice.choice(endings), text, query(sequence, window or WINDOWS[1], **gpms)]
