@@ -14,13 +14,14 @@ from typing import Any, TypeAlias
 
 import pytest
 from chain_strategies import Chain, chains
-from corpus_cases import Case, load_at_cases
+from corpus_cases import Case, load_at_cases, load_clause_cases
 from hypothesis import given
 from hypothesis import strategies as st
 from loaded import load
-from profiles import crossed, thorough
+from profiles import crossed, drawn, thorough
 from pyoxigraph import RdfFormat, Store
 from reference.choose import is_choice
+from reference.clauses import UNTIL_IS_READ
 from reference.evaluate import ReferenceResult, evaluate
 from reference.output import Row
 from reference.ranking import Ranked, objection
@@ -104,7 +105,7 @@ def objects(query: Query, expected: ReferenceResult, found: list[Told]) -> str |
         return f"not in order of at and end: {times}"
     wanted = [of_row(query, row) for row in expected.rows]
     distinct = isinstance(query.form, Select) and query.form.distinct
-    if query.limit is None or is_summary(query):
+    if query.limit is None or query.suppression is not None or is_summary(query):
         given = _comparable(found, distinct)
         asked = _comparable(wanted, distinct)
         return None if given == asked else f"missing {dict(asked - given)}, too much {dict(given - asked)}"
@@ -127,14 +128,16 @@ def _comparable(told: list[Told], distinct: bool) -> Counter[Told]:
 
 
 def comparable_limit(situation: Situation) -> bool:
-    """LIMIT comes before DISTINCT: which rows DISTINCT leaves then is checked in test_differential.py."""
+    """LIMIT comes before DISTINCT: which rows DISTINCT leaves then is checked in test_differential.py. With SUPPRESS
+    LIMIT leaves nothing open."""
     query = load(situation.text)
-    return query.limit is None or is_summary(query) or with_repetitions(query) == query
+    sure = query.limit is None or query.suppression is not None or is_summary(query)
+    return sure or with_repetitions(query) == query
 
 
 # --- the corpus -----------------------------------------------------------------------------------
 
-CASES = load_at_cases()
+CASES = [*load_at_cases(), *load_clause_cases("suppress")]
 
 
 def shown(match: oxiseq.Match) -> tuple[int, int | None, tuple[tuple[str, str], ...]]:
@@ -230,6 +233,36 @@ def live_difference(situation: Situation) -> str | None:
                 return f"at the end: {fault}"
             answers.append(found)
     return None if answers[0] == answers[1] else "several events at once give another order"
+
+
+@thorough(phases=WITHOUT_SHRINKING)
+@given((situations(suppress=True) | situations(clauses=True, suppress=True)).filter(comparable_limit))
+def test_run_suppresses_rows(situation: Situation) -> None:
+    fail_small(situation, difference)
+
+
+@drawn(60, phases=WITHOUT_SHRINKING)
+@given((situations(suppress=True) | situations(clauses=True, suppress=True)).filter(comparable_limit))
+def test_a_store_suppresses_rows(situation: Situation) -> None:
+    fail_small(situation, live_difference)
+
+
+@pytest.mark.skipif(not UNTIL_IS_READ, reason="the grammar does not read UNTIL yet")
+@thorough(phases=WITHOUT_SHRINKING)
+@given((situations(until=True) | situations(clauses=True, until=True)).filter(comparable_limit))
+def test_run_ends_runs(situation: Situation) -> None:
+    fail_small(situation, difference)
+
+
+@pytest.mark.skipif(not UNTIL_IS_READ, reason="the grammar does not read UNTIL yet")
+@drawn(60, phases=WITHOUT_SHRINKING)
+@given(
+    (situations(until=True) | situations(clauses=True, trailing=True, until=True, suppress=True)).filter(
+        comparable_limit
+    )
+)
+def test_a_store_ends_runs(situation: Situation) -> None:
+    fail_small(situation, live_difference)
 
 
 TRAILING = situations(trailing=True) | situations(clauses=True, trailing=True)
