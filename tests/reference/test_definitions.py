@@ -270,8 +270,8 @@ def test_until_is_a_negation_in_every_gap(seed: int) -> None:
 def test_until_in_a_repeat_is_until_in_what_it_unrolls_to(seed: int) -> None:
     """`A op B chain{1,3} op C`: B, D, E are its iterations; what is not bound before is fresh in each of them."""
     dice = Dice(seed)
-    op, chain, behind = (dice.pick(OPS) for _ in range(3))
-    shares = {name: dice.chance(50) for name in "ABCU"}
+    op, chain, behind = (dice.pick([*OPS, ":", ":"]) for _ in range(3))
+    shares = {name: dice.chance(35) for name in "ABCU"}
     asks = dice.pick(["", "A", "B", "B"])
     test = dice.pick(["<", ">", "!=", "="])
 
@@ -285,7 +285,7 @@ def test_until_in_a_repeat_is_until_in_what_it_unrolls_to(seed: int) -> None:
             return None
         return "k" if shares["A"] or name == "A" or not shares["B"] else f"k{number}x"
 
-    stream, within = events(dice, "aabbbbccuu"), window(dice)
+    stream, within = events(dice, "aabbbbbccuu"), window(dice)
     whole = {
         "A": body("A", "a", key("A", 0)),
         "B": body("B", "b", "k" if shares["B"] else None),
