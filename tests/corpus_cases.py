@@ -78,9 +78,9 @@ def load_at_cases() -> list[Case]:
     return _cases(FOLDER / "at")
 
 
-def load_clause_cases() -> list[Case]:
-    """All cases about UNTIL, PERMUTE and SUPPRESS, by clause and name."""
-    clauses = ("until", "permute", "suppress")
+def load_clause_cases(*clauses: str) -> list[Case]:
+    """All cases about UNTIL, PERMUTE and SUPPRESS, or about some of them, by clause and name."""
+    clauses = clauses or ("until", "permute", "suppress")
     return [replace(case, name=f"{clause}-{case.name}") for clause in clauses for case in _cases(FOLDER / clause)]
 
 

@@ -1,9 +1,8 @@
 """SUPPRESS, word by word after semantics.md 2.6c: which rows, in order, are covered by an earlier one of their key.
 
-Readings (the specification is silent): what OFFSET passes over is not emitted, begins no interval and is not counted,
-as where LIMIT has no room; a row that DISTINCT drops is what the equal row is. ORDER BY orders the matches of one end
-(of one window, where they are reported at its close) of all partitions together. Without BY the key of an aggregate
-query is made of the GROUP BY keys that are variables, not of expressions with a name.
+Readings (the specification is silent): a row that DISTINCT drops is what the equal row is. ORDER BY orders the matches
+of one end (of one window, where they are reported at its close) of all partitions together. Without BY the key of an
+aggregate query is made of the GROUP BY keys that are variables or expressions with a name.
 """
 
 from __future__ import annotations
@@ -66,7 +65,8 @@ def key_variables(query: Query, suppression: Suppression, aggregates: bool) -> t
     if suppression.by is not None:
         return suppression.by
     if aggregates:
-        return tuple(key for key in query.summary.group_by if isinstance(key, Variable))
+        names = (key[1] if isinstance(key, tuple) else key for key in query.summary.group_by)
+        return tuple(name for name in names if isinstance(name, Variable))
     return query.partition.by if query.partition is not None else ()
 
 
