@@ -289,7 +289,8 @@ def _compile(
         by = ()
     elif by:
         agreed = frozenset({PARTITION})
-    builder = StateBuilder(automaton, parts, sliding, by, agreed, asked, told_apart)
+    earlier = {name: place.earlier for name, place in seen.place_of.items()}
+    builder = StateBuilder(automaton, parts, sliding, by, agreed, asked, told_apart, earlier)
     graph = builder.build()
     if ranking is not None and not picking:
         ranking = replace(ranking, keys=(), listed="the caller asks for a list")

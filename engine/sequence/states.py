@@ -9,6 +9,7 @@ repeat (σ) and itself; after the repeat the last iteration stays visible. See e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
 from enum import Enum
 from typing import TypeAlias
@@ -387,6 +388,8 @@ class StateBuilder:
     asked: Asked = NOTHING_ASKED
     told_apart: frozenset[Variable] | None = None
     """The variables whose values distinguish counted matches."""
+    earlier: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
+    """By GPM the positive ones that stand before it in the text."""
     scopes: dict[Letter, LetterScope] = field(default_factory=dict)
     relevant: frozenset[Variable] = frozenset()
     wanted: dict[int, list[Variable]] = field(default_factory=dict)
@@ -472,7 +475,7 @@ class StateBuilder:
 
     def _edge(self, source: int, scopes: _Scopes, loops: tuple[int, ...], way: Transition) -> None:
         target = self.automaton.positions[way.target]
-        guards = [self._guard(g, scopes) for g in way.left if not g.everywhere or self._reads_bound(g, scopes)]
+        guards = [self._guard(g, scopes) for g in way.left if not g.everywhere or self._is_ready(g, scopes, target)]
         after = scopes.copy()
         if way.again is not None:
             after.leave_to(target.loops.index(way.again) + 2)
@@ -541,15 +544,16 @@ class StateBuilder:
                 self.edges.append(part)
             first = following
 
-    def _reads_bound(self, guard: Guard, seen: _Scopes) -> bool:
-        """Whether the run may have bound all that the guard's FILTERs read."""
-        folded = frozenset(self.asked.folds.values())
+    def _is_ready(self, guard: Guard, seen: _Scopes, target: Position) -> bool:
+        """Whether the run has bound all that the guard's FILTERs read, or has left it out on its way to the target."""
+        passed = frozenset[str]().union(*(self.earlier[name] for letter in target.letters for name in letter))
+        known = {v for name in passed for v in (*self.parts[name].variables, time_of(name))}
+        known |= {*self.asked.folds.values()}
         for scope in (self.scopes[letter] for letter in guard.letters):
             for condition in scope.filters:
-                read = expression_variables(self.asked.named(condition, scope.letter[0])) - scope.variables - folded
-                if any(seen.find(v) is None for v in read) or not seen.folds.keys() >= {
-                    *self.asked.folds_in(condition)
-                }:
+                read = expression_variables(self.asked.named(condition, scope.letter[0])) - scope.variables - known
+                folds = (fold for fold in self.asked.folds_in(condition) if fold.gpm not in passed)
+                if any(seen.find(v) is None for v in read) or any(fold not in seen.folds for fold in folds):
                     return False
         return True
 

@@ -58,6 +58,9 @@ QUERIES = {
     "known": """SELECT ?k ?name FROM STREAM S <http://e/s> WHERE { SEQ(A; N!; B)
       DEFINE GPM A ON S { ?x :k ?k ; :v ?a } DEFINE GPM N ON S { ?n :v 3 }
       DEFINE GPM B ON S { ?y :k ?k ; :v ?b FILTER(?b < ?a) GRAPH :names { ?k :name ?name } } }""",
+    "until": """SELECT ?k ?a ?b FROM STREAM S <http://e/s> WHERE { SEQ(A; B;+) UNTIL U
+      DEFINE GPM A ON S { ?x :k ?k ; :v ?a } DEFINE GPM B ON S { ?y :k ?k ; :v ?b FILTER(?b < ?a) }
+      DEFINE GPM U ON S { ?u :v 3 } }""",
 }
 IN_THE_GATE = frozenset({"graph", "known"})
 """Graphs, and rows with the knowledge base; tests/buckets runs the others without Spark."""

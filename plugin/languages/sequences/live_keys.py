@@ -55,9 +55,10 @@ from oxiseq.grammar.algebra import (
     Values,
     Window,
 )
-from oxiseq.grammar.render import render, time_span
+from oxiseq.grammar.render import time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import GpmParts, holds_exists, subexpressions
+from oxiseq.grammar.spaseq.texts import render_seq
 from oxiseq.languages.sequences.facts import (
     BEFORE_ENUMERATION,
     ENDS_ENUMERATION,
@@ -128,7 +129,7 @@ class LiveKeysExplainer:
 
     def sequence(self) -> str:
         """What is looked for, in a line."""
-        return _line_of(render(self.plan.query), "SEQ(")
+        return render_seq(self.plan.query)
 
     def window(self) -> str:
         """WITHIN, or `none`."""
@@ -397,10 +398,6 @@ def window_text(window: Window | None) -> str:
     if window.events:
         return f"{window.size} EVENTS {kind}"
     return f"{time_span(window.size)} {kind}"
-
-
-def _line_of(text: str, beginning: str) -> str:
-    return next(line.strip() for line in text.split("\n") if line.strip().startswith(beginning))
 
 
 def _names(variables: tuple[Variable, ...]) -> tuple[str, ...]:
