@@ -22,7 +22,6 @@ from loaded import load
 from profiles import crossed, drawn, thorough
 from pyoxigraph import RdfFormat, Store
 from reference.choose import is_choice
-from reference.clauses import UNTIL_IS_READ
 from reference.evaluate import ReferenceResult, evaluate
 from reference.output import Row
 from reference.ranking import Ranked, objection
@@ -138,7 +137,7 @@ def comparable_limit(situation: Situation) -> bool:
 
 # --- the corpus -----------------------------------------------------------------------------------
 
-CASES = [*load_at_cases(), *load_clause_cases("suppress")]
+CASES = [*load_at_cases(), *load_clause_cases("until", "suppress")]
 
 
 def shown(match: oxiseq.Match) -> tuple[int, int | None, tuple[tuple[str, str], ...]]:
@@ -288,20 +287,14 @@ def test_rows_that_suppress_told_apart_otherwise(what: str) -> None:
     assert difference(Situation(text, {f"{E}s1": [(1, things)]}, "", 0, (f"{E}s1",), frozenset())) is None
 
 
-@pytest.mark.skipif(not UNTIL_IS_READ, reason="the grammar does not read UNTIL yet")
 @thorough(phases=WITHOUT_SHRINKING)
 @given((situations(until=True) | situations(clauses=True, until=True)).filter(comparable_limit))
 def test_run_ends_runs(situation: Situation) -> None:
     fail_small(situation, difference)
 
 
-@pytest.mark.skipif(not UNTIL_IS_READ, reason="the grammar does not read UNTIL yet")
 @drawn(60, phases=WITHOUT_SHRINKING)
-@given(
-    (situations(until=True) | situations(clauses=True, trailing=True, until=True, suppress=True)).filter(
-        comparable_limit
-    )
-)
+@given((situations(until=True) | situations(clauses=True, trailing=True, until=True)).filter(comparable_limit))
 def test_a_store_ends_runs(situation: Situation) -> None:
     fail_small(situation, live_difference)
 
