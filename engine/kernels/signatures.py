@@ -174,6 +174,7 @@ SIGNATURES: Final[Mapping[str, Mapping[str, str]]] = {
         "resolve": "u4[:, ::1], b1[::1], i8[::1], u4[:, ::1]",
         "visible": "i4[::1], i8[::1], i4[::1], b1[:, ::1], b1[::1]",
     },
+    "output.suppressing": {"suppress": "i8[::1], i8[::1], i8[::1], i8, i8, i8[::1], i8[::1], i8[::1], i8[:, ::1]"},
     "output.texts": {
         "json_rows": "i8, u4[:, ::1], u1[::1], i8[::1], i8",
         "plain_texts": "i8, i8[::1], i8[::1], i8",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from oxiseq.engine.kernels.compiling.breathing import BREATH, let_others_run
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import extend, unite
 from oxiseq.engine.kernels.matches.records import (
@@ -281,7 +282,7 @@ def _extend(
 ) -> tuple[int, int]:
     """Try group `g`: (union of row-only prefixes so far, need). `sure`: the filters are known to hold."""
     probe, groups, tau = v.probes(T)[p], v.groups(S), cut(T, S, i64(v.probes(T)[p].edge))
-    v.scalars(S)[TOUCHED] += 1
+    _touch(S)
     if probe.moves == 1 and groups[g].fired == v.scalars(S)[ATTEMPT]:
         return acc, DONE  # another row of the instant has moved or fired it
     edge = v.edges(T)[probe.edge]
@@ -319,6 +320,15 @@ def _extend(
         return unite(S, acc, prefixes, tau), DONE
     node = extend(S, prefixes, _pos(R, r, probe), v.nodes(S)[prefixes].maxs)
     return acc, _deliver(T, S, R, k, r, p, node, g, v.keys(S), NEVER_SEEN)
+
+
+@inner
+def _touch(S: Ptr[Memory]) -> None:
+    """A group, or an entry, is looked at."""
+    scalars = v.scalars(S)
+    scalars[TOUCHED] += 1
+    if scalars[TOUCHED] & BREATH == 0:
+        let_others_run()
 
 
 @inner
@@ -479,7 +489,7 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
     while at >= 0:
         entry = v.entries(S)[at]
         following = next_entry(S, at)
-        v.scalars(S)[TOUCHED] += 1
+        _touch(S)
         if entry.edge == probe.edge and entry.maxs >= tau:
             outcome = NO if _overdue(T, R, k, probe.edge, v.entry_keys(S), at) else YES
             v.meter(S)[READS] += outcome == YES
@@ -522,7 +532,7 @@ def _kill(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: i
     asking = False
     for i in range(top):
         p, g = v.stack(S)[i, 0] >> GROUP_BITS, v.stack(S)[i, 0] & ((1 << GROUP_BITS) - 1)
-        v.scalars(S)[TOUCHED] += 1
+        _touch(S)
         edge = i64(v.probes(T)[p].edge)
         if _is_dead(T, S, R, k, edge, g, cut(T, S, edge)):
             continue
