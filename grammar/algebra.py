@@ -646,6 +646,8 @@ class Query:
     limit: Limit | None = None
     filters: tuple[Filter, ...] = ()
     """FILTERs behind SEQ: on the whole match (semantics.md 2.5b)."""
+    until: SequenceElement | None = None
+    """Its `!` is in every gap of the sequence (semantics.md 2.5c)."""
     summary: Summary = Summary()
     sample: Sample | None = None
     suppression: Suppression | None = None

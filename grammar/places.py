@@ -2,7 +2,7 @@
 
 In the flow: algebra → facts for the checks. A GPM sees what positive GPMs left of it bind (other alternatives of a
 `|` not included), its partners in `&`, and its own mapping; a negated GPM shows nothing to others (semantics.md 2.2,
-2.5).
+2.5). A GPM of UNTIL is negated behind all of them: a FILTER of it may read whatever a match binds (2.5c).
 
 And over what an aggregate of SELECT runs: the iterations of a repeated GPM in one match, or the matches. One whose
 argument holds a variable of a repeated GPM that no inner aggregate has consumed runs over that GPM's iterations. Any
@@ -139,6 +139,11 @@ class Overview:
     place_of: Mapping[str, Place] = field(default_factory=dict)
     """By the name of a GPM its first place in SEQ."""
 
+    @property
+    def until(self) -> frozenset[str]:
+        """The GPMs of UNTIL."""
+        return frozenset(a.name for a in atoms(self.query.until)) if self.query.until is not None else frozenset()
+
     def variables(self, name: str) -> Variables:
         """What the GPM binds; nothing if it is not defined."""
         return frozenset(self.parts[name].variables) if name in self.parts else NOTHING
@@ -160,7 +165,10 @@ def _overview(query: Query) -> Overview:
     for gpm in query.gpms:
         gpms.setdefault(gpm.name, gpm)
     binds = {name: frozenset(visible_variables(gpm.pattern)) for name, gpm in gpms.items()}
-    places = tuple(_walk(query.sequence, _Walk(binds)))
+    start = _Walk(binds)
+    places = tuple(_walk(query.sequence, start))
+    if query.until is not None:
+        places += tuple(_walk(query.until, replace(start.after(query.sequence), negated=True)))
     seen = {p.name: p.seen for p in places}
     parts = {name: split_gpm(gpm, seen.get(name, NOTHING)) for name, gpm in gpms.items()}
     bound = frozenset(v for p in places if not p.negated for v in binds.get(p.name, NOTHING))
@@ -253,6 +261,12 @@ def atoms(element: SequenceElement, *, positive: bool = False) -> Iterator[Atom]
     elif not (positive and isinstance(element, Not)):
         for child in children(element):
             yield from atoms(child, positive=positive)
+
+
+def names_of(query: Query) -> tuple[str, ...]:
+    """The GPMs of SEQ and of UNTIL, in the order of the text."""
+    elements = (query.sequence,) if query.until is None else (query.sequence, query.until)
+    return tuple(dict.fromkeys(atom.name for element in elements for atom in atoms(element)))
 
 
 def without_bounds(element: SequenceElement) -> SequenceElement:

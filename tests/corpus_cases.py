@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -30,7 +30,7 @@ class Case:
     rows: Counter[Row]
     matches: Counter[Found]
     results: list[Result]
-    """Of cases about the time of a match: its rows in their order."""
+    """Of cases whose rows have an order: those about the time of a match, UNTIL, PERMUTE and SUPPRESS."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,12 @@ def load_cases() -> list[Case]:
 def load_at_cases() -> list[Case]:
     """All cases about the time of a match, by name."""
     return _cases(FOLDER / "at")
+
+
+def load_clause_cases(*clauses: str) -> list[Case]:
+    """All cases about UNTIL, PERMUTE and SUPPRESS, or about some of them, by clause and name."""
+    clauses = clauses or ("until", "permute", "suppress")
+    return [replace(case, name=f"{clause}-{case.name}") for clause in clauses for case in _cases(FOLDER / clause)]
 
 
 def _cases(folder: Path) -> list[Case]:

@@ -521,16 +521,32 @@ class Situation:
     """After which arrivals the matches so far are asked for."""
 
 
-def situations(clauses: bool = False, trailing: bool = False) -> st.SearchStrategy[Situation]:
-    """Random situations; with `clauses` also PARTITION BY, selection strategies, CONSUME BY and LIMIT; with `trailing`
-    every query ends in negations, and streams have punctuations."""
-    return st.integers(0, 2**62).map(lambda seed: situation(Dice(seed), clauses, trailing))
+@dataclass(frozen=True)
+class Wanted:
+    """What queries have: with `clauses` PARTITION BY, selection strategies, CONSUME BY and LIMIT in some; with
+    `trailing` every one ends in negations, and streams have punctuations; with `until` every one has UNTIL; with
+    `suppress` SUPPRESS, and in some SUPPRESSED()."""
+
+    clauses: bool = False
+    trailing: bool = False
+    until: bool = False
+    suppress: bool = False
 
 
-def situation(dice: Dice, clauses: bool = False, trailing: bool = False) -> Situation:
+def situations(
+    clauses: bool = False, trailing: bool = False, until: bool = False, suppress: bool = False
+) -> st.SearchStrategy[Situation]:
+    """Random situations, whose queries have what is wanted."""
+    return st.integers(0, 2**62).map(lambda seed: situation(Dice(seed), clauses, trailing, until, suppress))
+
+
+def situation(
+    dice: Dice, clauses: bool = False, trailing: bool = False, until: bool = False, suppress: bool = False
+) -> Situation:
     """One throw. A query that the checks refuse is thrown again, at last without filters on others."""
+    wanted = Wanted(clauses, trailing, until, suppress)
     iris = STREAMS[: dice.pick([1, 1, 2, 2, 3])]
-    text = next((t for n in range(12) if _accepted(t := query(dice, iris, n < 8, clauses, trailing))), None)
+    text = next((t for n in range(12) if _accepted(t := query(dice, iris, n < 8, wanted))), None)
     if text is None:
         bare = Body(["?a :v ?av ."])
         text = _text("SELECT *", "", iris, "A", {"A": iris[0]}, {"A": bare})
@@ -543,8 +559,9 @@ def situation(dice: Dice, clauses: bool = False, trailing: bool = False) -> Situ
     return Situation(text, streams, knowledge(dice), dice.pick([0, 0, 1, 2]), tuple(order), pauses)
 
 
-def query(dice: Dice, iris: tuple[str, ...], stateful: bool, clauses: bool = False, trailing: bool = False) -> str:
+def query(dice: Dice, iris: tuple[str, ...], stateful: bool, wanted: Wanted) -> str:
     """A query with everything the language has; the checks may refuse it."""
+    clauses, trailing = wanted.clauses, wanted.trailing
     window = dice.pick(["", "", "SLIDING", "SLIDING", "TUMBLING"])
     shape = Shape(dice, budget=dice.pick([2, 3, 3, 4, 5]), bounds=dice.pick([0, 0, 30, 50]))
     lead = f"{shape.letter(positive=False)}!{dice.pick([';', ','])} " if dice.chance(10) else ""
@@ -557,18 +574,36 @@ def query(dice: Dice, iris: tuple[str, ...], stateful: bool, clauses: bool = Fal
             shape.budget = len(shape.places) + 1
             sequence += f"; {shape.letter(positive=False)}!{shape.bound(['WITHIN'])}"
     key = "?k" if clauses and dice.chance(60) else None
+    until = ""
+    if wanted.until:
+        shape.budget = len(shape.places) + dice.pick([1, 1, 2])
+        until = f" UNTIL {shape.letter(positive=False)}"
     bodies: dict[str, Body] = {}
     for name, place in shape.places.items():
         bodies[name] = body(dice, place, bodies, stateful, key if place.positive or dice.chance(70) else None)
     on = {name: dice.pick(iris) for name in bodies}
     select, within = _select(dice, shape, bodies), _within(dice, window)
     conditions = _conditions(dice, shape, bodies)
+    if wanted.suppress:
+        select, suppress = _suppress(dice, select, shape, bodies)
+        within = f"{within}\n{suppress}"
     if not clauses:
-        return _text(select, within, iris, sequence, on, bodies, conditions)
+        return _text(select, within, iris, sequence, on, bodies, conditions, until)
     more, limit = _clauses(dice, key, trailing or "!" in sequence.rpartition(";")[2])
     if select.startswith("SELECT ") and dice.chance(50):
         select = select.replace("SELECT ", f"SELECT {dice.pick(['NEXT', 'LAST', 'MAX'])} ", 1)
-    return _text(select, f"{within}\n{more}", iris, sequence, on, bodies, conditions) + limit
+    return _text(select, f"{within}\n{more}", iris, sequence, on, bodies, conditions, until) + limit
+
+
+def _suppress(dice: Dice, select: str, shape: Shape, bodies: dict[str, Body]) -> tuple[str, str]:
+    """SELECT or CONSTRUCT, in some queries with SUPPRESSED(), and SUPPRESS."""
+    bound = sorted({v for p in shape.places.values() if p.positive for v in bodies[p.name].certain})
+    by = f" BY {' '.join(dice.some(bound, 2))}" if dice.chance(60) else ""
+    if dice.chance(50) and select.startswith("SELECT") and not select.endswith("*"):
+        select += " (SUPPRESSED() AS ?dropped)"
+    elif dice.chance(50) and select.startswith("CONSTRUCT"):
+        select = select.replace("(ENDTIME())", "(SUPPRESSED())")
+    return select, f"SUPPRESS PT0.00000{dice.pick([1, 2, 2, 3, 4, 6, 9])}S{by}"
 
 
 def _clauses(dice: Dice, key: str | None, undecided: bool) -> tuple[str, str]:
@@ -649,6 +684,7 @@ def _text(
     on: dict[str, str],
     bodies: dict[str, Body],
     conditions: Sequence[str] = (),
+    until: str = "",
 ) -> str:
     streams = "\n".join(f"FROM STREAM {iri.upper()} <{E}{iri}>" for iri in iris)
     gpms = "\n".join(  # a part to a line: `reduction` takes lines away
@@ -656,4 +692,4 @@ def _text(
         for name, b in bodies.items()
     )
     behind = "".join(f"  FILTER({condition})\n" for condition in conditions)
-    return f"{PREFIXES}{select}\n{within}\n{streams}\nWHERE {{\n  SEQ({sequence})\n{behind}{gpms}\n}}"
+    return f"{PREFIXES}{select}\n{within}\n{streams}\nWHERE {{\n  SEQ({sequence}){until}\n{behind}{gpms}\n}}"

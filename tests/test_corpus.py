@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
-from corpus_cases import Case, CeqlCase, load_at_cases, load_cases, load_ceql_cases
+from corpus_cases import Case, CeqlCase, load_at_cases, load_cases, load_ceql_cases, load_clause_cases
 from loaded import load
 from pyoxigraph import RdfFormat, Store, parse
 from reference.ceql import evaluate_ceql
 from reference.evaluate import ReferenceResult, evaluate
+from reference.permute import read
 from reference.tuples import tuple_events
 from test_differential import end_of
 
 import oxiseq
 from oxiseq.grammar import render
-from oxiseq.grammar.algebra import MatchFunction, Query
-from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.parser import parse as parse_query
 
 CASES = load_cases()
-AT = load_at_cases()
+ORDERED = [*load_at_cases(), *load_clause_cases()]
+"""Of these the reference's answer has the order of the case."""
 
 
 def by_name(case: Case | CeqlCase) -> str:
@@ -35,19 +34,7 @@ def by_reference(case: Case) -> ReferenceResult:
         iri: [(time, [q.triple for q in parse(text.encode(), format=RdfFormat.N_TRIPLES)]) for time, text in events]
         for iri, events in case.streams.items()
     }
-    return evaluate(parsed(case.query), streams, kb, case.start)
-
-
-def parsed(text: str) -> Query:
-    """The query, also where the grammar does not read DETECTTIME() yet: then it is put in behind the parser."""
-    try:
-        return parse_query(text)
-    except QueryError as error:
-        if "DETECTTIME" not in str(error):
-            raise
-    query = parse_query(text.replace("DETECTTIME()", "ENDTIME()"))
-    detected = [replace(c, expression=c.expression and MatchFunction("DETECTTIME")) for c in query.form.columns]
-    return replace(query, form=replace(query.form, columns=tuple(detected)))
+    return evaluate(read(case.query), streams, kb, case.start)
 
 
 @pytest.mark.parametrize("case", CASES, ids=by_name)
@@ -59,8 +46,8 @@ def test_reference_answers_the_case(case: Case) -> None:
     assert result.late == 0 and not result.ambiguous
 
 
-@pytest.mark.parametrize("case", AT, ids=by_name)
-def test_reference_decides_the_case_in_time(case: Case) -> None:
+@pytest.mark.parametrize("case", ORDERED, ids=by_name)
+def test_reference_answers_the_case_in_order(case: Case) -> None:
     result = by_reference(case)
     rows = [(r.at, r.end, tuple(sorted((v.value, str(t)) for v, t in r.bindings.items()))) for r in result.rows]
     assert rows == case.results

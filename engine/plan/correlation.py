@@ -28,7 +28,7 @@ from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import Check
 from oxiseq.grammar.algebra import Ask, Construct, Filter, Group, Op, Projection, Query, Select, Span
-from oxiseq.grammar.places import atoms, split_gpms, suppression_keys
+from oxiseq.grammar.places import names_of, split_gpms, suppression_keys
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, certain_variables
 
@@ -83,7 +83,7 @@ def correlation(plan: QueryPlan) -> Correlation:
     if obstacle:
         return Correlation((), reason=obstacle)
     parts = dict(split_gpms(plan.query))
-    names = tuple(dict.fromkeys(atom.name for atom in atoms(plan.query.sequence)))
+    names = names_of(plan.query)
     window = plan.window
     counts = window is not None and window.events
     if plan.query.partition is not None:

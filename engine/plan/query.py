@@ -36,7 +36,7 @@ from oxiseq.engine.sequence.states import PARTITION, StateBuilder, ValueKind, ow
 from oxiseq.engine.sequence.tables import SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Op, Query
-from oxiseq.grammar.places import Overview, atoms, overview, summarises, suppression_keys
+from oxiseq.grammar.places import Overview, names_of, overview, summarises, suppression_keys
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, expression_variables, holds_exists
 
@@ -276,7 +276,7 @@ def _compile(
     none if nodes are `weighed`."""
     query = seen.query
     parts = dict(seen.parts)
-    automaton = build_automaton(query.sequence)
+    automaton = build_automaton(query.sequence, query.until)
     sliding = query.window is not None and query.window.sliding
     by = query.partition.by if query.partition is not None else ()
     asked = asked_by(seen)
@@ -393,7 +393,7 @@ def _members(
     requests: list[list[GpmRequest]],
 ) -> Iterator[Membership]:
     """What decides partitions; patterns that no row needs as they are, without their FILTERs, are requested besides."""
-    for name in dict.fromkeys(atom.name for atom in atoms(query.sequence)) if by else ():
+    for name in names_of(query) if by else ():
         gpm = parts[name]
         if not set(by) <= set(gpm.pattern_variables):
             continue

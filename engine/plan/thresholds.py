@@ -68,7 +68,7 @@ def ladder_of(plan: QueryPlan) -> LadderKind | None:
             return None  # what is counted does not say when it began
         window = replace(window, size=0)
     own = query.gpms if threshold is None else _without(plan, threshold)
-    return LadderKind((plan.streams, query.streams, query.sequence, window, sequence.keys, own), threshold)
+    return LadderKind((plan.streams, query.streams, query.sequence, query.until, window, sequence.keys, own), threshold)
 
 
 def beginning(plan: QueryPlan) -> Threshold | None:

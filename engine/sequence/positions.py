@@ -3,8 +3,8 @@
 In the flow: algebra → **positions** → states → edges. A *letter* is a conjunction of GPMs; a position
 waits for one of several letters (a BOp expression Ψ in disjunctive normal form), so that `A; (B|C)` is one
 wait. Counted repeats are unrolled, `?` becomes a second way past the element, a negation becomes a *guard* of
-the gap around it (semantics.md 2.3 to 2.5), WITHIN and AFTER are numbers of a transition, and LASTING is a
-*span*: positions inside it, reached in time (2.5b).
+the gap around it (semantics.md 2.3 to 2.5), UNTIL a guard of every gap (2.5c), WITHIN and AFTER are numbers of a
+transition, and LASTING is a *span*: positions inside it, reached in time (2.5b).
 """
 
 from __future__ import annotations
@@ -42,11 +42,13 @@ MAX_POSITIONS = 2_000
 class Guard:
     """A negated letter in a gap, or the letters of each step of a negated group; `loops` are the repeats around the
     place of its own. `within`: how long after the gap's beginning it is forbidden (µs); None: in the whole gap; of
-    a group, its last event."""
+    a group, its last event. `everywhere`: it is UNTIL's, and forbids nothing where what its FILTER reads is not bound
+    yet."""
 
     steps: tuple[tuple[Letter, ...], ...]
     loops: tuple[int, ...]
     within: int | None = None
+    everywhere: bool = False
 
     @property
     def letters(self) -> tuple[Letter, ...]:
@@ -110,17 +112,24 @@ class Automaton:
     ambiguous: bool
 
 
-def build_automaton(sequence: SequenceElement) -> Automaton:
-    """The automaton of a checked SEQ expression."""
+def build_automaton(sequence: SequenceElement, until: SequenceElement | None = None) -> Automaton:
+    """The automaton of a checked SEQ expression; `until` is a guard of every way from one position to another."""
     builder = _Builder()
     whole = builder.element(sequence, first=True)
-    transitions = list(dict.fromkeys(builder.transitions))
+    stops = plain_letters(until) or () if until is not None else ()
+    transitions = [_with_stops(way, stops, builder.positions) for way in dict.fromkeys(builder.transitions)]
     transitions += [
         Transition(START, entry.target, entry.op or Op.ANY, (), entry.guards, None) for entry in whole.entries
     ]
     endings = tuple(dict.fromkeys(Ending(leave.source, leave.guards) for leave in whole.exits))
     positions = tuple(builder.positions)
     return Automaton(positions, tuple(transitions), endings, _is_ambiguous(positions, transitions))
+
+
+def _with_stops(way: Transition, stops: tuple[Letter, ...], positions: list[Position]) -> Transition:
+    """They see all that the run has bound: between two iterations the one that has just ended, too."""
+    guards = tuple(Guard(((letter,),), positions[way.source].loops, everywhere=True) for letter in stops)
+    return replace(way, left=way.left + guards) if guards else way
 
 
 @dataclass(frozen=True, slots=True)

@@ -472,7 +472,7 @@ class StateBuilder:
 
     def _edge(self, source: int, scopes: _Scopes, loops: tuple[int, ...], way: Transition) -> None:
         target = self.automaton.positions[way.target]
-        guards = [self._guard(g, scopes) for g in way.left]
+        guards = [self._guard(g, scopes) for g in way.left if not g.everywhere or self._reads_bound(g, scopes)]
         after = scopes.copy()
         if way.again is not None:
             after.leave_to(target.loops.index(way.again) + 2)
@@ -540,6 +540,18 @@ class StateBuilder:
                 )
                 self.edges.append(part)
             first = following
+
+    def _reads_bound(self, guard: Guard, seen: _Scopes) -> bool:
+        """Whether the run may have bound all that the guard's FILTERs read."""
+        folded = frozenset(self.asked.folds.values())
+        for scope in (self.scopes[letter] for letter in guard.letters):
+            for condition in scope.filters:
+                read = expression_variables(self.asked.named(condition, scope.letter[0])) - scope.variables - folded
+                if any(seen.find(v) is None for v in read) or not seen.folds.keys() >= {
+                    *self.asked.folds_in(condition)
+                }:
+                    return False
+        return True
 
     def _guard(self, guard: Guard, scopes: _Scopes) -> _Guarded:
         seen = scopes.copy()

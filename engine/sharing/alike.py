@@ -38,6 +38,7 @@ def found_by(plan: QueryPlan) -> Hashable:
         plan.streams,
         query.streams,
         query.sequence,
+        query.until,
         query.gpms,
         plan.window,
         query.partition,

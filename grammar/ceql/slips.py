@@ -152,7 +152,9 @@ def _step(s: Slip) -> Said | None:
     if s.found == ",":
         return Said("write : for the very next event, ; for any later one")
     if s.word == "UNTIL":
-        return Said("write `; B` for the event that ends a repeat")
+        return Said(
+            "write `; B` for the event that ends a repeat; what must not come between SPAseq says: SEQ(A; C) UNTIL B"
+        )
     if s.found == "(" and s.last_word == "PERMUTE":
         return Said("write the orders: (A; B) OR (B; A)")
     if s.word in _STEPS:

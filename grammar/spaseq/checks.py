@@ -31,7 +31,13 @@ from oxiseq.grammar.scope import certain_variables, pattern_expressions, subexpr
 from oxiseq.grammar.spaseq.answers import check_output, check_ranking, check_summary
 from oxiseq.grammar.spaseq.conditions import check_patterns, check_scope
 from oxiseq.grammar.spaseq.lints import habits, lint
-from oxiseq.grammar.spaseq.sequence import check_gap_bounds, check_negated_groups, check_sequence, trailing_negations
+from oxiseq.grammar.spaseq.sequence import (
+    check_gap_bounds,
+    check_negated_groups,
+    check_sequence,
+    check_until,
+    trailing_negations,
+)
 from oxiseq.grammar.spaseq.suppression import check_suppression
 from oxiseq.grammar.spaseq.texts import render_sequence
 
@@ -80,8 +86,13 @@ def _gpms(seen: Overview) -> Iterator[Finding]:
             hint = close_name(place.name, unused or list(defined), known)
             yield error("gpm", f"there is no GPM {place.name}", place.atom.span, hint)
         if place.name in used:
-            hint = "SEQ takes each name once: define another GPM with the same body"
-            yield error("gpm", f"the GPM {place.name} is used twice in SEQ", place.atom.span, hint)
+            where, hint = "SEQ", "SEQ takes each name once: define another GPM with the same body"
+            if place.name in seen.until:
+                where, hint = (
+                    "SEQ and UNTIL",
+                    f"give the pattern a second name: DEFINE GPM {place.name}2 AS {place.name}",
+                )
+            yield error("gpm", f"the GPM {place.name} is used twice in {where}", place.atom.span, hint)
         used.add(place.name)
 
 
@@ -117,9 +128,15 @@ def _partition(partition: Partition, seen: Overview) -> Iterator[Finding]:
             do = "does" if len(positive) == 1 else "do"
             message = f"PARTITION BY ?{v.value}: {listing(positive)} {do} not bind it"
             yield error("partition", message, span, _why_not(v, positive[0], seen))
-        elif without:
-            message = f"?{v.value} is not bound by the negated {listing(without)}"
+        if not positive and (negated := [name for name in without if name not in seen.until]):
+            message = f"?{v.value} is not bound by the negated {listing(negated)}"
             hint = "the negation sees only events that other GPMs put into a partition"
+            yield lint_finding("partition", message, span, hint)
+        if stops := [name for name in without if name in seen.until]:
+            message = (
+                f"?{v.value} is not bound by {listing(stops)} of UNTIL: such events are in no partition by themselves"
+            )
+            hint = f"so they end no run: bind ?{v.value} in {stops[0]}, or leave PARTITION BY out"
             yield lint_finding("partition", message, span, hint)
         loose = [n for n in _positive(seen) if n not in without and v not in _certain(n, seen)]
         if loose:
@@ -157,6 +174,7 @@ CHECKS: Final[tuple[Callable[[Overview], Iterator[Finding]], ...]] = (
     check_sequence,
     check_negated_groups,
     check_gap_bounds,
+    check_until,
     check_clauses,
     check_patterns,
     check_scope,

@@ -128,6 +128,8 @@ def _filter(element: Filter, place: Place, seen: Overview) -> Iterator[Finding]:
             place_of = at_pattern(rf"(?i:PREV)\s*\(\s*[?$]{v.value}\s*\)", span, seen.text)
             if not place.repeats:
                 hint = f"write {place.name}+ in SEQ, or use the variable of an earlier GPM"
+                if place.name in seen.until:
+                    hint = "in UNTIL the variable of a repeated GPM is that of its last iteration: use it without PREV"
                 yield error("prev", f"PREV(?{v.value}) needs iterations, {place.name} is not repeated", place_of, hint)
             elif v not in place.seen and v not in own | _inside(place, seen):
                 yield error(

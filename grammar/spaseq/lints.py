@@ -1,6 +1,7 @@
 """Lints: what is legal and perhaps not meant, or dear.
 
 unused-gpm, unused-stream   defined, not used
+until                       no event of UNTIL lies in a gap, since there is none, or `,` leaves no room in it
 unbounded                   no WITHIN, of the query or of each gap: partial matches are kept for ever
 unjoined                    a GPM shares no variable with what it is joined with
 loose-join                  a join over a variable that may be unbound costs a scan
@@ -47,7 +48,7 @@ from oxiseq.grammar.functions import MIRRORED_ORDER
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.places import Overview, Place, Variables, atoms, children, elements
 from oxiseq.grammar.scope import expression_variables
-from oxiseq.grammar.spaseq.sequence import may_wait_for_ever
+from oxiseq.grammar.spaseq.sequence import gap_operators, may_wait_for_ever
 from oxiseq.grammar.spaseq.texts import render_sequence
 
 # --- lints -------------------------------------------------------------------------------------------
@@ -58,10 +59,24 @@ def lint(seen: Overview) -> Iterator[Finding]:
     yield from _unused(seen)
     if may_wait_for_ever(seen.query.sequence):
         yield from check_window(seen.query, seen.query.sequence.span)
+    yield from _until(seen)
     uncertain = _uncertain(seen)
     for place in seen.places:
         if place.name in seen.gpms:
             yield from _joins(place, seen, uncertain)
+
+
+def _until(seen: Overview) -> Iterator[Finding]:
+    until = seen.query.until
+    if until is None:
+        return
+    gaps = frozenset(gap_operators(seen.query.sequence))
+    if not gaps:
+        message, hint = "SEQ has no gap, so UNTIL ends no run", "it forbids events between two steps: SEQ(A; B) UNTIL U"
+        yield lint_finding("until", message, until.span, hint)
+    elif gaps == {Op.STRICT}:
+        message = "every gap of SEQ is `,`, in which no event lies: UNTIL ends no run"
+        yield lint_finding("until", message, until.span, "write ; or : where other events may come between")
 
 
 def _unused(seen: Overview) -> Iterator[Finding]:
@@ -84,11 +99,13 @@ def _joins(place: Place, seen: Overview, uncertain: Mapping[Variable, list[Place
     shared = own & others_bind
     others = any(p is not place and not p.negated for p in seen.places)
     if not shared and not parts.stateful and others and not (place.first and not place.negated and not place.partners):
+        stops = place.name in seen.until
+        those = "the other GPMs" if place.first or stops else "the GPMs before it"
         yield lint_finding(
             "unjoined",
-            f"{place.name} shares no variable with {'the other GPMs' if place.first else 'the GPMs before it'}",
+            f"{place.name} shares no variable with {those}",
             place.atom.span,
-            "every event of it combines with every match so far",
+            f"every event of it {'ends every run' if stops else 'combines with every match so far'}",
         )
     loose = [v for v in shared if v not in parts.certain or any(p is not place for p in uncertain.get(v, ()))]
     if loose:

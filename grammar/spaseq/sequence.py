@@ -1,4 +1,4 @@
-"""SEQ: where `!`, `?`, `&`, bounds and negated groups are allowed (semantics.md 2.3 to 2.5b).
+"""SEQ: where `!`, `?`, `&`, bounds and negated groups are allowed, and what UNTIL takes (semantics.md 2.3 to 2.5c).
 
 A run of the engine remembers how far a negated group has come since the gap began, and none of its events. So what the
 steps of a group compare with each other has to be known before the gap.
@@ -291,6 +291,58 @@ def _endless(element: SequenceElement, entered: bool, first: bool) -> bool:
             return any(_endless(e, entered, first) for e in children(element))
         case _:
             return not entered
+
+
+# --- until -------------------------------------------------------------------------------------------
+
+
+def check_until(seen: Overview) -> Iterator[Finding]:
+    """UNTIL takes a BOp expression."""
+    until = seen.query.until
+    inside = () if until is None else elements(until)
+    wrong = next((e for e in inside if not isinstance(e, Atom | Conjunction | Disjunction)), None)
+    if wrong is not None:
+        what, hint = _of_a_gap(wrong)
+        yield error("until", f"UNTIL takes no {what}: `{render_sequence(wrong)}`", wrong.span, hint)
+
+
+def _of_a_gap(element: SequenceElement) -> tuple[str, str]:
+    """What an element is that UNTIL does not take, and what to write."""
+    inner = without_bounds(element)
+    negated = render_sequence(Not(inner.item if isinstance(inner, Not) else inner))
+    match element:
+        case Bounded(_, BoundKind.WITHIN, size):
+            bounded = f"{negated} WITHIN {time_span(size)}"
+            return "bound", f"write {bounded} in the gap that is meant: SEQ(A; {bounded}; B)"
+        case Bounded():
+            return "bound", f"write {render_sequence(inner)}: it ends a run whenever it comes in a gap"
+        case Not(item):
+            return "negation", f"write {render_sequence(item)}: UNTIL forbids it in every gap"
+        case Repeat(item) | Maybe(item):
+            return "quantifier", f"write {render_sequence(item)}: one such event ends a run"
+        case _:
+            return "sequence", f"write {negated} in the gap that is meant: SEQ(A; {negated}; B)"
+
+
+def gap_operators(element: SequenceElement, behind: bool = False) -> Iterator[Op]:
+    """The operators of the gaps between positive elements; `behind`: one precedes `element`."""
+    match element:
+        case Not():
+            return
+        case Repeat(item, _, most, chain):
+            yield from gap_operators(item, behind)
+            if most != 1:
+                yield chain or (Op.STRICT if behind else Op.NEXT)
+        case Sequence(head, rest):
+            for op, item in ((None, head), *rest):
+                if negation(item) is None:
+                    if behind and op is not None:
+                        yield op
+                    yield from gap_operators(item, behind)
+                    behind = behind or any(atoms(item, positive=True))
+        case _:
+            for child in children(element):
+                yield from gap_operators(child, behind)
 
 
 # --- negated groups ----------------------------------------------------------------------------------

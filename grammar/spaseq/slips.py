@@ -58,6 +58,8 @@ def _missing_close(s: Slip) -> Said | None:
 
 def _define(s: Slip) -> Said | None:
     if "_DEFINE" in s.accepts:
+        if s.word == "UNTIL":
+            return Said("a SEQ has one UNTIL, directly behind it, before FILTER: SEQ(A; B) UNTIL U | V")
         if s.word == "WITHIN":
             return Said(
                 "WITHIN for the whole query comes before WHERE; in SEQ it bounds a gap: SEQ(A; B WITHIN 10 MINUTES)"
@@ -115,6 +117,9 @@ def _seq_operator(s: Slip) -> Said | None:
         return None
     if s.last_word == "DEFINE" and s.word == "GPM":  # `SEQ(A; DEFINE GPM`: DEFINE was read as a name
         before = s.before.rstrip()[: -len("DEFINE")].rstrip()
+        if before.upper().endswith("UNTIL"):
+            place = (len(before) - len("UNTIL"), len(before))
+            return Said("name the GPM that ends a run: SEQ(A; B) UNTIL U", "nothing follows UNTIL", place)
         hint = "add a GPM and close SEQ with )"
         return Said(hint, f"nothing follows the `{before[-1]}`", (len(before) - 1, len(before)))
     if s.word in _SEQ_WORDS:
@@ -124,10 +129,15 @@ def _seq_operator(s: Slip) -> Said | None:
         return Said(
             f"write the negation after the name: {s.found if s.last_word == 'NOT' and s.kind == 'word' else 'A'}!"
         )
-    if s.word == "UNTIL":
+    if s.word == "UNTIL" and "RPAR" in s.accepts:
         stop = _NAME.match(s.text, s.at + len(s.found))
         name = stop[1] if stop else "N"
-        return Said(f"write `; {name}` for the event that ends a repeat, `; {name}!; C` if none may come before C")
+        return Said(
+            f"UNTIL follows SEQ(...), and an event of it ends a run: SEQ(A; B+) UNTIL {name}; "
+            f"for the event that ends a repeat write `; {name}`"
+        )
+    if s.found == "(" and s.last_word == "PERMUTE" and "RPAR" not in s.accepts:
+        return Said("UNTIL takes GPMs joined by & and |: SEQ(A; B) UNTIL U | V")
     if s.found == "(" and s.last_word == "PERMUTE":
         return Said("write the orders: (A; B) | (B2; A2), with DEFINE GPM A2 AS A and DEFINE GPM B2 AS B")
     if s.found in ("^", "["):

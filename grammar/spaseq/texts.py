@@ -66,6 +66,7 @@ class SpaseqBuilder(FormBuilder):
             self.consumption(trees(tree, "consume")),
             self.limit(trees(tree, "limit"), trees(tree, "offset")),
             tuple(Filter(self.expression(f.children[0]), span=where(f)) for f in trees(tree, "filter")),
+            next((self.sequence(u.children[0]) for u in trees(tree, "until")), None),
             self.summary(tree),
             self.sample(trees(tree, "sample")),
             self.suppression(trees(tree, "suppress")),
@@ -231,11 +232,17 @@ def render_spaseq(query: Query) -> str:
         lines.append("PARTITION BY " + " ".join(writer.term(v) for v in query.partition.by))
     lines += render_clauses(query.consumption, query.suppression)
     lines += [f"FROM STREAM {s.name} <{s.iri.value}>" for s in query.streams]
-    lines += ["WHERE {", f"  SEQ({render_sequence(query.sequence)})"]
+    lines += ["WHERE {", f"  {render_seq(query)}"]
     lines += [f"  FILTER({writer.expression(f.condition)})" for f in query.filters]
     lines += [f"  DEFINE GPM {g.name} ON {g.stream} {writer.group(g.pattern, '  ')}" for g in query.gpms]
     lines += ["}", *writer.clauses_of_groups(summary.group_by, summary.having, summary.order_by, "")]
     return "\n".join([*lines, *render_clauses(query.limit, query.sample, summary.report)]) + "\n"
+
+
+def render_seq(query: Query) -> str:
+    """SEQ(...), with its UNTIL."""
+    until = "" if query.until is None else f" UNTIL {inside(render_sequence(query.until), query.until, Sequence)}"
+    return f"SEQ({render_sequence(query.sequence)}){until}"
 
 
 def render_sequence(element: SequenceElement) -> str:

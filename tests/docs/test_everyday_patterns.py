@@ -83,9 +83,8 @@ def test_drawings_are_what_the_operators_do(sequence: str) -> None:
     events, said = drawn()
     steps = {name: name.lower() for name in re.findall(r"\b[ABN]\b", sequence)}
     defined = " ".join(f"DEFINE GPM {name} ON S {{ ?x :is :{each} }}" for name, each in steps.items())
-    text = (
-        f"PREFIX : <{EX}>\nSELECT * WITHIN 1 HOUR SLIDING FROM STREAM S <{EX}s> WHERE {{ SEQ({sequence}) {defined} }}"
-    )
+    whole = sequence if sequence.startswith("SEQ(") else f"SEQ({sequence})"
+    text = f"PREFIX : <{EX}>\nSELECT * WITHIN 1 HOUR SLIDING FROM STREAM S <{EX}s> WHERE {{ {whole} {defined} }}"
     graphs = [(second * 1_000_000, f"<{EX}x> <{EX}is> <{EX}{name}> .") for second, name in events.items()]
     found = [
         tuple(sorted(time // 1_000_000 for each in match.events.values() for _, time in each))

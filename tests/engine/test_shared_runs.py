@@ -92,6 +92,8 @@ def alike(dice: random.Random) -> list[str]:
             ("A; (B: C)+", {"A": KEYED, "B": f"{KEYED} FILTER(?bv > ?av)", "C": KEYED}),
             ("N!; A", {"N": KEYED, "A": KEYED}),
             ("A; N!", {"A": KEYED, "N": KEYED}),
+            ("A; B;+; C) UNTIL (N", {"A": KEYED, "B": KEYED, "C": KEYED, "N": KEYED}),
+            ("A: B) UNTIL (N", {"A": KEYED, "B": KEYED, "N": "FILTER(?nv > ?av)"}),
         ]
     )
     if sequence == "A; N!" and not window:
@@ -130,6 +132,7 @@ def of_windows(dice: random.Random) -> list[str]:
             "A: B+",
             "A; B;+; C",
             "A: N!: B",
+            "A: B;+) UNTIL (N",
             "A; B;+ WITHIN PT0.000004S; C",
             "A; (B: C)+",
             "A; B?, C",
@@ -184,6 +187,7 @@ def of_thresholds(dice: random.Random) -> list[str]:
             "A; B:+; C",
             "A: B, C",
             "A; B;{1,3}; C",
+            "A; B) UNTIL (N",
             "A;+; B",
         ]
     )
@@ -532,6 +536,7 @@ def of_endings(dice: random.Random) -> str:
             "A: B: I",
             "A; B+; I",
             "A: N!: I",
+            "A; B+; I) UNTIL (N",
             "N!; A; I",
             "A; (B | H)?; I",
             "A, B, I",

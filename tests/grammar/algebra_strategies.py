@@ -256,6 +256,7 @@ queries = st.builds(
     consumptions,
     limits | st.builds(a.Limit, st.integers(1, 9), st.integers(0, 9)),
     some(st.builds(a.Filter, plain_expressions), 0, 2),
+    st.none() | sequences,
     summaries,
     st.none() | st.builds(a.Sample, st.integers(1, 9), st.integers(0, 9)),
 )

@@ -344,3 +344,40 @@ def test_functions_are_known_wherever_they_are_called() -> None:
     texts = [f"{head}{pattern} {clause}" for clause in (*clauses, "GROUP BY ?s ORDER BY (<urn:f>(?n))")]
     for text in (*texts, f"{head}FILTER(<urn:f>(?o) > 1) {pattern} GROUP BY ?s"):
         assert "there is no function <urn:f>" in [f.message for f in findings(text)]
+
+
+UNTIL = ("A ON S { ?a :p ?k }", "B ON S { ?b :q ?k }", "C ON S { ?c :q ?k }")
+
+
+@pytest.mark.parametrize(
+    ("seq", "ends"),
+    [
+        ("A; B) UNTIL (U", "U shares no variable with the other GPMs"),
+        ("A, B) UNTIL (U", "every gap of SEQ is `,`, in which no event lies: UNTIL ends no run"),
+        ("A, B, C+) UNTIL (U", "every gap of SEQ is `,`, in which no event lies: UNTIL ends no run"),
+        ("A) UNTIL (U", "SEQ has no gap, so UNTIL ends no run"),
+        ("A & B) UNTIL (U", "SEQ has no gap, so UNTIL ends no run"),
+        ("A{1}) UNTIL (U", "SEQ has no gap, so UNTIL ends no run"),
+    ],
+)
+def test_an_until_that_ends_nothing_or_everything_is_told(seq: str, ends: str) -> None:
+    text = query(seq, *(g for g in UNTIL if f"{g[0]}" in seq), "U ON S { ?u :r ?x }")
+    assert ends in {f.message for f in findings(text)}
+
+
+@pytest.mark.parametrize("seq", ["A+", "A, B;+", "(A; B)", "A, (B | (B2: C))", "A, B; C", "A, N!; B", "A; N!; B"])
+def test_until_may_end_runs_there(seq: str) -> None:
+    gpms = (*UNTIL, "B2 ON S { ?b2 :q ?k }", "N ON S { ?n :q ?k }", "U ON S { ?u :r ?k }")
+    assert "until" not in {f.code for f in findings(query(f"{seq}) UNTIL (U", *gpms))}
+
+
+def test_until_outside_of_the_partitions_is_told() -> None:
+    text = query("A; B) UNTIL (U", *UNTIL[:2], "U ON S { ?u :r ?x }").replace("WITHIN", "PARTITION BY ?k WITHIN")
+    (finding,) = (f for f in findings(text) if f.code == "partition")
+    assert finding.message == "?k is not bound by U of UNTIL: such events are in no partition by themselves"
+
+
+def test_a_gpm_may_be_called_until() -> None:
+    gpms = [f"{name} ON S {{ ?{name.lower()} :p ?k }}" for name in ("UNTIL", "A", "B")]
+    read = load(query("UNTIL; B) UNTIL (A", *gpms))
+    assert render(read).split("\n")[5].strip() == "SEQ(UNTIL; B) UNTIL A"

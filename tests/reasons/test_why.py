@@ -8,6 +8,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 from xml.etree import ElementTree
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import drawn
@@ -330,3 +331,45 @@ def test_patterns_are_counted_whatever_the_partition_is() -> None:
     found = oxiseq.Query(query).why({"S": events}, KB)
     assert [[step.events for step in funnel.steps] for funnel in found.gpms[:2]] == [[1, 1, 1, 1, 1], [1, 1, 1]]
     assert found.found == 1
+
+
+UNTIL = f"""
+PREFIX : <{EX}>
+SELECT * FROM STREAM S <{EX}s>
+WHERE {{
+  SEQ(A; B;+; C) UNTIL N | M
+  DEFINE GPM A ON S {{ ?a :kind :a }}
+  DEFINE GPM B ON S {{ ?b :kind :b }}
+  DEFINE GPM C ON S {{ ?c :kind :c }}
+  DEFINE GPM N ON S {{ ?n :kind :n FILTER(EVENTTIME() > TIMEOF(A)) }}
+  DEFINE GPM M ON S {{ ?m :kind :m FILTER(COUNT(B) > 1) }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "stopped", "seen"),
+    [
+        ("anbc", "A; B;+", [1]),
+        ("abnbc", "A; B;+; C", [2]),
+        ("abbncn", "A; B;+; C", [3]),
+        ("ambbmc", None, [4]),  # b2 b3; m1 ends nothing before there is a B, nor m4 the run of b2 alone
+        ("anbnc", "A; B;+", [1]),
+    ],
+)
+def test_until_is_a_reason_with_what_it_saw(kinds: str, stopped: str | None, seen: list[int]) -> None:
+    """Before a step, between iterations and behind them; not where its FILTER reads what is not bound yet."""
+    given = [Event(time, kind, 0, 0) for time, kind in enumerate(kinds)]
+    found = oxiseq.Query(UNTIL).why({f"{EX}s": [(e.time * 1_000_000, e.graph) for e in given]})
+    assert found.stopped == stopped
+    (reason,) = (each for each in found.reasons if each.kind == "negation")
+    assert reason.condition == "UNTIL N | M"
+    times = ", ".join(f"1970-01-01T00:00:0{time}Z" for time in seen)
+    assert {each.words for each in reason.nearest} == {f"there is one at {times}"}
+
+
+def test_what_until_leaves_out_of_several_matches() -> None:
+    given = [Event(time, kind, 0, 0) for time, kind in enumerate("abcabnc")]
+    found = oxiseq.Query(UNTIL).why({f"{EX}s": [(e.time * 1_000_000, e.graph) for e in given]})
+    assert found.stopped is None and found.found == 1
+    (reason,) = (each for each in found.reasons if each.kind == "negation")
+    assert [each.events["A"] for each in reason.nearest] == [(3_000_000,), (0,)]

@@ -16,6 +16,7 @@ from reference.values import (
     XSD,
     ExpressionError,
     Number,
+    Special,
     arithmetic,
     ask_store,
     evaluate,
@@ -90,9 +91,11 @@ def of_matches(asked: Aggregate, values: Sequence[Term | None]) -> Term:
     return summed if asked.name == "SUM" else arithmetic("/", summed, integer(len(read)))
 
 
-def value_or_none(expression: Expression, bound: Mapping[Variable, Term]) -> Term | None:
+def value_or_none(
+    expression: Expression, bound: Mapping[Variable, Term], special: Special | None = None
+) -> Term | None:
     try:
-        return evaluate(expression, bound)
+        return evaluate(expression, bound, special)
     except ExpressionError:
         return None
 

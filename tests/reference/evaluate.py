@@ -3,7 +3,7 @@
     partitions → frames (windows) → matches → strategy, CONSUME BY → times → rows
 
 LIMIT is not applied, since the specification leaves open which matches it drops: it counts the rows of one
-partition and time, and `choose.is_choice` judges an answer.
+partition and time, and `choose.is_choice` judges an answer. With SUPPRESS it is: then it takes the first.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pyoxigraph import Store
 
 from oxiseq.grammar.algebra import Query
 from reference.choose import Candidate, answered
-from reference.expand import names_in, seen_names
+from reference.expand import all_names, names_in, seen_names
 from reference.output import Row, passes, rows_of
 from reference.partition import EVERYTHING, Group, Rows, groups_of
 from reference.patterns import Mu, answer_kb, match_event, take_apart
 from reference.scopes import shown
-from reference.sequences import Binding, Match, frames, iterated_in, sequences_in
+from reference.sequences import Binding, Conditions, Match, frames, iterated_in, sequences_in
 from reference.streams import Arrival, Moment, instants, observe
 from reference.summaries import is_summary, summarise
 from reference.times import Clock, timed
@@ -61,9 +61,12 @@ def evaluate(
     of tumbling windows, by default the time of the first event; events before it are not seen. `lateness` in
     microseconds.
     """
+    until = query.until
     iris = {s.name: s.iri.value for s in query.streams}
     seen = observe(iris.values(), streams, lateness, start)
-    seen_by = seen_names(query.sequence)
+    seen_by, left = seen_names(query.sequence), seen_names(query.sequence, partners=False)
+    if until is not None:
+        seen_by |= seen_names(until, frozenset(names_in(query.sequence)))
     binds = {gpm.name: frozenset(shown(gpm.pattern)) for gpm in query.gpms}
     parts = {
         gpm.name: take_apart(gpm, frozenset().union(*(binds[n] for n in seen_by.get(gpm.name, ()))))
@@ -76,19 +79,28 @@ def evaluate(
         rows[name] = tuple((e, match_event(part, list(e.graph), known, kb)) for e in mine)
     iterated = iterated_in(query, parts)
     begin = start if start is not None else min(instants(seen.events), default=0)
-    stateful = {name: part.stateful for name, part in parts.items()}
-    ends, until = (math.inf, seen.watermark) if open_end else (seen.reached, math.inf)
-    clock = Clock(query.window, tuple(instants(seen.events)), begin, ends, until)
+    conditions = Conditions({name: part.stateful for name, part in parts.items()}, binds, seen_by, left)
+    ends, reported = (math.inf, seen.watermark) if open_end else (seen.reached, math.inf)
+    clock = Clock(query.window, tuple(instants(seen.events)), begin, ends, reported)
     groups = [Group(EVERYTHING, seen.events, rows)]
     if query.partition is not None:
-        groups = groups_of(query, parts, seen.events, rows, kb)
+        names = [*all_names(query.sequence), *([] if until is None else all_names(until))]
+        groups = groups_of(query, parts, names, seen.events, rows, kb)
     sequences: list[Match] = []
     ambiguous = False
     for group in groups:
         found = [
             replace(match, partition=group.value)
             for frame in frames(
-                instants(group.events), group.rows, stateful, query.window, begin, iterated, clock.ends, kb
+                instants(group.events),
+                group.rows,
+                conditions,
+                query.window,
+                begin,
+                iterated,
+                clock.ends,
+                kb,
+                until,
             )
             for match in sequences_in(frame, query.sequence)
         ]

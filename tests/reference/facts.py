@@ -14,8 +14,8 @@ from typing import Any
 from pyoxigraph import RdfFormat, Store, Triple, parse
 
 from oxiseq.grammar.algebra import Query
-from oxiseq.grammar.parser import parse as parse_query
 from reference.evaluate import ReferenceResult, evaluate
+from reference.permute import read
 
 PREFIXES = "PREFIX : <http://e/>\nPREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
 
@@ -27,10 +27,11 @@ def query_text(
     select: str = "SELECT *",
     bodies: Mapping[str, str] | None = None,
     second: str = "",
+    until: str = "",
 ) -> str:
     """A query whose GPM X binds ?x to things of kind x and ?kx to their number, unless `bodies` says otherwise
-    (`+ ...` adds to the usual body). GPMs named in `second` are on the second stream."""
-    names = dict.fromkeys(re.findall(r"[A-Z]", seq))
+    (`+ ...` adds to the usual body). GPMs named in `second` are on the second stream. `until`: what UNTIL names."""
+    names = dict.fromkeys(re.findall(r"\b[A-Z]\b", f"{seq} {until}"))
     given = bodies or {}
     defines = []
     for name in names:
@@ -41,7 +42,7 @@ def query_text(
         defines.append(f"DEFINE GPM {name} ON {'S2' if name in second else 'S1'} {{ {body} }}")
     return (
         f"{PREFIXES}{select} {window} FROM STREAM S1 <http://e/s1> FROM STREAM S2 <http://e/s2>\n"
-        f"WHERE {{ SEQ({seq})\n" + "\n".join(defines) + " }"
+        f"WHERE {{ SEQ({seq}){f' UNTIL {until}' if until else ''}\n" + "\n".join(defines) + " }"
     )
 
 
@@ -77,8 +78,7 @@ def answer(
         iri: [(t, None if text == "^" else _triples(text)) for t, text in arrivals]
         for iri, arrivals in streams_of(events).items()
     }
-    parsed = parse_query(query) if isinstance(query, str) else query
-    return evaluate(parsed, streams, store, start, lateness, open_end)
+    return evaluate(read(query) if isinstance(query, str) else query, streams, store, start, lateness, open_end)
 
 
 def _triples(text: str) -> list[Triple]:
@@ -97,9 +97,10 @@ def matches(
     )
 
 
-def columns(select: str, seq: str, events: str, kb: str = "", **more: Any) -> list[dict[str, str]]:
-    """The rows, each variable with its term's N-Triples text (numbers and strings without datatype)."""
-    text = query_text(seq, select=select, **more)
+def columns(select: str, seq: str, events: str, kb: str = "", tail: str = "", **more: Any) -> list[dict[str, str]]:
+    """The rows, each variable with its term's N-Triples text (numbers and strings without datatype). `tail`: what
+    stands behind WHERE."""
+    text = query_text(seq, select=select, **more) + tail
     return [
         {v.value: getattr(t, "value", str(t)) for v, t in row.bindings.items()}
         for row in answer(text, events, kb=kb).rows

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import groupby
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 
@@ -26,6 +27,7 @@ from reference.expand import names_in
 from reference.patterns import Mu, Parts
 from reference.sequences import Match, iterated_in
 from reference.streams import Moment
+from reference.suppression import emitted, ranked_at, sort_by
 from reference.times import order_of
 from reference.values import (
     XSD,
@@ -53,8 +55,14 @@ class Row:
 
 
 def rows_of(query: Query, parts: Mapping[str, Parts], matches: list[Match]) -> list[Row]:
-    """One row per match, in the order of semantics.md 2.6a; DISTINCT drops equal (at, end, row)."""
+    """One row per match, in the order of semantics.md 2.6a, or of ORDER BY where SUPPRESS goes by it; DISTINCT drops
+    equal (at, end, row)."""
     ordered = sorted(matches, key=lambda m: (m.at, m.end, order_of(query, parts, m)))
+    if query.suppression is not None:
+        if query.summary.order_by:
+            together = groupby(ordered, lambda m: (m.at, ranked_at(query, m)))
+            ordered = [m for _, some in together for m in _ranked(query, parts, some)]
+        ordered = list(emitted(query, query.suppression, ordered))
     rows = [_row(query, parts, m) for m in ordered]
     if isinstance(query.form, Select) and query.form.distinct:
         kept: dict[object, Row] = {}
@@ -62,6 +70,16 @@ def rows_of(query: Query, parts: Mapping[str, Parts], matches: list[Match]) -> l
             kept.setdefault((r.at, r.end, frozenset(r.bindings.items())), r)
         rows = list(kept.values())
     return rows
+
+
+def _ranked(query: Query, parts: Mapping[str, Parts], matches: Iterable[Match]) -> list[Match]:
+    """In the order of ORDER BY, ties as they come."""
+
+    def keys(match: Match) -> list[Term | None]:
+        values = match_values(query, parts, match)
+        return [value_or_none(e, dict(match.mu), values) for e, _ in query.summary.order_by]
+
+    return sort_by(query, [(match, keys(match)) for match in matches])
 
 
 def _row(query: Query, parts: Mapping[str, Parts], match: Match) -> Row:
@@ -142,6 +160,8 @@ def _match_function(asked: MatchFunction, match: Match) -> Literal:
             return date_time(match.end)
         case "DETECTTIME":
             return date_time(int(match.at))
+        case "SUPPRESSED":
+            return integer(match.suppressed)
         case "DURATION":
             seconds = Fraction(match.end - start, 1_000_000)
             text = str(number_literal(Number("decimal", seconds)).value)

@@ -1,8 +1,8 @@
 """PARTITION BY of SPAseq: the substream of each value (semantics.md 2.1).
 
-Readings: GPMs that SEQ does not name put no event into a partition; of several variables one mapping must give
-all values; a mapping of a GPM that should bind a variable and leaves it unbound is in no partition, one of a
-GPM that never binds it (only negated ones) is in every partition that its event belongs to.
+Readings: GPMs that neither SEQ nor UNTIL names put no event into a partition; of several variables one mapping must
+give all values; a mapping of a GPM that should bind a variable and leaves it unbound is in no partition, one of a GPM
+that never binds it (only negated ones) is in every partition that its event belongs to.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pyoxigraph import Store, Variable
 
 from oxiseq.grammar.algebra import Filter, Query, Term
 from oxiseq.grammar.algebra import Group as Pattern
-from reference.expand import all_names
 from reference.patterns import Mu, Omega, Parts, match_pattern
 from reference.scopes import shown
 from reference.streams import Event
@@ -38,13 +37,17 @@ class Group:
 
 
 def groups_of(
-    query: Query, parts: Mapping[str, Parts], events: Sequence[Event], rows: Rows, kb: Store | None
+    query: Query,
+    parts: Mapping[str, Parts],
+    names: Sequence[str],
+    events: Sequence[Event],
+    rows: Rows,
+    kb: Store | None,
 ) -> list[Group]:
-    """The partitions of `query`, each with what it sees."""
+    """The partitions of `query`, each with what it sees. `names`: the GPMs that SEQ and UNTIL name."""
     assert query.partition is not None
     by = query.partition.by
     streams = {s.name: s.iri.value for s in query.streams}
-    names = all_names(query.sequence)
     values = {
         event: {
             value

@@ -25,6 +25,7 @@ from oxiseq.grammar.algebra import (
     Term,
     TriplePattern,
 )
+from reference.local_times import FUNCTIONS
 from reference.scopes import (
     asks_the_run,
     conditions_below,
@@ -138,7 +139,7 @@ def _exists(pattern: Group, graph: Sequence[Triple], kb: Store | None, mu: Mu) -
     values = f"VALUES ({' '.join(str(v) for v in plain)}) {{ ({row}) }}" if plain else ""
     store = _event_store(graph, kb if holds_graph(pattern) else None)
     text = f"SELECT {names} WHERE {{ {values} FILTER(EXISTS {group_text(pattern)}) }}"
-    return any(True for _ in store.query(text, substitutions=blank))
+    return any(True for _ in store.query(text, substitutions=blank, custom_functions=FUNCTIONS))
 
 
 def answer_kb(parts: Parts, kb: Store | None) -> Omega:
@@ -206,7 +207,9 @@ def _ask(store: Store, pattern: Group) -> Omega:
     """⟦pattern⟧ by the store, as a set over the visible variables."""
     names = shown(pattern)
     if not names:
-        return frozenset([frozenset()]) if store.query("ASK " + group_text(pattern)) else frozenset()
-    found = store.query(f"SELECT {' '.join(str(v) for v in names)} WHERE {group_text(pattern)}")
+        asked = store.query("ASK " + group_text(pattern), custom_functions=FUNCTIONS)
+        return frozenset([frozenset()]) if asked else frozenset()
+    text = f"SELECT {' '.join(str(v) for v in names)} WHERE {group_text(pattern)}"
+    found = store.query(text, custom_functions=FUNCTIONS)
     assert isinstance(found, QuerySolutions)
     return frozenset(frozenset((v, normal_term(term)) for v in names if (term := row[v]) is not None) for row in found)

@@ -1,6 +1,11 @@
 """Matches of a sequence by brute force, word by word after Definitions 8 to 16 (semantics.md 2.3 to 2.6).
 
 A partial match σ is extended by every element in turn, in all ways; nothing is indexed or remembered.
+
+Readings (the specification is silent). A FILTER is taken apart at its `&&`, as elsewhere: in PERMUTE each part is
+evaluated at the first block where it can be. A FILTER of UNTIL in a gap where a variable or GPM is not bound yet is an
+error as a whole, also where `||`, COALESCE or BOUND could do without the value; a GPM that has been passed over (by
+`?`, `|` or `k OF`) is no such GPM: what it leaves unbound is unbound, as for any FILTER.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from oxiseq.grammar.algebra import (
     Atom,
     BoundKind,
     Conjunction,
+    Exists,
     Expression,
     MatchFunction,
     Op,
@@ -28,9 +34,21 @@ from oxiseq.grammar.algebra import (
     Window,
 )
 from reference.aggregates import aggregate_of, date_time, integer, value_or_none
-from reference.expand import Absent, Chain, Element, Letter, Limited, Loop, expand, names_in, repeated_names, unwrap
+from reference.expand import (
+    Absent,
+    Block,
+    Chain,
+    Element,
+    Letter,
+    Limited,
+    Loop,
+    expand,
+    names_in,
+    repeated_names,
+    unwrap,
+)
 from reference.patterns import Mu, Omega, Parts, join, with_exists_answered
-from reference.scopes import has_exists, has_prev, inside, mentioned
+from reference.scopes import has_exists, has_prev, inside, mentioned, mentioned_in
 from reference.streams import Event, Moment
 from reference.values import ExpressionError, holds
 
@@ -65,6 +83,50 @@ def iterated_in(query: Query, parts: Mapping[str, Parts]) -> Iterated:
 
 
 @dataclass(frozen=True)
+class Conditions:
+    """The stateful FILTERs of each GPM, and what is needed to know where they can be evaluated."""
+
+    of: Mapping[str, tuple[Expression, ...]]
+    binds: Mapping[str, frozenset[Variable]]
+    """The variables of each GPM."""
+    sees: Mapping[str, frozenset[str]]
+    """The GPMs whose values a FILTER of it may read."""
+    left: Mapping[str, frozenset[str]]
+    """The positive GPMs that stand before it."""
+
+    def is_ready(self, name: str, condition: Expression, matched: frozenset[str]) -> bool:
+        """Whether these GPMs can bind every variable that it mentions of those that the GPM sees, and hold every GPM
+        that it asks for."""
+        own = self.binds[name]
+        seen = frozenset[Variable]().union(*(self.binds[n] for n in self.sees[name])) - own
+        known = frozenset[Variable]().union(*(self.binds[n] for n in matched))
+        return _mentioned(condition) & seen <= known and gpms_in(condition) <= {name, *matched}
+
+    def are_due(self, name: str, block: Block) -> list[Expression] | None:
+        """Those of a plain element's GPM that are evaluated with the block: the first behind which they are ready. None
+        where one never is."""
+        left = self.left[name]
+        if not all(self.is_ready(name, c, left | block.plain) for c in self.of[name]):
+            return None
+
+        def ready(condition: Expression, matched: frozenset[str]) -> bool:
+            return name in matched and self.is_ready(name, condition, left | matched)
+
+        return [c for c in self.of[name] if ready(c, block.after) and not ready(c, block.before)]
+
+
+def _mentioned(condition: Expression) -> frozenset[Variable]:
+    """Its variables, those inside EXISTS included."""
+    within = (mentioned_in(e.pattern) for e in inside(condition) if isinstance(e, Exists))
+    return frozenset(mentioned(condition)).union(*within)
+
+
+def gpms_in(condition: Expression) -> set[str]:
+    """The GPMs whose time or number it asks for."""
+    return {e.gpm for e in inside(condition) if isinstance(e, MatchFunction) and e.gpm is not None}
+
+
+@dataclass(frozen=True)
 class Occurrence:
     """One mapping of a letter at one time: what each of its GPMs binds, and their joined mapping."""
 
@@ -90,11 +152,15 @@ class Sigma:
     """A partial match: its end, what is visible, what it has bound, the negations met since its end.
 
     `leading` are the negations before the first event, `first` that event's time and letter mapping. `opened`: for
-    each LASTING around, outermost first, the time of its element's first event, None before it.
+    each LASTING around, outermost first, the time of its element's first event, None before it. `behind`: the mapping
+    that UNTIL joins with in the gap behind it; between two iterations that of the one that has ended. `watched`: UNTIL
+    looks at its gaps; not at those of a negated group.
     """
 
     end: int | None = None
     mu: Mu = frozenset()
+    behind: Mu = frozenset()
+    watched: bool = False
     bindings: frozenset[Binding] = frozenset()
     pending: tuple[Guard, ...] = ()
     leading: tuple[Guard, ...] = ()
@@ -126,7 +192,7 @@ class Match:
     """A match: its end, the visible mapping, per GPM name the events and mappings, and its partition's value.
 
     `at` is when it is decided (semantics.md 2.6a). `refuted`: one of its trailing negations has happened, so that it is
-    a sequence and no match.
+    a sequence and no match. `suppressed`: how many of its key SUPPRESS has dropped before it.
     """
 
     end: int
@@ -135,6 +201,7 @@ class Match:
     at: Moment
     refuted: bool
     partition: tuple[Term, ...] = ()
+    suppressed: int = 0
 
     @property
     def times(self) -> frozenset[int]:
@@ -153,7 +220,7 @@ class Frame:
 
     times: tuple[int, ...]
     rows: Mapping[str, tuple[tuple[Event, Omega], ...]]
-    stateful: Mapping[str, tuple[Expression, ...]]
+    conditions: Conditions
     window: Window | None
     iterated: Iterated
     closes: int | None
@@ -161,6 +228,8 @@ class Frame:
     ends: Moment
     """When what only further instants would decide is decided: at the end of the streams, never if they stay open."""
     kb: Store | None = None
+    until: SequenceElement | None = None
+    """The letter behind UNTIL."""
     known: dict[Letter, list[Occurrence]] = field(default_factory=dict)
 
     @cached_property
@@ -213,21 +282,60 @@ class Frame:
             ]
         return joined
 
-    def joins(self, sigma: Sigma, prev: Mu | None, occurrence: Occurrence) -> Mu | None:
-        """σ ⋈_F Ψ: the joined mapping, if the stateful filters of the letter's GPMs pass on it."""
+    def joins(self, sigma: Sigma, prev: Mu | None, occurrence: Occurrence, block: Block | None = None) -> Mu | None:
+        """σ ⋈_F Ψ: the joined mapping, if the stateful filters of the letter's GPMs pass on it. In a block of PERMUTE
+        those of plain elements are evaluated that are due with it."""
         joined = join(sigma.mu, occurrence.mu)
         if joined is None:
             return None
+        plain = frozenset[str]() if block is None else block.plain
         for name, event, _ in occurrence.bindings:
-            values = _Values(self, sigma.bindings, dict(joined), prev, occurrence.time)
-            for condition in self.stateful[name]:
-                if prev is None and (has_prev(condition) or name in values.iterated(condition)):
-                    continue  # it applies from the second iteration on
-                if has_exists(condition):
-                    condition = with_exists_answered(condition, list(event.graph), self.kb, joined)
-                if not holds(condition, dict(joined), values.answer):
+            for condition in () if name in plain else self.conditions.of[name]:
+                if not self._passes(name, event, condition, sigma.bindings, joined, prev):
                     return None
+        bindings = sigma.bindings | occurrence.bindings
+        for name in plain & (block.after if block is not None else plain):
+            event = max((e for n, e, _ in bindings if n == name), key=lambda e: e.time)  # of this iteration
+            due = self.conditions.are_due(name, block) if block is not None else []
+            if due is None:
+                return None
+            before = frozenset(b for b in bindings if b[1].time < event.time)
+            if not all(self._passes(name, event, condition, before, joined, prev) for condition in due):
+                return None
         return joined
+
+    def _passes(
+        self, name: str, event: Event, condition: Expression, before: frozenset[Binding], joined: Mu, prev: Mu | None
+    ) -> bool:
+        """A stateful filter of the GPM, whose event this is, on the joined mapping."""
+        values = _Values(self, before, dict(joined), prev, event.time)
+        if prev is None and (has_prev(condition) or name in values.iterated(condition)):
+            return True  # it applies from the second iteration on
+        if has_exists(condition):
+            condition = with_exists_answered(condition, list(event.graph), self.kb, joined)
+        return holds(condition, dict(joined), values.answer)
+
+    def is_ended(self, sigma: Sigma, following: Occurrence) -> bool:
+        """Whether UNTIL's letter matches, joined with what σ has bound, strictly between it and what follows."""
+        if self.until is None or not sigma.watched:
+            return False
+        assert sigma.end is not None
+        bound = {name for name, _, _ in sigma.bindings}
+        passed = frozenset[str]().union(*(self.conditions.left[name] for name, _, _ in following.bindings))
+        return any(
+            sigma.end < found.time < following.time
+            and self._ends(replace(sigma, mu=sigma.behind), found, passed | bound)
+            for found in self.occurrences(_letter(self.until))
+        )
+
+    def _ends(self, sigma: Sigma, found: Occurrence, reached: frozenset[str]) -> bool:
+        matched = reached | {name for name, _, _ in found.bindings}
+        ready = all(
+            self.conditions.is_ready(name, condition, matched)
+            for name, _, _ in found.bindings
+            for condition in self.conditions.of[name]
+        )
+        return ready and self.joins(sigma, None, found) is not None
 
     def absent(self, guard: Guard, mu: Mu, after: int | None, before: int | None) -> bool:
         """No match of what is negated, joined with `mu`, lies strictly between the two times and ends soon enough
@@ -323,8 +431,10 @@ def extend(frame: Frame, sigma: Sigma, step: Step, element: Element, first: bool
             yield from _extend_chain(frame, sigma, step, items, first, prev)
         case Loop():
             yield from _extend_loop(frame, sigma, step, element, first)
+        case Block(letter):
+            yield from _extend_letter(frame, sigma, step, letter, prev, element)
         case letter:
-            yield from _extend_letter(frame, sigma, step, letter, prev)
+            yield from _extend_letter(frame, sigma, step, letter, prev, None)
 
 
 def _extend_chain(
@@ -363,14 +473,16 @@ def _extend_loop(frame: Frame, sigma: Sigma, step: Step, loop: Loop, first: bool
         count += 1
 
 
-def _extend_letter(frame: Frame, sigma: Sigma, step: Step, letter: Letter, prev: Mu | None) -> Iterator[Sigma]:
+def _extend_letter(
+    frame: Frame, sigma: Sigma, step: Step, letter: Letter, prev: Mu | None, block: Block | None
+) -> Iterator[Sigma]:
     occurrences = frame.occurrences(letter)
     for o in occurrences:
         opened = tuple(o.time if start is None else start for start in sigma.opened)
         if sigma.end is None:  # no gap, so no bound on it
-            if (joined := frame.joins(sigma, prev, o)) is not None:
+            if (joined := frame.joins(sigma, prev, o, block)) is not None:
                 bindings = sigma.bindings | o.bindings  # of a negated group those before it, too
-                yield Sigma(o.time, joined, bindings, leading=sigma.pending, first=(o.time, o.mu), opened=opened)
+                yield Sigma(o.time, joined, joined, sigma.watched, bindings, (), sigma.pending, (o.time, o.mu), opened)
             continue
         assert sigma.first is not None
         if o.time <= sigma.end:
@@ -382,18 +494,18 @@ def _extend_letter(frame: Frame, sigma: Sigma, step: Step, letter: Letter, prev:
             continue
         if step.op is Op.STRICT and any(sigma.end < t < o.time for t in frame.times):
             continue
-        if (joined := frame.joins(sigma, prev, o)) is None:
+        if (joined := frame.joins(sigma, prev, o, block)) is None:
             continue
         if step.op is Op.NEXT and any(
             sigma.end + step.least <= other.time
             and sigma.end < other.time < o.time
-            and frame.joins(sigma, prev, other) is not None
+            and frame.joins(sigma, prev, other, block) is not None
             for other in occurrences
         ):
             continue
-        if all(frame.absent(g, g.mu, sigma.end, o.time) for g in sigma.pending):
+        if all(frame.absent(g, g.mu, sigma.end, o.time) for g in sigma.pending) and not frame.is_ended(sigma, o):
             bindings = sigma.bindings | o.bindings
-            yield replace(sigma, end=o.time, mu=joined, bindings=bindings, pending=(), opened=opened)
+            yield replace(sigma, end=o.time, mu=joined, behind=joined, bindings=bindings, pending=(), opened=opened)
 
 
 # --- whole matches --------------------------------------------------------------------------------
@@ -405,7 +517,7 @@ def sequences_in(frame: Frame, sequence: SequenceElement) -> Iterator[Match]:
     for way in expand(sequence):
         if way is None:
             continue
-        for sigma in extend(frame, Sigma(), Step(None), way, True, None):
+        for sigma in extend(frame, Sigma(watched=True), Step(None), way, True, None):
             if sigma.end is not None and _opens(frame, sigma):
                 shown = frozenset((v, t) for v, t in sigma.mu if not v.value.startswith("__at_"))
                 yield Match(sigma.end, shown, sigma.bindings, _decided(frame, sigma), not _closes(frame, sigma))
@@ -442,16 +554,17 @@ def _decided(frame: Frame, sigma: Sigma) -> Moment:
 def frames(
     times: list[int],
     rows: Mapping[str, tuple[tuple[Event, Omega], ...]],
-    stateful: Mapping[str, tuple[Expression, ...]],
+    conditions: Conditions,
     window: Window | None,
     start: int,
     iterated: Iterated,
     ends: Moment,
     kb: Store | None = None,
+    until: SequenceElement | None = None,
 ) -> Iterator[Frame]:
     """One frame per tumbling window (Def. 16); one for everything otherwise."""
     if window is None or window.sliding:
-        yield Frame(tuple(times), rows, stateful, window, iterated, None, ends, kb)
+        yield Frame(tuple(times), rows, conditions, window, iterated, None, ends, kb, until)
         return
     numbers = {t: (i if window.events else t - start) // window.size for i, t in enumerate(times)}
     for number in sorted(set(numbers.values())):
@@ -462,4 +575,4 @@ def frames(
         closes: int | None = start + (number + 1) * window.size - 1
         if window.events:
             closes = inside[-1] if len(inside) == window.size else None
-        yield Frame(inside, kept, stateful, window, iterated, closes, ends, kb)
+        yield Frame(inside, kept, conditions, window, iterated, closes, ends, kb, until)

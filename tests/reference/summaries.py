@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyoxigraph import BlankNode, Variable
 
@@ -23,18 +24,30 @@ from oxiseq.grammar.algebra import (
     Select,
     Term,
 )
-from reference.aggregates import aggregate_of, date_time, of_matches
+from reference.aggregates import aggregate_of, date_time, integer, of_matches
 from reference.expand import names_in, repeated_names
 from reference.output import Row, instantiate, match_values
 from reference.patterns import Parts
 from reference.scopes import shown
 from reference.sequences import Match
 from reference.streams import Moment
+from reference.suppression import Emissions, Places, key_of, key_variables
 from reference.times import Clock
 from reference.values import ExpressionError, evaluate, holds, less
 
 Leaf = Prev | Aggregate | MatchFunction
 Shown = tuple[tuple[Variable, Term], ...]
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """A row of a report: what it shows, what ORDER BY compares, its keys' values, and what it shows beside so many rows
+    that SUPPRESS has dropped (`shown`: beside none)."""
+
+    shown: Shown
+    order: tuple[Term | None, ...]
+    keys: Mapping[Variable, Term]
+    beside: Callable[[int], Shown]
 
 
 @dataclass(frozen=True)
@@ -86,35 +99,50 @@ def _of_iterations(query: Query, parts: Mapping[str, Parts] | None) -> set[Varia
 
 
 def summarise(
-    query: Query, parts: Mapping[str, Parts], matches: Sequence[Match], sequences: Sequence[Match], clock: Clock
+    query: Query,
+    parts: Mapping[str, Parts],
+    matches: Sequence[Match],
+    sequences: Sequence[Match],
+    clock: Clock,
 ) -> list[Row]:
     """The rows of all reports, in the order of semantics.md 2.6a. `sequences`: all that pass the FILTERs, refuted ones
     and those that a strategy drops, too."""
     rows: list[Row] = []
+    suppression = query.suppression
+    variables = () if suppression is None else key_variables(query, suppression, True)
+    emissions = Emissions(0 if suppression is None else suppression.interval)
     reports = [extent for extent in extents(query, matches, sequences, clock) if extent.at < clock.until]
     for extent in sorted(reports, key=lambda extent: (extent.at, extent.time)):
         found = list(_rows(query, parts, extent.matches, extent.whole, extent.at))
         if extent.known is not None:
-            before = Counter(row for row, _ in _rows(query, parts, extent.known, False, extent.at))
+            before = Counter(row.shown for row in _rows(query, parts, extent.known, False, extent.at))
             fresh = []
-            for row, order in found:
-                if before[row]:
-                    before[row] -= 1
+            for row in found:
+                if before[row.shown]:
+                    before[row.shown] -= 1
                 else:
-                    fresh.append((row, order))
+                    fresh.append(row)
             found = fresh
         for place in range(len(query.summary.order_by) - 1, -1, -1):
             found = _sorted(found, place, query.summary.order_by[place][1])
-        shown = [row for row, _ in found]
-        if isinstance(query.form, Select) and query.form.distinct:
-            shown = list(dict.fromkeys(shown))
-        if query.limit is not None:
-            shown = shown[query.limit.offset : query.limit.offset + query.limit.count]
-        for row in shown:
+        places, distinct = Places(query.limit), isinstance(query.form, Select) and query.form.distinct
+        told: dict[Shown, bool] = {}
+        for row in found:
+            key = key_of(variables, row.keys)
+            if suppression is not None and emissions.covers(key, extent.at):
+                continue
+            shown = row.shown if suppression is None else row.beside(emissions.dropped[key])
+            again = distinct and shown in told
+            if not again:
+                told[shown] = places.has_room(None)
+            if told[shown]:
+                emissions.emit(key, extent.at)
+            if again or not told[shown]:
+                continue
             if isinstance(query.form, Select):
-                rows.append(Row(None, extent.time, extent.at, dict(row), {}))
+                rows.append(Row(None, extent.time, extent.at, dict(shown), {}))
             else:
-                rows.append(Row(None, extent.time, extent.at, {}, {}, instantiate(query.form, dict(row))))
+                rows.append(Row(None, extent.time, extent.at, {}, {}, instantiate(query.form, dict(shown))))
     return rows
 
 
@@ -195,8 +223,8 @@ def _mentions_end(e: Expression) -> bool:
 
 def _rows(
     query: Query, parts: Mapping[str, Parts], matches: Sequence[Match], whole: bool, at: Moment
-) -> Iterator[tuple[Shown, tuple[Term | None, ...]]]:
-    """Rows in the order of their keys' texts, each with the values that ORDER BY compares. `at`: when they are told."""
+) -> Iterator[GroupRow]:
+    """Rows in the order of their keys' texts. `at`: when they are told."""
     keys = [k[0] if isinstance(k, tuple) else k for k in query.summary.group_by]
     names = [k[1] if isinstance(k, tuple) else k if isinstance(k, Variable) else None for k in query.summary.group_by]
     groups: dict[tuple[Term | None, ...], list[Match]] = {}
@@ -206,9 +234,9 @@ def _rows(
         groups.setdefault((), [])
     for values, members in sorted(groups.items(), key=lambda pair: [str(v or "") for v in pair[0]]):
         bound = {n: v for n, v in zip(names, values, strict=True) if n is not None and v is not None}
-        row = _row(query, parts, members, keys, values, bound, at)
-        if row is not None:
-            yield row
+        row = partial(_row, query, parts, members, keys, values, bound, at)
+        if (first := row(0)) is not None:
+            yield GroupRow(*first, bound, lambda dropped, row=row: row(dropped)[0])
 
 
 def _row(
@@ -217,9 +245,11 @@ def _row(
     members: list[Match],
     keys: list[Expression],
     values: tuple[Term | None, ...],
-    bound: dict[Variable, Term],
+    keyed: Mapping[Variable, Term],
     at: Moment,
+    suppressed: int,
 ) -> tuple[Shown, tuple[Term | None, ...]] | None:
+    bound = dict(keyed)
     of_key = {k: v for k, v in zip(keys, values, strict=True) if not isinstance(k, Variable)}
 
     def put(e: Expression) -> Expression:
@@ -236,6 +266,8 @@ def _row(
     def answer(asked: Leaf) -> Term:
         if isinstance(asked, MatchFunction) and asked.name == "DETECTTIME":
             return date_time(int(at))
+        if isinstance(asked, MatchFunction) and asked.name == "SUPPRESSED":
+            return integer(suppressed)
         assert isinstance(asked, Aggregate)
         if asked.arg is None:
             return aggregate_of(Aggregate("COUNT", None), [Variable("x")] * len(members))
@@ -270,14 +302,12 @@ def _of_match(query: Query, parts: Mapping[str, Parts], match: Match, e: Express
     return _or_none(e, dict(match.mu), match_values(query, parts, match))
 
 
-def _sorted(
-    rows: list[tuple[Shown, tuple[Term | None, ...]]], place: int, descending: bool
-) -> list[tuple[Shown, tuple[Term | None, ...]]]:
+def _sorted(rows: list[GroupRow], place: int, descending: bool) -> list[GroupRow]:
     """By one key, stably; for terms of one kind, which is what tests order by. Unbound is least."""
-    done: list[tuple[Shown, tuple[Term | None, ...]]] = []
+    done: list[GroupRow] = []
     for row in rows:
         at = len(done)
-        while at and _before(row[1][place], done[at - 1][1][place], descending):
+        while at and _before(row.order[place], done[at - 1].order[place], descending):
             at -= 1
         done.insert(at, row)
     return done

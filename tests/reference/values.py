@@ -18,6 +18,7 @@ import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store, Triple, Variable
 
 from oxiseq.grammar.algebra import Aggregate, Call, Expression, FunctionCall, MatchFunction, Prev, Term
+from reference.local_times import FUNCTIONS, amount, quotient, scaled
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 Special: TypeAlias = Callable[[Prev | Aggregate | MatchFunction], Term]
@@ -275,8 +276,10 @@ def less_or_equal(a: Term, b: Term) -> bool:
 
 
 def arithmetic(name: str, a: Term, b: Term) -> Literal:
-    """`+ - * /` of two numbers."""
+    """`+ - * /` of two numbers, `* /` of durations; others as the store has them."""
     x, y = value_of(a), value_of(b)
+    if name in ("*", "/") and (amount(a) is not None or amount(b) is not None):
+        return _of_durations(name, a, b)
     if not isinstance(x, Number) or not isinstance(y, Number):
         return _checked_literal(ask_store(name, (a, b)))
     kind, left, right = promote(x, y)
@@ -293,6 +296,22 @@ def arithmetic(name: str, a: Term, b: Term) -> Literal:
             case _:
                 result = left / right
     return number_literal(Number(kind, result))
+
+
+def _of_durations(name: str, a: Term, b: Term) -> Literal:
+    if name == "*" and amount(a) is None:
+        a, b = b, a
+    by = value_of(b)
+    if name == "/" and amount(b) is not None:
+        found = quotient(a, b)
+        made = None if found is None else number_literal(Number("decimal", found))
+    elif not isinstance(by, Number) or not isinstance(by.value, Fraction) or (name == "/" and by.value == 0):
+        made = None
+    else:
+        made = scaled(_checked_literal(a), by.value if name == "*" else 1 / by.value)
+    if made is None:
+        raise ExpressionError("durations that have no product or quotient")
+    return normal(made)
 
 
 def _exact(name: str, kind: str, a: Fraction, b: Fraction) -> Literal:
@@ -483,7 +502,7 @@ def ask_store(name: str, args: tuple[Term, ...]) -> Term:
     query = f"SELECT ?r {' '.join(names)} WHERE {{ BIND({text} AS ?r) }}"
     if name == "=":  # Oxigraph compares terms, not values, where it substitutes both
         query, given = f"SELECT ?r WHERE {{ BIND({args[0]} = {args[1]} AS ?r) }}", {}
-    for row in Store().query(query, substitutions=given):
+    for row in Store().query(query, substitutions=given, custom_functions=FUNCTIONS):
         found = row["r"]
         if found is not None:
             return normal_term(found)

@@ -25,6 +25,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.plan.ranking import order_of
 from oxiseq.engine.run.sequence import run_of
+from oxiseq.engine.sequence.asked import asked_by
 from oxiseq.engine.sequence.positions import flatten
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import (
@@ -32,6 +33,7 @@ from oxiseq.grammar.algebra import (
     Bounded,
     BoundKind,
     Call,
+    Disjunction,
     Expression,
     Filter,
     Gpm,
@@ -39,6 +41,7 @@ from oxiseq.grammar.algebra import (
     Group,
     Limit,
     MatchFunction,
+    Maybe,
     Not,
     Op,
     PatternElement,
@@ -64,7 +67,7 @@ from oxiseq.grammar.places import (
     without_bounds,
 )
 from oxiseq.grammar.records import dataclass
-from oxiseq.grammar.render import render, render_clause, render_group, time_span
+from oxiseq.grammar.render import render_clause, render_group, time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import (
     GpmParts,
@@ -75,6 +78,7 @@ from oxiseq.grammar.scope import (
     subexpressions,
     visible_variables,
 )
+from oxiseq.grammar.spaseq.sequence import gap_operators
 from oxiseq.grammar.spaseq.texts import render_sequence
 from oxiseq.languages.reasons.read import FREE, Bounds, History, graph_of, steps
 from oxiseq.languages.reasons.report import SHOWN, Funnel, Near, Provenance, Source, Step, Wording
@@ -93,13 +97,15 @@ OTHER = "_of_"
 
 @dataclass(frozen=True, slots=True)
 class OfStep:
-    """What a condition is about: the GPMs of the last element. Of a negation that was left out: `positive` is the step
-    with it in its positive form, `within` how long after the event before it counts (µs)."""
+    """What a condition is about: the GPMs of the last element. Of a negation that was left out: `positive` are the step
+    with it in its positive form, once for each of its places, `within` how long after the event before it counts (µs);
+    `between`: it counts before the step's last event only."""
 
     names: tuple[str, ...]
     negated: frozenset[str] = frozenset()
-    positive: Query | None = None
+    positive: tuple[Query, ...] = ()
     within: int | None = None
+    between: bool = False
 
 
 def conditions(query: Query, at: Beginning) -> Iterator[WhyCondition]:
@@ -117,6 +123,7 @@ def conditions(query: Query, at: Beginning) -> Iterator[WhyCondition]:
     yield from _bounds(query, items, of)
     yield from _orders(query, items, at.gap, of)
     yield from _negations(query, items, at.gap, last)
+    yield from _until(here, items, last)
     for gpm in (next(g for g in query.gpms if g.name == name) for name in last):
         for condition in _conditions(gpm):
             loose = _with_gpm(here, _without(gpm, {id(condition)}))
@@ -174,8 +181,30 @@ def _negations(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> I
             text = render_sequence(negated) if group else f"{' '.join(dict.fromkeys(_atoms(((op, item),))))}!"
             seen = tuple((Op.ANY if n else None, _seen(e) if n == number else e) for n, (_, e) in enumerate(items))
             within = shortest(item) if group else None  # else the bound stands in the positive form
-            of = OfStep(last, frozenset(_atoms(((op, item),))), with_items(query, seen), within)
+            of = OfStep(last, frozenset(_atoms(((op, item),))), (replace(with_items(query, seen), until=None),), within)
             yield WhyCondition("negation", text, with_items(query, rest), of=of)
+
+
+def _until(here: Query, items: Items, last: tuple[str, ...]) -> Iterator[WhyCondition]:
+    """UNTIL in all gaps of the step: between two elements, and between iterations of one."""
+    until = here.until
+    if until is None or not any(gap_operators(here.sequence)):
+        return
+    loose = replace(here, until=None)
+    steps = tuple((Op.ANY if n else None, item) for n, (_, item) in enumerate(items))
+    seen = [(*steps[:n], (Op.ANY, until), *steps[n:]) for n in range(1, len(steps))]
+    for n, (op, item) in enumerate(steps):
+        inner = changed(item, lambda node: _with_between(node, until) if isinstance(node, Repeat) else node)
+        seen += [(*steps[:n], (op, inner), *steps[n + 1 :])] if inner is not item else []
+    positive = tuple(with_items(loose, each) for each in seen)
+    names = frozenset(atom.name for atom in atoms(until))
+    of = OfStep(last, names, positive, between=True)
+    yield WhyCondition("negation", f"UNTIL {render_sequence(until)}", loose, of=of)
+
+
+def _with_between(repeat: Repeat, until: SequenceElement) -> Repeat:
+    """With one or no such event behind each iteration."""
+    return replace(repeat, item=Sequence(repeat.item, ((Op.ANY, Maybe(until)),)), chain=Op.ANY)
 
 
 def _seen(item: SequenceElement) -> SequenceElement:
@@ -324,7 +353,20 @@ def with_items(query: Query, items: Items) -> Query:
     bound = {v for gpm in query.gpms if gpm.name in names for v in visible_variables(gpm.pattern)}
     filters = tuple(each for each in query.filters if _reads_of(each.condition, names, bound))
     sequence = Sequence(first, tuple((op or Op.ANY, item) for op, item in rest))
-    return replace(query, sequence=sequence, filters=filters)
+    return replace(query, sequence=sequence, filters=filters, until=_until_of(query, names))
+
+
+def _until_of(query: Query, names: set[str]) -> SequenceElement | None:
+    """The alternatives of UNTIL without those that ask for iterations of other GPMs: before there are any they end no
+    run."""
+    if query.until is None:
+        return None
+    seen = overview(query)
+    asked = asked_by(seen)
+    alternatives = query.until.items if isinstance(query.until, Disjunction) else (query.until,)
+    conditions = {each: [c for atom in atoms(each) for c in seen.parts[atom.name].stateful] for each in alternatives}
+    kept = [each for each in alternatives if all(f.gpm in names for c in conditions[each] for f in asked.folds_in(c))]
+    return Disjunction(tuple(kept)) if len(kept) > 1 else next(iter(kept), None)
 
 
 def _reads_of(condition: Expression, names: set[str], bound: set[Variable]) -> bool:
@@ -334,8 +376,7 @@ def _reads_of(condition: Expression, names: set[str], bound: set[Variable]) -> b
 
 
 def _text(query: Query, items: Items) -> str:
-    line = next(line for line in render(with_items(query, items)).split("\n") if line.strip().startswith("SEQ("))
-    return line.strip().removeprefix("SEQ(").removesuffix(")")
+    return render_sequence(with_items(query, items).sequence)
 
 
 # --- subject -----------------------------------------------------------------------------------------
@@ -459,7 +500,7 @@ class SequenceSubject(Subject):
     def _alone(self, parts: GpmParts, elements: tuple[PatternElement, ...]) -> dict[int, tuple[Block, int]]:
         """The times of the events that a pattern matches, and one of its mappings there."""
         gpm = replace(parts.gpm, pattern=Group(elements))
-        query = replace(_bare(self.query, 1), gpms=(gpm,), filters=(), window=None, partition=None)
+        query = replace(_bare(self.query, 1), gpms=(gpm,), filters=(), until=None, window=None, partition=None)
         found: dict[int, tuple[Block, int]] = {}
         for block, times in self._blocks(with_items(query, ((None, Atom(gpm.name)),))):
             found |= {time: (block, i) for i, time in enumerate(times)}
@@ -496,16 +537,19 @@ class SequenceSubject(Subject):
 
     def _seen(self, of: OfStep, own: Mapping[str, tuple[int, ...]]) -> list[int]:
         """When (µs) a negated element is seen where these events must not have it; none if that cannot be run."""
-        if of.positive is None or of.negated & set(own):
+        if of.negated & set(own):
             return []
         try:
-            answer = self.begun(of.positive)
+            answers = [each for positive in of.positive for each in self.begun(positive).all]
         except OxiseqError:
             return []
         found: set[int] = set()
-        for each in answer.all:
+        last = max(time for times in own.values() for time in times)
+        for each in answers:
             if own == {gpm: times for gpm, times in each.found if gpm not in of.negated}:
                 here = {time for gpm, times in each.found if gpm in of.negated for time in times}
+                if of.between and not (here := {time for time in here if time < last}):
+                    continue
                 began = max((t for times in own.values() for t in times if t < min(here)), default=None)
                 if of.within is None or began is None or max(here) <= began + of.within:
                     found |= here

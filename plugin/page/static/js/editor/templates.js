@@ -1,12 +1,12 @@
 // Beginnings of queries, per language: one per operator that people ask for.
 
 const STREAM = "http://example.org/stream";
-const spaseq = (sequence, gpms, select = "?x") => `PREFIX : <http://example.org/>
+const spaseq = (sequence, gpms, select = "?x", until = "") => `PREFIX : <http://example.org/>
 SELECT ${select}
 WITHIN 1 HOUR SLIDING
 FROM STREAM S <${STREAM}>
 WHERE {
-  SEQ(${sequence})
+  SEQ(${sequence})${until && ` UNTIL ${until}`}
 ${gpms.map((gpm) => `  DEFINE GPM ${gpm}`).join("\n")}
 }`;
 const low = "A ON S { ?x :value ?low }", high = "B ON S { ?x :value ?high FILTER(?high > ?low) }";
@@ -26,6 +26,7 @@ SELECT ?time ?s ?p ?o {
     "A, B – at the very next instant": spaseq("A, B", [low, high], "?x ?low ?high"),
     "B+ – a run that keeps rising": spaseq("A; B+", [low, "B ON S { ?x :value ?v FILTER(?v > PREV(?v)) }"], "?x ?low (COUNT(B) AS ?steps)"),
     "N! WITHIN – nothing came in time": spaseq("A; N! WITHIN 10 MINUTES", ["A ON S { ?x :alarm ?what }", "N ON S { ?x :acknowledged ?by }"], "?x ?what"),
+    "UNTIL – unless something came between": spaseq("A; B", ["A ON S { ?x :ordered ?what }", "B ON S { ?x :sent ?how }", "U ON S { ?x :cancelled ?why }"], "?x ?what ?how", "U"),
     "B WITHIN – a bound on a gap": spaseq("A; B WITHIN 5 MINUTES", [low, high], "?x ?low ?high"),
     "A | B – either": spaseq("A | B", ["A ON S { ?x :opened ?door }", "B ON S { ?x :closed ?door }"], "?x ?door"),
     "COUNT over matches": `${spaseq("A; B", [low, high], "?x (COUNT(*) AS ?n)")}\nGROUP BY ?x HAVING (COUNT(*) > 10)`,
