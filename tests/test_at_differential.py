@@ -234,41 +234,6 @@ def live_difference(situation: Situation) -> str | None:
     return None if answers[0] == answers[1] else "several events at once give another order"
 
 
-SUPPRESSING = (situations(suppress=True) | situations(clauses=True, suppress=True)).filter(comparable_limit)
-
-
-@thorough(phases=WITHOUT_SHRINKING)
-@given(SUPPRESSING)
-def test_run_suppresses_rows(situation: Situation) -> None:
-    fail_small(situation, difference)
-
-
-@drawn(60, phases=WITHOUT_SHRINKING)
-@given(SUPPRESSING)
-def test_a_store_suppresses_rows(situation: Situation) -> None:
-    fail_small(situation, live_difference)
-
-
-SUPPRESSED_BEFORE = {
-    "the values say which comes first": ("SELECT *", "", "A", ""),
-    "an absent GPM's empty list comes first": ("SELECT *", "", "A | B", ""),
-    "the key is of a GPM that is never there": ("SELECT *", " BY ?b", "A; B? AFTER PT0.000004S WITHIN PT0.000002S", ""),
-    "all rows of a query without GROUP BY have one key": ("SELECT (COUNT(*) AS ?n)", "\nPARTITION BY ?k", "A", ""),
-}
-"""Queries that differed: SELECT, what stands behind SUPPRESS, SEQ, what stands behind WHERE."""
-
-
-@pytest.mark.parametrize("what", SUPPRESSED_BEFORE)
-def test_rows_that_suppress_told_apart_otherwise(what: str) -> None:
-    select, header, sequence, behind = SUPPRESSED_BEFORE[what]
-    gpms = "DEFINE GPM A ON S1 { ?a :k ?k } DEFINE GPM B ON S1 { ?b :v ?k }"
-    gpms = gpms if "B" in sequence else gpms.partition(" DEFINE GPM B")[0]
-    where = f"FROM STREAM S1 <{E}s1> WHERE {{ SEQ({sequence}) {gpms} }}"
-    text = f"PREFIX : <{E}> {select} SUPPRESS PT0.000003S{header} {where}{behind}"
-    things = "".join(f"<{E}t> <{E}{p}> <{E}{o}> .\n" for p, o in (("k", "y"), ("k", "x"), ("v", "x"), ("v", "y")))
-    assert difference(Situation(text, {f"{E}s1": [(1, things)]}, "", 0, (f"{E}s1",), frozenset())) is None
-
-
 @thorough(phases=WITHOUT_SHRINKING)
 @given((situations(until=True) | situations(clauses=True, until=True)).filter(comparable_limit))
 def test_run_ends_runs(situation: Situation) -> None:
