@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -137,7 +136,7 @@ def comparable_limit(situation: Situation) -> bool:
 
 # --- the corpus -----------------------------------------------------------------------------------
 
-CASES = [*load_at_cases(), *load_clause_cases("suppress", "until")]
+CASES = [*load_at_cases(), *load_clause_cases("until", "suppress")]
 
 
 def shown(match: oxiseq.Match) -> tuple[int, int | None, tuple[tuple[str, str], ...]]:
@@ -233,58 +232,6 @@ def live_difference(situation: Situation) -> str | None:
                 return f"at the end: {fault}"
             answers.append(found)
     return None if answers[0] == answers[1] else "several events at once give another order"
-
-
-def has_equal_events(situation: Situation) -> bool:
-    """Whether matches that are decided together have the same events, so that their values say which comes first."""
-    query = load(situation.text)
-    form = replace(query.form, distinct=False) if isinstance(query.form, Select) else query.form
-    plain, late = replace(query, form=form, suppression=None), without_punctuation(situation.streams)
-    ordered = {iri: sorted(events, key=lambda event: event[0]) for iri, events in late.items()}
-    for streams in (ordered, late, situation.streams):
-        found = by_reference(plain, streams, situation.kb, situation.lateness)
-        places = Counter((r.at, r.end, tuple(sorted(r.events.items()))) for r in found.rows)
-        if any(count > 1 for count in places.values()):
-            return True
-    return False
-
-
-SUPPRESSING = (situations(suppress=True) | situations(clauses=True, suppress=True)).filter(comparable_limit)
-
-
-@pytest.mark.xfail(reason="see test_rows_that_suppress_told_apart_otherwise", strict=False)
-@thorough(phases=WITHOUT_SHRINKING)
-@given(SUPPRESSING.filter(lambda situation: not has_equal_events(situation)))
-def test_run_suppresses_rows(situation: Situation) -> None:
-    fail_small(situation, difference)
-
-
-@pytest.mark.xfail(reason="see test_rows_that_suppress_told_apart_otherwise", strict=False)
-@drawn(60, phases=WITHOUT_SHRINKING)
-@given(SUPPRESSING.filter(lambda situation: not has_equal_events(situation)))
-def test_a_store_suppresses_rows(situation: Situation) -> None:
-    fail_small(situation, live_difference)
-
-
-SUPPRESSED_BEFORE = {
-    "the values say which comes first": ("SELECT *", "", "A", ""),
-    "an absent GPM's empty list comes first": ("SELECT *", "", "A | B", ""),
-    "the key is of a GPM that is never there": ("SELECT *", " BY ?b", "A; B? AFTER PT0.000004S WITHIN PT0.000002S", ""),
-    "all rows of a query without GROUP BY have one key": ("SELECT (COUNT(*) AS ?n)", "\nPARTITION BY ?k", "A", ""),
-}
-"""Queries that differed: SELECT, what stands behind SUPPRESS, SEQ, what stands behind WHERE."""
-
-
-@pytest.mark.xfail(reason="found by the reference, still to be mended in the engine", strict=True)
-@pytest.mark.parametrize("what", SUPPRESSED_BEFORE)
-def test_rows_that_suppress_told_apart_otherwise(what: str) -> None:
-    select, header, sequence, behind = SUPPRESSED_BEFORE[what]
-    gpms = "DEFINE GPM A ON S1 { ?a :k ?k } DEFINE GPM B ON S1 { ?b :v ?k }"
-    gpms = gpms if "B" in sequence else gpms.partition(" DEFINE GPM B")[0]
-    where = f"FROM STREAM S1 <{E}s1> WHERE {{ SEQ({sequence}) {gpms} }}"
-    text = f"PREFIX : <{E}> {select} SUPPRESS PT0.000003S{header} {where}{behind}"
-    things = "".join(f"<{E}t> <{E}{p}> <{E}{o}> .\n" for p, o in (("k", "y"), ("k", "x"), ("v", "x"), ("v", "y")))
-    assert difference(Situation(text, {f"{E}s1": [(1, things)]}, "", 0, (f"{E}s1",), frozenset())) is None
 
 
 @thorough(phases=WITHOUT_SHRINKING)

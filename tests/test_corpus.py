@@ -9,8 +9,8 @@ from corpus_cases import Case, CeqlCase, load_at_cases, load_cases, load_ceql_ca
 from loaded import load
 from pyoxigraph import RdfFormat, Store, parse
 from reference.ceql import evaluate_ceql
-from reference.clauses import read
 from reference.evaluate import ReferenceResult, evaluate
+from reference.permute import read
 from reference.tuples import tuple_events
 from test_differential import end_of
 
@@ -34,8 +34,7 @@ def by_reference(case: Case) -> ReferenceResult:
         iri: [(time, [q.triple for q in parse(text.encode(), format=RdfFormat.N_TRIPLES)]) for time, text in events]
         for iri, events in case.streams.items()
     }
-    query, until = read(case.query)
-    return evaluate(query, streams, kb, case.start, until=until)
+    return evaluate(read(case.query), streams, kb, case.start)
 
 
 @pytest.mark.parametrize("case", CASES, ids=by_name)

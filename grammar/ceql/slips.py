@@ -162,8 +162,8 @@ def _step(s: Slip) -> Said | None:
         return Said(f"write {_STEPS[s.word]} for {written}")
     if s.word in ("AND", "&", "&&"):
         return Said("AND joins conditions of FILTER; ; or : joins events")
-    if s.found in ("*", "?", "{"):
-        return Said("the only repeat is + (one or more), or :+ for events without a gap")
+    if s.found in ("*", "?"):
+        return Said("a repeat is + (one or more), {2,5}, or :+ and :{2,5} for events without a gap")
     if s.found == "!" or s.last_word == "NOT" or s.word == "UNLESS":
         return Said(_NO_NEGATION)
     if s.found == "[":

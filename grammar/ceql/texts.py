@@ -48,7 +48,9 @@ from oxiseq.grammar.trees import Lexeme, Tree, tree
 
 _COMPARE = {"==": "=", "<>": "!="}
 _LOGIC = {"or": "||", "and": "&&", "not": "!"}
-_FORMULAS = ("event", "named", "iterated", "parenthesised", "follows", "either", "filtered")
+_FORMULAS = ("event", "named", "iterated", "repeated", "parenthesised", "follows", "either", "filtered")
+MOST_REPEATS: Final = 50
+"""Of a formula with numbers in braces, which is unfolded."""
 
 
 class CeqlBuilder(ClauseBuilder):
@@ -180,12 +182,33 @@ class CeqlBuilder(ClauseBuilder):
                 return Named(self.formula(node.children[0]), str(node.children[1]), span=span)
             case "iterated":
                 return Iterated(self.formula(node.children[0]), bool(tokens(node, "COLON_PLUS")), span=span)
+            case "repeated":
+                return self.repeated(node, span)
             case "filtered":
                 return Filtered(self.formula(node.children[0]), self.condition(node.children[1]), span=span)
             case "either":
                 return Either(tuple(self.formula(c) for c in node.children), span=span)
             case _:
                 return self.follows(node, span)
+
+    def repeated(self, node: Tree, span: Span) -> Formula:
+        """`φ{n,m}`: n to m times one after the other, unfolded: `φ; φ; (φ OR (φ; φ))` is `φ{3,4}`."""
+        element, mark = node.children[:2]
+        numbers = [self.whole(token) for token in tokens(node, "NUMBER")]
+        least, most = numbers[0], numbers[-1]
+        if not 0 < least <= most <= MOST_REPEATS:
+            message = f"the numbers in braces go from 1 to {MOST_REPEATS}, the first is not above the second"
+            hint = "write A OR (A; B) where something may be missing, A+ for any number"
+            raise self.error(message, span, hint=hint, code="repeat")
+        formula, contiguous = self.formula(element), str(mark).startswith(":")
+        tail: Formula = formula
+        if len(numbers) == 1 and tokens(node, "COMMA"):
+            tail = Iterated(formula, contiguous, span=span)
+        for _ in range(most - least):
+            tail = Either((formula, Follows(formula, ((contiguous, tail),), span=span)), span=span)
+        if least == 1:
+            return tail
+        return Follows(formula, ((contiguous, formula),) * (least - 2) + ((contiguous, tail),), span=span)
 
     def follows(self, node: Tree, span: Span) -> Follows:
         first, *rest = node.children

@@ -91,6 +91,7 @@ _MARKS = {
     "OPERATOR": "`,`, `;` or `:`",
     "COLON": "`:`",
     "COLON_PLUS": "`:+`",
+    "COLON_OPEN": "`:{`",
     "IRIREF": "an IRI",
     "PNAME": "a prefix such as ex:",
     "_DATATYPE": "`^^`",
@@ -176,7 +177,7 @@ def describe(accepts: frozenset[str]) -> str:
         left -= _OPERATORS
     if left >= _STEPS:
         words.append("an operator of CEL")
-        left -= _STEPS | {"_AS", "PLUS", "COLON_PLUS", "_OR"}
+        left -= _STEPS | {"_AS", "PLUS", "COLON_PLUS", "OPEN", "COLON_OPEN", "_OR"}
     if "AGGREGATE" in left:
         words.append("an aggregate such as COUNT(*)")
         left -= {"AGGREGATE", "LSQB", "STRING", "NUMBER", "BOOLEAN", "PLUS", "MINUS", "LPAR", "_NOT"}

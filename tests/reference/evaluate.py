@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 
 from pyoxigraph import Store
 
-from oxiseq.grammar.algebra import Query, SequenceElement
+from oxiseq.grammar.algebra import Query
 from reference.choose import Candidate, answered
-from reference.clauses import until_of
 from reference.expand import all_names, names_in, seen_names
 from reference.output import Row, passes, rows_of
 from reference.partition import EVERYTHING, Group, Rows, groups_of
@@ -55,15 +54,14 @@ def evaluate(
     start: int | None = None,
     lateness: int = 0,
     open_end: bool = False,
-    until: SequenceElement | None = None,
 ) -> ReferenceResult:
     """Answer `query` (one that the checks accept) on streams that end, or that stay open.
 
     `streams`: IRI → (time in microseconds, triples) in order of arrival, punctuations without triples. `start`: the t
     of tumbling windows, by default the time of the first event; events before it are not seen. `lateness` in
-    microseconds. `until`: what `clauses.read` has cut out of the text.
+    microseconds.
     """
-    until = until_of(query, until)
+    until = query.until
     iris = {s.name: s.iri.value for s in query.streams}
     seen = observe(iris.values(), streams, lateness, start)
     seen_by, left = seen_names(query.sequence), seen_names(query.sequence, partners=False)

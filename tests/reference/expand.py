@@ -26,7 +26,7 @@ from oxiseq.grammar.algebra import (
     Sequence,
     SequenceElement,
 )
-from reference.clauses import Part, Permute
+from reference.permute import Part, Permute
 
 Letter: TypeAlias = Atom | Conjunction | Disjunction
 

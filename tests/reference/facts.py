@@ -14,8 +14,8 @@ from typing import Any
 from pyoxigraph import RdfFormat, Store, Triple, parse
 
 from oxiseq.grammar.algebra import Query
-from reference.clauses import read
 from reference.evaluate import ReferenceResult, evaluate
+from reference.permute import read
 
 PREFIXES = "PREFIX : <http://e/>\nPREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
 
@@ -78,8 +78,7 @@ def answer(
         iri: [(t, None if text == "^" else _triples(text)) for t, text in arrivals]
         for iri, arrivals in streams_of(events).items()
     }
-    parsed, until = read(query) if isinstance(query, str) else (query, None)
-    return evaluate(parsed, streams, store, start, lateness, open_end, until)
+    return evaluate(read(query) if isinstance(query, str) else query, streams, store, start, lateness, open_end)
 
 
 def _triples(text: str) -> list[Triple]:

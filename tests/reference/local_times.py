@@ -1,7 +1,8 @@
 """Functions of times and arithmetic on durations (semantics.md 7), in plain Python.
 
 Readings (the specification is silent): an offset is rounded to the nearest minute, halves to the even one; seconds of a
-duration are cut off towards zero, as a quotient is; a duration of nothing has its type's months, or seconds.
+duration are cut off towards zero, as a quotient is; a duration of nothing is the same value in every type, so that it
+has a quotient by months and by seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ DATE = re.compile(r"(\d{4}-\d\d-\d\d)(Z|[+-]\d\d:\d\d|T.*)?")
 DURATION = re.compile(
     r"(-?)P(?!$)(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?!$)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
 )
-MONTHS, SECONDS = "months", "seconds"
 DIGITS = 10**18
 
 
@@ -67,47 +67,51 @@ def _of_kind(term: object, kind: str) -> str | None:
 # --- durations ------------------------------------------------------------------------------------
 
 
-def amount(term: object) -> dict[str, Fraction] | None:
-    """What a duration is made of: its months, its seconds; nothing of a duration is nothing of what its type has. None
-    for what is no duration."""
+def amount(term: object) -> tuple[Fraction, Fraction] | None:
+    """The months and the seconds of a duration; None for what is none."""
     kind = term.datatype.value.removeprefix(XSD) if isinstance(term, Literal) else ""
-    has = {"yearMonthDuration": {MONTHS}, "dayTimeDuration": {SECONDS}, "duration": {MONTHS, SECONDS}}.get(kind)
-    found = DURATION.fullmatch(term.value) if has and isinstance(term, Literal) else None
-    if has is None or found is None:
+    if not isinstance(term, Literal) or kind not in ("yearMonthDuration", "dayTimeDuration", "duration"):
+        return None
+    found = DURATION.fullmatch(term.value)
+    if found is None:
         return None
     years, months, days, hours, minutes, seconds = (Fraction(found[i] or 0) for i in range(2, 8))
-    sign = -1 if found[1] else 1
-    parts = {
-        MONTHS: sign * (12 * years + months),
-        SECONDS: sign * (86_400 * days + 3_600 * hours + 60 * minutes + seconds),
-    }
-    if any(value and part not in has for part, value in parts.items()):
+    named = [found[i] is not None for i in range(2, 8)]
+    if (kind == "dayTimeDuration" and any(named[:2])) or (kind == "yearMonthDuration" and any(named[2:])):
         return None
-    some = {part: value for part, value in parts.items() if value}
-    return some or {part: Fraction(0) for part in has}
+    sign = -1 if found[1] else 1
+    return sign * (12 * years + months), sign * (86_400 * days + 3_600 * hours + 60 * minutes + seconds)
 
 
 def quotient(a: object, b: object) -> Fraction | None:
     """How many times one duration fits into another, 18 digits, cut off towards zero; None for an error."""
     x, y = amount(a), amount(b)
-    if x is None or y is None or len(y) != 1:
+    if x is None or y is None or all(y) or not any(y):
         return None
-    ((part, by),) = y.items()
-    if not by or part not in x or any(value for other, value in x.items() if other != part):
+    of_months = bool(y[0])
+    if x[of_months]:  # seconds by months, or months by seconds
         return None
-    return Fraction(int(x[part] / by * DIGITS), DIGITS)
+    part = 0 if of_months else 1
+    return Fraction(int(x[part] / y[part] * DIGITS), DIGITS)
 
 
 def scaled(term: Literal, by: Fraction) -> Literal | None:
     """A duration of the same type, so many times as long; None for an error."""
     parts = amount(term)
-    if parts is None or sum(value != 0 for value in parts.values()) > 1:
+    if parts is None or all(parts):
         return None
-    ((part, value),) = [pair for pair in parts.items() if pair[1]] or [next(iter(parts.items()))]
-    months = floor(value * by + Fraction(1, 2)) if part == MONTHS else 0
-    exact = Fraction(0) if part == MONTHS else Fraction(int(value * by * DIGITS), DIGITS)
+    months = floor(parts[0] * by + Fraction(1, 2))
+    exact = Fraction(int(parts[1] * by * DIGITS), DIGITS)
     sign = "-" if months < 0 or exact < 0 else ""
-    if months or (not exact and term.datatype.value.endswith("yearMonthDuration")):
-        return Literal(f"{sign}P{abs(months)}M", datatype=term.datatype)
-    whole, rest = divmod(abs(exact.numerator) * DIGITS // exact.denominator, DIGITS)
-    return Literal(f"{sign}PT{whole}.{rest:018}S", datatype=term.datatype)
+    if months or term.datatype.value.endswith("yearMonthDuration"):
+        years, months = divmod(abs(months), 12)
+        text = f"{years}Y" * bool(years) + f"{months}M" * bool(months)
+        return Literal(f"{sign}P{text or '0M'}", datatype=term.datatype)
+    minutes, seconds = divmod(abs(exact), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    whole, rest = divmod(seconds * DIGITS, DIGITS)
+    fraction = f".{int(rest):018}".rstrip("0").rstrip(".")
+    clock = f"{hours}H" * bool(hours) + f"{minutes}M" * bool(minutes) + f"{int(whole)}{fraction}S" * bool(seconds)
+    text = f"{days}D" * bool(days) + (f"T{clock}" if clock else "" if days else "T0S")
+    return Literal(f"{sign}P{text}", datatype=term.datatype)

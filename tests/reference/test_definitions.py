@@ -30,11 +30,11 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
 )
 from reference.aggregates import integer
-from reference.clauses import read
 from reference.evaluate import ReferenceResult, evaluate
 from reference.expand import names_in
 from reference.facts import answer, matches, query_text
 from reference.output import Row
+from reference.permute import read
 from reference.scopes import shown
 from reference.summaries import is_summary
 
@@ -316,7 +316,7 @@ def test_until_in_a_repeat_is_until_in_what_it_unrolls_to(seed: int) -> None:
     assert found == sorted(expected), (whole, op, chain, behind, stream, within)
 
 
-def by_reference(query: Query, situation: Situation, until: Atom | None = None) -> ReferenceResult:
+def by_reference(query: Query, situation: Situation) -> ReferenceResult:
     kb = Store()
     kb.load(situation.kb.encode(), format=RdfFormat.N_QUADS)
     streams = {
@@ -326,7 +326,7 @@ def by_reference(query: Query, situation: Situation, until: Atom | None = None) 
         ]
         for iri, arrivals in situation.streams.items()
     }
-    return evaluate(query, streams, kb, lateness=situation.lateness, until=until)
+    return evaluate(query, streams, kb, lateness=situation.lateness)
 
 
 @drawn(150)
@@ -338,7 +338,7 @@ def test_until_drops_matches_with_such_an_event_between_their_steps(situation: S
     query = replace(query, gpms=(*query.gpms, Gpm("U__", query.streams[0].name, pattern)), form=Select(None))
     if is_summary(query):
         return
-    everything, found = by_reference(query, situation), by_reference(query, situation, Atom("U__"))
+    everything, found = by_reference(query, situation), by_reference(replace(query, until=Atom("U__")), situation)
     alone = Query(Select(None), query.streams, Atom("U__"), query.gpms)
     times = {row.end for row in by_reference(alone, situation).rows}
 
@@ -394,7 +394,7 @@ def suppressing(dice: Dice) -> tuple[Query, str]:
     keyed = {n: f"?{n.lower()} :kind :{n.lower()} ; :k ?k ; :k ?k{n.lower()} ." for n in "AB"}
     text = query_text(seq, window=SHAPES[seq], bodies=keyed if "?k" in SHAPES[seq] or dice.chance(30) else None)
     kinds = "".join(name for name in "abcn" if name.upper() in seq)
-    return read(text)[0], events(dice, kinds)
+    return read(text), events(dice, kinds)
 
 
 @drawn(300)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from oxiseq.grammar.algebra import Atom, Op
-from reference.clauses import Permute
 from reference.expand import expand
 from reference.facts import columns, matches
+from reference.permute import Permute
 
 
 def test_how_many_alternatives() -> None:

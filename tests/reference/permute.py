@@ -1,8 +1,7 @@
-"""What a SPAseq query says beyond the algebra that the reference takes from the grammar: UNTIL and PERMUTE
-(semantics.md 2.5c, 2.5d), as plain values, and how they are read.
+"""PERMUTE (semantics.md 2.5d) as a plain value, and how it is read where the algebra does not have it.
 
-The grammar parses all the rest: here these clauses are cut out of the text, and what stands inside them is given to it
-as a query of its own. Where the algebra has UNTIL, it is taken from there.
+The grammar parses all the rest: here PERMUTE is cut out of the text, and what stands inside it is given to the grammar
+as the sequence of the same query.
 """
 
 from __future__ import annotations
@@ -41,40 +40,21 @@ Part: TypeAlias = SequenceElement | Permute
 """An element of a sequence. A Permute may stand where the algebra has an element."""
 
 
-UNTIL_IS_READ = "until" in Query.__dataclass_fields__
-"""Whether the grammar reads UNTIL: then it is not cut out."""
-
-
-def read(text: str) -> tuple[Query, SequenceElement | None]:
-    """A query, a Permute in its sequence, and the letter behind UNTIL."""
+def read(text: str) -> Query:
+    """A query, a Permute in its sequence."""
     opened = re.search(r"\bSEQ\s*\(", text)
     if opened is None:
-        return parse(text), None
+        return parse(text)
     closed = _closing(text, opened.end())
     before, inner, after = text[: opened.end()], text[opened.end() : closed], text[closed:]
-    behind = None if UNTIL_IS_READ else re.match(r"\)\s*UNTIL\b", after)
-    letter = ""
-    if behind is not None:
-        end = _letter_end(after, behind.end())
-        letter, after = after[behind.end() : end], ")" + after[end:]
-
-    def sequence(of: str) -> SequenceElement:
-        return parse(before + of + after).sequence
-
     permutes: dict[str, Permute] = {}
     while (found := re.search(r"\bPERMUTE\s*(?:(\d+)\s+OF\s*)?\(", inner)) is not None:
         end = _closing(inner, found.end())
         name = f"Permute{len(permutes)}__"
-        permutes[name] = _permute(sequence(inner[found.end() : end]), found[1])
+        permutes[name] = _permute(parse(before + inner[found.end() : end] + after).sequence, found[1])
         inner = inner[: found.start()] + name + inner[end + 1 :]
     query = parse(before + inner + after)
-    query = replace(query, sequence=put_in(query.sequence, permutes))
-    return query, until_of(query, sequence(letter) if letter else None)
-
-
-def until_of(query: Query, cut_out: SequenceElement | None = None) -> SequenceElement | None:
-    """The letter behind UNTIL: of the algebra if it has the clause, else what `read` has cut out."""
-    return getattr(query, "until", cut_out)
+    return replace(query, sequence=put_in(query.sequence, permutes))
 
 
 def _closing(text: str, start: int) -> int:
@@ -85,18 +65,6 @@ def _closing(text: str, start: int) -> int:
         if depth == 0:
             return place
     raise AssertionError("a parenthesis stays open")
-
-
-def _letter_end(text: str, start: int) -> int:
-    """Where a BOp expression ends: a name or parentheses, and more of them behind `&` and `|`."""
-    while True:
-        operand = re.compile(r"\s*(\(|\w+)").match(text, start)
-        assert operand is not None
-        start = _closing(text, operand.end()) + 1 if operand[1] == "(" else operand.end()
-        more = re.compile(r"\s*[&|]").match(text, start)
-        if more is None:
-            return start
-        start = more.end()
 
 
 def _permute(inner: SequenceElement, count: str | None) -> Permute:
