@@ -18,7 +18,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exists import graph_of
-from oxiseq.engine.sequence.asked import NOTHING_ASKED, Asked, Fold, previous_name, time_of
+from oxiseq.engine.sequence.asked import NOTHING_ASKED, Asked, Fold, gpm_of_time, previous_name, time_of
 from oxiseq.engine.sequence.positions import START, Automaton, Guard, LastingSpan, Letter, Position, Transition
 from oxiseq.grammar.algebra import Expression, MatchFunction, Op
 from oxiseq.grammar.records import dataclass
@@ -391,6 +391,8 @@ class StateBuilder:
     earlier: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
     """By GPM the positive ones that stand before it in the text."""
     scopes: dict[Letter, LetterScope] = field(default_factory=dict)
+    binders: dict[Variable, list[str]] = field(default_factory=dict)
+    """The GPMs that bind a variable."""
     relevant: frozenset[Variable] = frozenset()
     wanted: dict[int, list[Variable]] = field(default_factory=dict)
     timed: frozenset[int] = frozenset()
@@ -449,14 +451,13 @@ class StateBuilder:
         letters = [x for p in positions for x in p.letters] + [x for g in guards for x in g.letters]
         self.scopes = {x: self._scope(x) for x in letters}
         names = {name for x in letters for name in x}
-        counted: dict[Variable, int] = {}
         read: set[Variable] = set()
         for name in names:
             for variable in self.parts[name].variables:
-                counted[variable] = counted.get(variable, 0) + 1
+                self.binders.setdefault(variable, []).append(name)
             for condition in self.parts[name].stateful:
                 read |= expression_variables(self.asked.named(condition, name)) | prev_variables(condition)
-        joined = {v for v, n in counted.items() if n > 1 and v not in self.by}
+        joined = {v for v, binders in self.binders.items() if len(binders) > 1 and v not in self.by}
         told_apart = self.told_apart or frozenset()
         self.relevant = frozenset(joined | read | told_apart | self.agreed)
         places: list[Position | Guard] = [*positions, *guards]
@@ -546,14 +547,20 @@ class StateBuilder:
 
     def _is_ready(self, guard: Guard, seen: _Scopes, target: Position) -> bool:
         """Whether the run has bound all that the guard's FILTERs read, or has left it out on its way to the target."""
-        passed = frozenset[str]().union(*(self.earlier[name] for letter in target.letters for name in letter))
-        known = {v for name in passed for v in (*self.parts[name].variables, time_of(name))}
-        known |= {*self.asked.folds.values()}
+        passed = [self.earlier[name] for letter in target.letters for name in letter]
+        folded = frozenset(self.asked.folds.values())
+
+        def left_out(variable: Variable) -> bool:
+            names = self.binders.get(variable) or [gpm_of_time(variable)]
+            return any(name in earlier for name in names for earlier in passed)
+
         for scope in (self.scopes[letter] for letter in guard.letters):
             for condition in scope.filters:
-                read = expression_variables(self.asked.named(condition, scope.letter[0])) - scope.variables - known
-                folds = (fold for fold in self.asked.folds_in(condition) if fold.gpm not in passed)
-                if any(seen.find(v) is None for v in read) or any(fold not in seen.folds for fold in folds):
+                read = expression_variables(self.asked.named(condition, scope.letter[0])) - scope.variables - folded
+                folds = (fold for fold in self.asked.folds_in(condition) if fold not in seen.folds)
+                if any(seen.find(v) is None and not left_out(v) for v in read):
+                    return False
+                if any(fold.gpm not in earlier for fold in folds for earlier in passed):
                     return False
         return True
 

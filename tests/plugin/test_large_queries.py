@@ -56,9 +56,19 @@ def rows(count: int) -> str:
     return "?x :p ?y VALUES (?y ?z) { " + " ".join(f"({i} :v{i})" for i in range(count)) + " }"
 
 
+def ended(count: int) -> str:
+    """SEQ with UNTIL, whose FILTER reads what the last GPM but one binds."""
+    name = f"G{count - 2}"
+    stop = (
+        f"UNTIL U DEFINE GPM U ON S {{ ?x :u ?u FILTER(?u > ?y{name} && EVENTTIME() > TIMEOF({name})) }} DEFINE GPM G0 "
+    )
+    return joined(count).replace("DEFINE GPM G0 ", stop, 1)
+
+
 SHAPES: dict[str, tuple[str, Callable[[int], str]]] = {
     "SEQ": ("spaseq", sequence),
     "SEQ joined by a variable": ("spaseq", joined),
+    "SEQ with UNTIL": ("spaseq", ended),
     "FILTERs of a GPM": ("spaseq", lambda n: GPM % filters(n)),
     "triple patterns of a GPM": ("spaseq", lambda n: GPM % patterns(n)),
     "CEQL": ("ceql", ceql),
