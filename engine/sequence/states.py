@@ -551,7 +551,7 @@ class StateBuilder:
         folded = frozenset(self.asked.folds.values())
 
         def left_out(variable: Variable) -> bool:
-            names = self.binders.get(variable) or [gpm_of_time(variable)]
+            names = (*self.binders.get(variable, ()), gpm_of_time(variable))
             return any(name in earlier for name in names for earlier in passed)
 
         for scope in (self.scopes[letter] for letter in guard.letters):
