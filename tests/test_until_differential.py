@@ -178,6 +178,17 @@ def test_it_ends_nothing_before_what_it_reads_is_bound(condition: str, kinds: st
     assert len(found) == (0 if ended else 1)
 
 
+@pytest.mark.parametrize(
+    "condition", ["!BOUND(?vb)", "COALESCE(?vb, 9) = 9", "COUNT(B) < 9", "EVENTTIME() > TIMEOF(B)"]
+)
+@pytest.mark.parametrize("kinds", ["bbccubbcc", "bccubc", "bcubc", "cubc", "ubc"])
+def test_what_an_iteration_has_left_out_is_unbound_and_no_error(condition: str, kinds: str) -> None:
+    """Neither where an earlier one had it; where no one had it, it is not bound yet in front of its place."""
+    text = _text("(B?: C):+", "UNTIL U", condition).replace("?a ?c", "*")
+    events = _stream(kinds)
+    assert difference(Situation(text, {_S: events}, "", 0, (_S,) * len(events), frozenset())) is None
+
+
 def test_queries_that_differ_in_it_alone_are_not_one() -> None:
     shown = ["SELECT ?a ?c", "SELECT (COUNT(*) AS ?n)"]
     each = [_text("A; B; C", until, *conditions, least=least) for least in (0, 1) for until, conditions in _UNTILS]

@@ -282,13 +282,14 @@ class _Cell:
 
 @dataclass(slots=True)
 class _Scopes:
-    """Variables by level, per repeat the previous iteration's values (None: no iteration before), and what aggregates
-    over iterations have come to."""
+    """Variables by level, per repeat the previous iteration's values (None: no iteration before), what aggregates over
+    iterations have come to, and what has ever been bound of the variables that FILTERs of UNTIL read."""
 
     levels: list[dict[Variable, _Cell]]
     previous: list[dict[Variable, _Cell] | None]
     negated: bool = False
     folds: dict[Fold, Source] = field(default_factory=dict)
+    ever: frozenset[Variable] = frozenset()
 
     def copy(self) -> _Scopes:
         return _Scopes(
@@ -296,6 +297,7 @@ class _Scopes:
             [None if p is None else dict(p) for p in self.previous],
             self.negated,
             dict(self.folds),
+            self.ever,
         )
 
     def find(self, variable: Variable) -> _Cell | None:
@@ -391,6 +393,8 @@ class StateBuilder:
     earlier: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
     """By GPM the positive ones that stand before it in the text."""
     scopes: dict[Letter, LetterScope] = field(default_factory=dict)
+    watched: frozenset[Variable] = frozenset()
+    """What FILTERs of UNTIL read of others."""
     binders: dict[Variable, list[str]] = field(default_factory=dict)
     """The GPMs that bind a variable."""
     relevant: frozenset[Variable] = frozenset()
@@ -460,6 +464,8 @@ class StateBuilder:
         joined = {v for v, binders in self.binders.items() if len(binders) > 1 and v not in self.by}
         told_apart = self.told_apart or frozenset()
         self.relevant = frozenset(joined | read | told_apart | self.agreed)
+        stops = [self.scopes[x] for x in dict.fromkeys(x for g in guards if g.everywhere for x in g.letters)]
+        self.watched = frozenset(v for scope in stops for c in scope.filters for v in self._read(c, scope))
         places: list[Position | Guard] = [*positions, *guards]
         for place in places:
             for letter in place.letters:
@@ -548,7 +554,6 @@ class StateBuilder:
     def _is_ready(self, guard: Guard, seen: _Scopes, target: Position) -> bool:
         """Whether the run has bound all that the guard's FILTERs read, or has left it out on its way to the target."""
         passed = [self.earlier[name] for letter in target.letters for name in letter]
-        folded = frozenset(self.asked.folds.values())
 
         def left_out(variable: Variable) -> bool:
             names = (*self.binders.get(variable, ()), gpm_of_time(variable))
@@ -556,13 +561,17 @@ class StateBuilder:
 
         for scope in (self.scopes[letter] for letter in guard.letters):
             for condition in scope.filters:
-                read = expression_variables(self.asked.named(condition, scope.letter[0])) - scope.variables - folded
                 folds = (fold for fold in self.asked.folds_in(condition) if fold not in seen.folds)
-                if any(seen.find(v) is None and not left_out(v) for v in read):
+                if any(v not in seen.ever and not left_out(v) for v in self._read(condition, scope)):
                     return False
                 if any(fold.gpm not in earlier for fold in folds for earlier in passed):
                     return False
         return True
+
+    def _read(self, condition: Expression, scope: LetterScope) -> frozenset[Variable]:
+        """The variables of other letters in a condition, times among them."""
+        named = self.asked.named(condition, scope.letter[0])
+        return expression_variables(named) - scope.variables - frozenset(self.asked.folds.values())
 
     def _guard(self, guard: Guard, scopes: _Scopes) -> _Guarded:
         seen = scopes.copy()
@@ -575,6 +584,7 @@ class StateBuilder:
         after = before.copy()
         after.bind(scope, self.relevant, self.agreed)
         after.iterate(letter, self.asked.folds)
+        after.ever |= scope.variables & self.watched
         target = self._enter(way.target, after)
         spans = self.automaton.positions[way.target].spans
         fill = self._fill(after, way.source == START, spans, way.inside, way.target)
@@ -668,6 +678,7 @@ class StateBuilder:
             [None if p is None else settle(ValueKind.PREVIOUS, i, p) for i, p in enumerate(scopes.previous)],
             scopes.negated,
             {fold: Kept(self._value_of(fold)) for fold in scopes.folds},
+            scopes.ever,
         )
 
 
@@ -716,7 +727,14 @@ def _signature(position: int, scopes: _Scopes) -> _Signature:
         return frozenset((v, c.certain) for v, c in cells.items())
 
     earlier = tuple(None if p is None else shape(p) for p in scopes.previous)
-    return position, tuple(shape(c) for c in scopes.levels), earlier, scopes.negated, frozenset(scopes.folds)
+    return (
+        position,
+        tuple(shape(c) for c in scopes.levels),
+        earlier,
+        scopes.negated,
+        frozenset(scopes.folds),
+        scopes.ever,
+    )
 
 
 def _common(a: Sequence[int], b: Sequence[int]) -> int:
