@@ -7,7 +7,6 @@ listed by itself, and left out of the random queries where it can be told before
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from random import Random
 
@@ -21,7 +20,7 @@ from reference.facts import streams_of
 from reference.scopes import shown
 from reference.test_definitions import suppressing
 from strategies import Dice, E, Situation, situations
-from test_at_differential import by_reference, comparable_limit, difference, live_difference, without_punctuation
+from test_at_differential import comparable_limit, difference, live_difference
 from test_differential import WITHOUT_SHRINKING, fail_small
 from test_summaries_differential import summarised
 
@@ -42,33 +41,17 @@ from oxiseq.grammar.errors import QueryError
 DROPPED = Projection(Variable("dropped"), SUPPRESSED)
 
 
-def has_equal_events(situation: Situation) -> bool:
-    """Whether matches that are decided together have the same events, so that GPMs or values say which comes first."""
-    query = load(situation.text)
-    form = replace(query.form, distinct=False) if isinstance(query.form, Select) else query.form
-    plain, late = replace(query, form=form, suppression=None), without_punctuation(situation.streams)
-    ordered = {iri: sorted(events, key=lambda event: event[0]) for iri, events in late.items()}
-    for streams in (ordered, late, situation.streams):
-        found = by_reference(plain, streams, situation.kb, situation.lateness)
-        places = Counter((r.at, r.end, frozenset(e for of in r.events.values() for e in of)) for r in found.rows)
-        if any(count > 1 for count in places.values()):
-            return True
-    return False
-
-
 SUPPRESSING = (situations(suppress=True) | situations(clauses=True, suppress=True)).filter(comparable_limit)
 
 
-@pytest.mark.xfail(reason="see test_rows_that_differed", strict=False)
 @thorough(phases=WITHOUT_SHRINKING)
-@given(SUPPRESSING.filter(lambda situation: not has_equal_events(situation)))
+@given(SUPPRESSING)
 def test_run_suppresses_rows(situation: Situation) -> None:
     fail_small(situation, difference)
 
 
-@pytest.mark.xfail(reason="see test_rows_that_differed", strict=False)
 @drawn(60, phases=WITHOUT_SHRINKING)
-@given(SUPPRESSING.filter(lambda situation: not has_equal_events(situation)))
+@given(SUPPRESSING)
 def test_a_store_suppresses_rows(situation: Situation) -> None:
     fail_small(situation, live_difference)
 
@@ -114,7 +97,6 @@ DIFFERENT = {
 """Queries that differed: SELECT, what stands behind SUPPRESS, SEQ, what stands behind WHERE."""
 
 
-@pytest.mark.xfail(reason="found by the reference, still to be mended in the engine", strict=True)
 @pytest.mark.parametrize("what", DIFFERENT)
 def test_rows_that_differed(what: str) -> None:
     select, header, sequence, behind = DIFFERENT[what]
@@ -161,12 +143,12 @@ RANKED = st.integers(0, 2**62).map(lambda seed: ranked(Dice(seed)))
 
 
 @drawn(200, phases=WITHOUT_SHRINKING)
-@given(RANKED.filter(lambda situation: not has_equal_events(situation)))
+@given(RANKED)
 def test_run_suppresses_behind_strategies_and_before_limit(situation: Situation) -> None:
     fail_small(situation, difference)
 
 
 @drawn(60, phases=WITHOUT_SHRINKING)
-@given(RANKED.filter(lambda situation: not has_equal_events(situation)))
+@given(RANKED)
 def test_a_store_suppresses_behind_strategies_and_before_limit(situation: Situation) -> None:
     fail_small(situation, live_difference)
