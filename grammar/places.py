@@ -459,14 +459,15 @@ def keys_of(summary: Summary) -> Keys:
     return Keys(known, tuple(pairs), frozenset(names))
 
 
-def suppression_keys(query: Query) -> tuple[Variable, ...]:
-    """The variables of the key: those behind BY; else those of PARTITION BY, or of GROUP BY."""
+def suppression_keys(query: Query, *, grouped: bool) -> tuple[Variable, ...]:
+    """The variables of SUPPRESS's key: those behind BY; else those of PARTITION BY, of rows of groups those of GROUP
+    BY."""
     suppression, summary = query.suppression, query.summary
     if suppression is not None and suppression.by is not None:
         return suppression.by
-    grouped = [key[1] if isinstance(key, tuple) else key for key in summary.group_by]
     if grouped:
-        return tuple(dict.fromkeys(key for key in grouped if isinstance(key, Variable)))
+        keys = (key[1] if isinstance(key, tuple) else key for key in summary.group_by)
+        return tuple(dict.fromkeys(key for key in keys if isinstance(key, Variable)))
     return () if query.partition is None else query.partition.by
 
 

@@ -37,7 +37,7 @@ def suppressor_of(query: Query, shown: Iterable[Expression]) -> Suppressor:
     assert query.suppression is not None
     counts = any(SUPPRESSED in match_parts(e) for e in shown)
     limit = None if query.limit is None else query.limit.count
-    return Suppressor(query.suppression.interval, len(suppression_keys(query)), limit, counts=counts)
+    return Suppressor(query.suppression.interval, len(suppression_keys(query, grouped=False)), limit, counts=counts)
 
 
 class Suppressor:

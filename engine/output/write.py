@@ -6,9 +6,10 @@ expressions are computed one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,9 +86,11 @@ class AnswerWriter:
             self._suppressor = suppressor_of(
                 plan.query, (c.expression for c in plan.runner.written.columns if c.expression is not None)
             )
-            self._apart = [self._index[v] for v in suppression_keys(plan.query)]
+            self._apart = [self._index.get(v) for v in suppression_keys(plan.query, grouped=False)]
             partition = plan.query.partition
-            self._shares = [self._index[v] for v in (() if partition is None else partition.by)]
+            self._shares = [self._index.get(v) for v in (() if partition is None else partition.by)]
+            self._named = [self._index[v] for v in sorted(self._index, key=lambda v: v.value)]
+            self._defined = _defined(plan)
         self.ranks = None
         if ranking is not None and ranking.window is not None:
             self.ranks = WindowRanks(ranking, ranking.window, terms)
@@ -374,18 +377,37 @@ class AnswerWriter:
     def _unsuppressed(self, suppressor: Suppressor, flat: _Flat, *, ordered: bool) -> tuple[_Flat, NDArray[np.int64]]:
         """The matches that SUPPRESS and LIMIT leave, and how many have been dropped before each. ordered: those of one
         end are in the order of ORDER BY."""
-        flat = _taken(flat, _in_order(flat, ordered=ordered, texts=self._texts))
+        flat = _taken(flat, self._in_order(flat, ordered=ordered))
         resolved, at = self._resolved(flat), flat.time if flat.decided is None else flat.decided
-        shares = np.column_stack([flat.time, resolved[:, self._shares].astype(np.int64)])
+        shares = np.column_stack([flat.time, _values_of(resolved, self._shares).astype(np.int64)])
         share = np.unique(shares, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-        emitted = suppressor.emitted(np.ascontiguousarray(at), resolved[:, self._apart], share)
+        emitted = suppressor.emitted(np.ascontiguousarray(at), _values_of(resolved, self._apart), share)
         return _taken(flat, emitted.rows), emitted.dropped
 
-    def _texts(self, flat: _Flat) -> list[list[str]]:
-        """Of each match the texts of its values, by the names of variables; unbound ones are first."""
-        order = sorted(self._index, key=lambda v: v.value)
-        rows = self._resolved(flat)[:, [self._index[v] for v in order]].tolist()
-        return [[str(self._terms.term(i)) if i else "" for i in row] for row in rows]
+    def _in_order(self, flat: _Flat, *, ordered: bool) -> NDArray[np.int64]:
+        """The numbers of matches in the order of semantics.md 2.6a. ordered: those of one end are in order."""
+        at = flat.time if flat.decided is None else flat.decided
+        order = np.lexsort((flat.time, at))
+        if ordered or len(order) < 2:
+            return order
+        new = np.flatnonzero((np.diff(at[order]) != 0) | (np.diff(flat.time[order]) != 0)) + 1
+        resolved = self._resolved(flat)
+        for low, high in pairwise([0, *new.tolist(), len(order)]):
+            if high - low > 1:
+                order[low:high] = sorted(order[low:high].tolist(), key=lambda m: self._place_of(flat, resolved[m], m))
+        return order
+
+    def _place_of(self, flat: _Flat, resolved: NDArray[np.uint32], m: int) -> tuple[Any, ...]:
+        """What match `m`, of these values, is put in order by among those of one end: all its events, those of each
+        GPM, its values."""
+        first, last = int(flat.ends[m]), int(flat.ends[m + 1])
+        of_gpms: list[set[tuple[int, int]]] = [set() for _ in self._plan.query.gpms]
+        times, letters = flat.block.time[first:last].tolist(), flat.block.letter[first:last].tolist()
+        for time, letter in zip(times, letters, strict=True):
+            for gpm, stream in self._defined[letter]:
+                of_gpms[gpm].add((time, stream))
+        texts = [str(self._terms.term(i)) if i else "" for i in resolved[self._named].tolist()]
+        return sorted(set().union(*of_gpms)), [sorted(events) for events in of_gpms], texts
 
     def _columns(
         self, resolved: NDArray[np.uint32], flat: _Flat, dropped: NDArray[np.int64] | None
@@ -413,6 +435,14 @@ class AnswerWriter:
         return batch.take(np.array(keep, np.int64))
 
 
+def _defined(plan: QueryPlan) -> list[list[tuple[int, int]]]:
+    """Of each letter its GPMs: their places among DEFINE's, those of their streams among FROM STREAM's."""
+    streams = list(dict.fromkeys(stream.iri for stream in plan.query.streams))
+    iris = {stream.name: stream.iri for stream in plan.query.streams}
+    gpms = {gpm.name: (place, streams.index(iris[gpm.stream])) for place, gpm in enumerate(plan.query.gpms)}
+    return [[gpms[name] for name in letter.letter] for letter in plan.letters]
+
+
 def enriched_gpms(plan: QueryPlan) -> list[GpmPlan]:
     """The GPMs whose rows in matches are joined with the KB's answers."""
     positive = {name for letter in plan.letters if letter.positive for name in letter.letter}
@@ -434,22 +464,13 @@ def _first_of_each_end(flat: _Flat, limit: int, partition: int | None) -> _Flat:
     return _taken(flat, keep)
 
 
-def _in_order(flat: _Flat, *, ordered: bool, texts: Callable[[_Flat], list[list[str]]]) -> NDArray[np.int64]:
-    """The numbers of matches in the order of semantics.md 2.6a: by when they are decided, then by their ends, then by
-    their rows, or as they are if they are `ordered`; what the knowledge base makes several of, by the texts."""
-    at = flat.time if flat.decided is None else flat.decided
-    order = np.lexsort((flat.time, at))
-    if ordered or len(order) < 2:
-        return order
-    new = np.flatnonzero((np.diff(at[order]) != 0) | (np.diff(flat.time[order]) != 0)) + 1
-    bounds, rows = [0, *new.tolist(), len(order)], flat.ids.tolist()
-    ends, of = flat.ends.tolist(), texts(flat) if len(np.unique(flat.origin)) < len(flat.origin) else None
-    for low, high in pairwise(bounds):
-        if high - low > 1:
-            some = order[low:high].tolist()
-            some.sort(key=lambda m: (rows[ends[m] : ends[m + 1]], [] if of is None else of[m]))
-            order[low:high] = some
-    return order
+def _values_of(resolved: NDArray[np.uint32], columns: Sequence[int | None]) -> NDArray[np.uint32]:
+    """Some columns, C-contiguous; where there is none, nothing is bound."""
+    found = np.zeros((len(resolved), len(columns)), np.uint32)
+    for place, column in enumerate(columns):
+        if column is not None:
+            found[:, place] = resolved[:, column]
+    return found
 
 
 def _match_rows(resolved: NDArray[np.uint32], flat: _Flat) -> MatchRows:

@@ -128,7 +128,7 @@ def _obstacle(plan: QueryPlan) -> str:
     if plan.summary is not None:
         return "groups run over the matches of all values"
     if query.suppression is not None:
-        apart = suppression_keys(query)
+        apart = suppression_keys(query, grouped=False)
         if query.partition is None or not set(query.partition.by) <= set(apart):
             return "SUPPRESS compares the matches of all values"
     if query.partition is None:

@@ -36,7 +36,7 @@ from oxiseq.engine.sequence.states import PARTITION, StateBuilder, ValueKind, ow
 from oxiseq.engine.sequence.tables import SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Op, Query
-from oxiseq.grammar.places import Overview, names_of, overview, summarises, suppression_keys
+from oxiseq.grammar.places import Overview, names_of, overview, summarises
 from oxiseq.grammar.records import dataclass
 from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, expression_variables, holds_exists
 
@@ -282,7 +282,9 @@ def _compile(
     asked = asked_by(seen)
     summarised = summarises(seen)
     answer = answer_of(seen, _positive(seen, automaton))
-    answer = replace(answer, wanted=answer.wanted | also | _told_apart(query))
+    answer = replace(answer, wanted=answer.wanted | also)
+    if query.suppression is not None and not summarised:  # all its values say which match comes first
+        answer = replace(answer, wanted=answer.wanted | seen.bound)
     ranking = ranking_of(seen, answer.iterations, page)
     agreed = frozenset(by)
     if not summarised and ranking is None and _only_compares(query, automaton, parts):
@@ -351,13 +353,6 @@ def _compile(
         None if told_apart is not None or summary is None else "the caller asks for a list",
     )
     return SequencePlan(query, streams, letters, clauses, ranking, summary, runner, _because(sequence))
-
-
-def _told_apart(query: Query) -> frozenset[Variable]:
-    """What SUPPRESS tells matches apart by, and LIMIT with it."""
-    if query.suppression is None:
-        return frozenset()
-    return frozenset((*suppression_keys(query), *(() if query.partition is None else query.partition.by)))
 
 
 def _because(sequence: SequenceTables) -> str:

@@ -114,7 +114,7 @@ def summary_of(seen: Overview, answer: Answer) -> SummaryPlan | None:
         query.limit.count if query.limit is not None else None,
         query.limit.offset if query.limit is not None else 0,
         isinstance(query.form, Select) and query.form.distinct,
-        suppression_keys(query),
+        suppression_keys(query, grouped=True),
         query.suppression,
         summary.report or _usual(query),
         ends_with_its_instant(summary),

@@ -22,7 +22,7 @@ def check_suppression(seen: Overview) -> Iterator[Finding]:
         return
     yield from _refused(suppression, seen)
     yield from _keys(suppression, seen)
-    if told and suppression_keys(seen.query):
+    if told and suppression_keys(seen.query, grouped=summarises(seen)):
         message = "a number is kept for each value of the key that rows have been dropped of, however many there are"
         yield lint_finding("suppress", message, suppression.span, "leave SUPPRESSED() out where keys go on for ever")
 

@@ -241,7 +241,7 @@ def _clauses(by: Explainer) -> Iterator[str]:
         where = "" if forgotten_by(query) == EVERYTHING else " of its partition"
         yield f"CONSUME BY: after a match all partial matches{where} are discarded"
     if isinstance(query, Query) and query.suppression is not None:
-        apart = " ".join(f"?{v.value}" for v in suppression_keys(query))
+        apart = " ".join(f"?{v.value}" for v in suppression_keys(query, grouped=plan.summary is not None))
         last = f"the last emitted row of each value of {apart}" if apart else "the last emitted row"
         yield f"{render_clause(query.suppression)}: {last} is kept, what it covers is dropped when it is decided"
     if plan.summary is not None:
