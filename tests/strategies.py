@@ -430,6 +430,19 @@ def body(dice: Dice, place: Place, bodies: dict[str, Body], stateful: bool, key:
     return out
 
 
+def light_body(dice: Dice, place: Place, bodies: dict[str, Body], stateful: bool) -> Body:
+    """One that most events match, so that UNTIL ends runs."""
+    subject, value = (f"?{place.name.lower()}{end}" for end in ("", "v"))
+    out = Body(certain=[subject])
+    if dice.chance(50):
+        out.parts.append(f"{subject} :v {value} .")
+        out.values.append(value)
+    if dice.chance(25) or not out.parts:
+        out.parts.append(f"{subject} :k {dice.pick(['?k', value])} .")
+    _filters(dice, place, bodies, out, stateful, subject)
+    return out
+
+
 def _extra(dice: Dice, place: Place, out: Body, subject: str) -> None:
     """Something that the store must answer, or that leaves a variable unbound."""
     low = place.name.lower()
@@ -575,11 +588,15 @@ def query(dice: Dice, iris: tuple[str, ...], stateful: bool, wanted: Wanted) -> 
             sequence += f"; {shape.letter(positive=False)}!{shape.bound(['WITHIN'])}"
     key = "?k" if clauses and dice.chance(60) else None
     until = ""
+    ends = len(shape.places)
     if wanted.until:
-        shape.budget = len(shape.places) + dice.pick([1, 1, 2])
+        shape.budget = ends + dice.pick([1, 1, 2])
         until = f" UNTIL {shape.letter(positive=False)}"
     bodies: dict[str, Body] = {}
-    for name, place in shape.places.items():
+    for number, (name, place) in enumerate(shape.places.items()):
+        if number >= ends and dice.chance(70):
+            bodies[name] = light_body(dice, place, bodies, stateful)
+            continue
         bodies[name] = body(dice, place, bodies, stateful, key if place.positive or dice.chance(70) else None)
     on = {name: dice.pick(iris) for name in bodies}
     select, within = _select(dice, shape, bodies), _within(dice, window)

@@ -107,7 +107,7 @@ def rounded(answers: list[tuple[int, tuple[tuple[str, str], ...], object]]) -> C
 
 def _rounded(text: str) -> str:
     for kind, digits in (("double", 6), ("float", 4)):  # a double may be the sum of floats, in part
-        if text.startswith('"') and text.endswith(f"{XSD}{kind}>"):
+        if text.startswith('"') and text.endswith(f"{XSD}{kind}>"):  # a term, not a triple
             value = text[1 : text.rindex('"')]
             return f"{float(value):.{digits}g} {kind}"
     return text

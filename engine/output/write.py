@@ -153,13 +153,15 @@ class AnswerWriter:
             flat = _taken(flat, self._expressions.passing(_match_rows(self._resolved(flat), flat)))
         if self._plan.runner.limit is not None:
             flat = _first_of_each_end(flat, self._plan.runner.limit, self._index.get(PARTITION))
+        if self._suppressor is not None:
+            flat = _taken(flat, self._in_order(flat))
         ends: list[OfEnd] = []
         if ranking is not None:
             ends = self._told(flat, ranking)
             flat = _taken(flat, np.array([m for end in ends for m in end.told], np.int64))
         dropped = None
         if self._suppressor is not None:
-            flat, dropped = self._unsuppressed(self._suppressor, flat, ordered=ranking is not None)
+            flat, dropped = self._unsuppressed(self._suppressor, flat)
         resolved = self._resolved(flat)
         time = flat.time
         values = self._columns(resolved, flat, dropped)
@@ -204,6 +206,8 @@ class AnswerWriter:
             assert matches is not None
             return [self._expressions.rank(expression, matches, m) for expression, _ in ranking.order_by]
 
+        if self._suppressor is not None:  # in order, those of all partitions
+            return told(ranking, flat.time, None, list(np.arange(len(flat.ends) - 1)[:, None]), keys)
         return told(ranking, *self._ends(flat), np.split(flat.ids, flat.ends[1:-1]), keys)
 
     def _ends(self, flat: _Flat) -> tuple[NDArray[np.int64], NDArray[np.uint32] | None]:
@@ -374,21 +378,19 @@ class AnswerWriter:
             return rows.answers(epoch)[gpm.name].variables
         return ()
 
-    def _unsuppressed(self, suppressor: Suppressor, flat: _Flat, *, ordered: bool) -> tuple[_Flat, NDArray[np.int64]]:
-        """The matches that SUPPRESS and LIMIT leave, and how many have been dropped before each. ordered: those of one
-        end are in the order of ORDER BY."""
-        flat = _taken(flat, self._in_order(flat, ordered=ordered))
+    def _unsuppressed(self, suppressor: Suppressor, flat: _Flat) -> tuple[_Flat, NDArray[np.int64]]:
+        """The matches that SUPPRESS and LIMIT leave of some in order, and how many have been dropped before each."""
         resolved, at = self._resolved(flat), flat.time if flat.decided is None else flat.decided
         shares = np.column_stack([flat.time, _values_of(resolved, self._shares).astype(np.int64)])
         share = np.unique(shares, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
         emitted = suppressor.emitted(np.ascontiguousarray(at), _values_of(resolved, self._apart), share)
         return _taken(flat, emitted.rows), emitted.dropped
 
-    def _in_order(self, flat: _Flat, *, ordered: bool) -> NDArray[np.int64]:
-        """The numbers of matches in the order of semantics.md 2.6a. ordered: those of one end are in order."""
+    def _in_order(self, flat: _Flat) -> NDArray[np.int64]:
+        """The numbers of matches in the order of semantics.md 2.6a."""
         at = flat.time if flat.decided is None else flat.decided
         order = np.lexsort((flat.time, at))
-        if ordered or len(order) < 2:
+        if len(order) < 2:
             return order
         new = np.flatnonzero((np.diff(at[order]) != 0) | (np.diff(flat.time[order]) != 0)) + 1
         resolved = self._resolved(flat)

@@ -8,6 +8,7 @@ from oxiseq.grammar.algebra import SUPPRESSED, MatchFunction, Suppression
 from oxiseq.grammar.errors import Finding, at_variable, error, lint_finding, variable_hint
 from oxiseq.grammar.places import Overview, always, keys_of, shown_expressions, summarises, suppression_keys
 from oxiseq.grammar.scope import certain_variables, subexpressions
+from oxiseq.grammar.spaseq.sequence import trailing_negations
 
 
 def check_suppression(seen: Overview) -> Iterator[Finding]:
@@ -40,6 +41,14 @@ def _refused(suppression: Suppression, seen: Overview) -> Iterator[Finding]:
     if not summarises(seen) and query.summary.report is not None:
         message = "REPORT ON WINDOW CLOSE tells the best matches of a window, and SUPPRESS the first ones"
         yield error("suppress", message, span, "leave one of them out")
+    by, window = () if query.partition is None else query.partition.by, query.window
+    if by and window is not None and window.events and any(trailing_negations(query.sequence)):
+        if not set(by) <= set(suppression_keys(query, grouped=False)):
+            message = (
+                "partitions close their windows of EVENTS one after the other, and SUPPRESS compares their matches"
+            )
+            hint = f"write BY with {' '.join(f'?{v.value}' for v in by)}, or WITHIN with a span of time"
+            yield error("suppress", message, span, hint)
     if summarises(seen):
         for shown in shown_expressions(seen):
             if shown != SUPPRESSED:

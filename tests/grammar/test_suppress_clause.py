@@ -12,7 +12,10 @@ WHERE = """FROM STREAM S <http://e/s> WHERE { SEQ(A; B?)
   DEFINE GPM A ON S { ?x <http://e/k> ?k OPTIONAL { ?x <http://e/o> ?o } }
   DEFINE GPM B ON S { ?y <http://e/k> ?k } }"""
 LONE = "FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://e/k> ?k } }"
+ENDS = """FROM STREAM S <http://e/s> WHERE { SEQ(A; N!)
+  DEFINE GPM A ON S { ?x <http://e/k> ?k } DEFINE GPM N ON S { ?k <http://e/n> ?n } }"""
 ALLOWED = (
+    f"SELECT ?k SUPPRESS PT5S BY ?x ?k PARTITION BY ?k WITHIN 3 EVENTS {ENDS}",
     f"SELECT ?k (SUPPRESSED() AS ?n) SUPPRESS 10 MINUTES BY ?k WITHIN 1 HOUR {WHERE}",
     f"CONSTRUCT {{ ?x <http://e/n> (SUPPRESSED() + 1) }} SUPPRESS PT5S BY ?x ?k WITHIN 1 HOUR {WHERE}",
     f'ASK SUPPRESS "PT5S"^^<http://www.w3.org/2001/XMLSchema#duration> BY ?x WITHIN 1 HOUR {WHERE}',
@@ -40,6 +43,7 @@ REFUSED = {
     f"SELECT ?k (COUNT(*) AS ?n) SUPPRESS PT5S {LONE} GROUP BY ?k HAVING (SUPPRESSED() > 1)": ("used in HAVING", None),
     f"SELECT ?k (SUPPRESSED() AS ?n) SUPPRESS PT5S {LONE} ORDER BY ?n LIMIT 1": ("?n is SUPPRESSED()", None),
     f"SELECT ?k SUPPRESS PT5S {LONE.replace('?k }', '?k FILTER(SUPPRESSED() > 1) }')}": ("cannot be used", None),
+    f"SELECT ?k SUPPRESS PT5S BY ?x PARTITION BY ?k WITHIN 3 EVENTS {ENDS}": ("close their windows of EVENTS", 11),
     f"SELECT ?k {LONE} SUPPRESS 5 MINUTES": ("SUPPRESS belongs between SELECT and WHERE", None),
 }
 LINTED = {

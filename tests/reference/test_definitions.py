@@ -175,7 +175,10 @@ def waiting_filters(dice: Dice, elements: Sequence[Element]) -> dict[str, tuple[
 def test_permute_is_the_union_of_its_alternatives(seed: int) -> None:
     dice = Dice(seed)
     some, op = elements(dice, ["atom", "atom", "atom", "and", "or", "repeat", "group"]), dice.pick(OPS)
-    given, waiting = bodies(dice, "ABCDEFXY"), waiting_filters(dice, some)
+    given, waiting = bodies(dice, "ABCDEFXYU"), waiting_filters(dice, some)
+    until = "U" if dice.chance(30) else ""
+    if until and dice.chance(50):
+        given.filters["U"] = [comparison(dice, "U", some[0].names[0])]
     before = f"X{dice.pick(OPS)} " if dice.chance(30) else ""
     after = f"{dice.pick(OPS)} Y" if dice.chance(30) else ""
     if dice.chance(20):
@@ -184,7 +187,7 @@ def test_permute_is_the_union_of_its_alternatives(seed: int) -> None:
     bound = f" {dice.pick(['WITHIN', 'AFTER'])} PT0.000002S" if before and dice.chance(30) else ""
     count = dice.between(1, len(some)) if dice.chance(30) else None
     optional = dice.chance(20) and count is None
-    kinds = "".join(e.names for e in some).lower() + "x" * bool(before) + "y" * bool(after)
+    kinds = "".join(e.names for e in some).lower() + "x" * bool(before) + "y" * bool(after) + until.lower()
     stream, within = events(dice, kinds), window(dice)
     texts = [f"{e.text}?" if optional and e.simple and i else e.text for i, e in enumerate(some)]
     inside = Bodies(given.keyed, dict(given.filters))
@@ -192,7 +195,7 @@ def test_permute_is_the_union_of_its_alternatives(seed: int) -> None:
         inside.filters[name] = [timed(condition, name)]
     of = "" if count is None else f" {count} OF "
     seq = f"{before}PERMUTE{of}({f'{op} '.join(texts)}){lasting}{bound}{after}"
-    found = matches(seq, stream, bodies=inside.text("ABCDEFXY"), window=within)
+    found = matches(seq, stream, bodies=inside.text("ABCDEFXYU"), window=within, until=until)
     if optional:
         subsets = [[some[0], *rest] for rest in kept(some[1:])]
     else:
@@ -203,7 +206,7 @@ def test_permute_is_the_union_of_its_alternatives(seed: int) -> None:
             if (alternative := spelled(blocks, op, given, waiting)) is not None:
                 text, of_it = alternative
                 one = f"{before}({text}){lasting}{bound}{after}"
-                expected += matches(one, stream, bodies=of_it.text("ABCDEFXY"), window=within)
+                expected += matches(one, stream, bodies=of_it.text("ABCDEFXYU"), window=within, until=until)
     assert found == sorted(expected), (seq, inside, stream, within)
 
 
