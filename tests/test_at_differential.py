@@ -246,7 +246,6 @@ def test_a_store_ends_runs(situation: Situation) -> None:
     fail_small(situation, live_difference)
 
 
-@pytest.mark.xfail(reason="see test_rows_that_suppress_told_apart_otherwise", strict=False)
 @drawn(60, phases=WITHOUT_SHRINKING)
 @given(situations(clauses=True, trailing=True, until=True, suppress=True).filter(comparable_limit))
 def test_a_store_ends_runs_and_suppresses_rows(situation: Situation) -> None:
