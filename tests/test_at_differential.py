@@ -246,6 +246,12 @@ def test_a_store_ends_runs(situation: Situation) -> None:
     fail_small(situation, live_difference)
 
 
+@drawn(60, phases=WITHOUT_SHRINKING)
+@given(situations(clauses=True, trailing=True, until=True, suppress=True).filter(comparable_limit))
+def test_a_store_ends_runs_and_suppresses_rows(situation: Situation) -> None:
+    fail_small(situation, live_difference)
+
+
 TRAILING = situations(trailing=True) | situations(clauses=True, trailing=True)
 
 

@@ -55,12 +55,6 @@ def test_a_store_suppresses_rows(situation: Situation) -> None:
     fail_small(situation, live_difference)
 
 
-@drawn(60, phases=WITHOUT_SHRINKING)
-@given(situations(clauses=True, trailing=True, until=True, suppress=True).filter(comparable_limit))
-def test_a_store_suppresses_rows_of_what_until_leaves(situation: Situation) -> None:
-    fail_small(situation, live_difference)
-
-
 def suppressed(situation: Situation, seed: int) -> Situation | None:
     """The situation with an answer over matches that SUPPRESS goes over; all keys are shown, so that equal rows are of
     one group."""

@@ -36,7 +36,11 @@ def local(time: Term, zone: Term) -> Term | None:
     """The same instant with the offset that an IANA zone has then; None for anything but an xsd:dateTime with an
     offset and a known zone."""
     read = _read(time)
-    if read is None or not isinstance(zone, Literal) or (known := _zone(zone.value)) is None:
+    if read is None or not isinstance(zone, Literal) or zone.datatype.value != f"{XSD}string":
+        return None
+    known = _zone(zone.value)
+    assert isinstance(time, Literal)
+    if known is None or time.datatype.value == f"{XSD}date":
         return None
     at, fraction = read
     if at.tzinfo is None:
@@ -52,7 +56,7 @@ def local(time: Term, zone: Term) -> Term | None:
     except OverflowError:
         return None
     sign, (hours, rest) = "-" if minutes < 0 else "+", divmod(abs(minutes), 60)
-    return Literal(f"{moved.isoformat()}{fraction}{sign}{hours:02}:{rest:02}", datatype=time.datatype)  # type: ignore[union-attr]
+    return Literal(f"{moved.isoformat()}{fraction}{sign}{hours:02}:{rest:02}", datatype=time.datatype)
 
 
 def weekday(time: Term) -> Term | None:
@@ -122,7 +126,7 @@ def of_durations(name: str, a: Term, b: Term) -> Term | None:
         return None
     factor = amount if name == "*" else 1 / amount
     assert isinstance(a, Literal)
-    if months:
+    if months or a.datatype.value == f"{XSD}yearMonthDuration":
         return Literal(_months_text(round_half_up(months * factor)), datatype=a.datatype)
     return Literal(_seconds_text(seconds * factor), datatype=a.datatype)
 

@@ -25,7 +25,7 @@ from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State, Stateful, spread, value
 from oxiseq.engine.window import number_of
-from oxiseq.grammar.algebra import OnChange
+from oxiseq.grammar.algebra import OnChange, OnClose
 from oxiseq.grammar.records import dataclass
 
 _BEFORE_ALL: Final = -(1 << 62)
@@ -112,6 +112,8 @@ class Summaries(Stateful):
             elif report.window != self._window:
                 groups = {}
             at = self._decided_by(report.time)
+            if isinstance(self._plan.report, OnClose):  # by then all is decided, or the end of the streams decides it
+                at = report.time
             if counts and ended is not None and report.clock > ended[0]:  # the end has closed a window that is not full
                 at = max(at, ended[1])
             self._report(report.time, at, self._rows_of(groups, groups, at, empty=True))

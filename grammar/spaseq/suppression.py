@@ -42,13 +42,11 @@ def _refused(suppression: Suppression, seen: Overview) -> Iterator[Finding]:
         message = "REPORT ON WINDOW CLOSE tells the best matches of a window, and SUPPRESS the first ones"
         yield error("suppress", message, span, "leave one of them out")
     by, window = () if query.partition is None else query.partition.by, query.window
-    if by and window is not None and window.events and any(trailing_negations(query.sequence)):
-        if not set(by) <= set(suppression_keys(query, grouped=False)):
-            message = (
-                "partitions close their windows of EVENTS one after the other, and SUPPRESS compares their matches"
-            )
-            hint = f"write BY with {' '.join(f'?{v.value}' for v in by)}, or WITHIN with a span of time"
-            yield error("suppress", message, span, hint)
+    apart = set(by) <= set(suppression_keys(query, grouped=False))
+    if not apart and window is not None and window.events and any(trailing_negations(query.sequence)):
+        message = "partitions close their windows of EVENTS one after the other, and SUPPRESS compares matches of all"
+        hint = f"write BY with {' '.join(f'?{v.value}' for v in by)}, or WITHIN with a span of time"
+        yield error("suppress", message, span, hint)
     if summarises(seen):
         for shown in shown_expressions(seen):
             if shown != SUPPRESSED:
