@@ -29,6 +29,7 @@ SELECT ?time ?s ?p ?o {
     "UNTIL – unless something came between": spaseq("A; B", ["A ON S { ?x :ordered ?what }", "B ON S { ?x :sent ?how }", "U ON S { ?x :cancelled ?why }"], "?x ?what ?how", "U"),
     "B WITHIN – a bound on a gap": spaseq("A; B WITHIN 5 MINUTES", [low, high], "?x ?low ?high"),
     "A | B – either": spaseq("A | B", ["A ON S { ?x :opened ?door }", "B ON S { ?x :closed ?door }"], "?x ?door"),
+    "SUPPRESS – one of each thing and hour": spaseq("A", ["A ON S { ?x :value ?v FILTER(?v > 90) }"], "?x ?v (SUPPRESSED() AS ?dropped)").replace("WITHIN 1 HOUR SLIDING", "SUPPRESS 1 HOUR BY ?x"),
     "COUNT over matches": `${spaseq("A; B", [low, high], "?x (COUNT(*) AS ?n)")}\nGROUP BY ?x HAVING (COUNT(*) > 10)`,
     "GRAPH – with the knowledge base": spaseq("A; B", ["A ON S { ?x :value ?low GRAPH <http://example.org/kb> { ?x :label ?name } }", high], "?name ?low ?high"),
   },
