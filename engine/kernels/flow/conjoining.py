@@ -20,8 +20,8 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.arrays.declared import Arrays, array
-from oxiseq.engine.kernels.compiling.breathing import BREATH, let_others_run
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.compiling.yielding import yield_after
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
@@ -221,8 +221,7 @@ def _join(J: Ptr[Conjoining], F: Ptr[Sifting], D: Terms, out: Delta) -> int:
             A = kept[child]
             following = i64(v.links(A)[e, v.scalars(A)[LINK0] + 2 * level.link])
             at[TRIED] += 1
-            if at[TRIED] & BREATH == 0:
-                let_others_run()
+            yield_after(at[TRIED])
             if at[TRIED] > at[LIMIT]:
                 return TOO_MANY_READS
             if v.words(A)[e, BORN] >= _until(at, child) or v.words(A)[e, DIED] <= _since(at, child):
@@ -366,8 +365,7 @@ def _look_up(J: Ptr[Conjoining], F: Ptr[Sifting], j: int, place: int, bound: int
         at, words = scalars(J), v.words(A)
         while words[head, BORN] >= _until(at, j) or words[head, DIED] <= _since(at, j):
             at[TRIED] += 1
-            if at[TRIED] & BREATH == 0:
-                let_others_run()
+            yield_after(at[TRIED])
             head, length = i64(v.links(A)[head, v.scalars(A)[LINK0] + 2 * number]), length - 1
             if head < 0:
                 return _FAILED

@@ -22,8 +22,8 @@ from numba import types
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.as_python import intrinsic_or
-from oxiseq.engine.kernels.compiling.breathing import BREATH, let_others_run
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.compiling.yielding import STEPS, yield_lock
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth
 from oxiseq.engine.kernels.matching import records as r
 from oxiseq.engine.kernels.memory.hashing import SPREAD
@@ -260,7 +260,7 @@ def match_events(
                 joined = left & -left if apart else left
                 left ^= joined
                 rows_joined, doubtful_joined, beyond = rows, doubtful_rows, 0
-                visits, breathed = 0, 0
+                visits, yielded = 0, 0
                 d = 0
                 depths[0, 0] = views[steps[step0, 0], 1]
                 depths[0, 1] = -1
@@ -286,9 +286,9 @@ def match_events(
                     if visits > most_visits:
                         beyond = TOO_MANY_VISITS
                         break
-                    if visits - breathed > BREATH:
-                        breathed = visits
-                        let_others_run()
+                    if visits - yielded >= STEPS:
+                        yielded = visits
+                        yield_lock()
                     if i < 0:
                         d -= 1
                         while d >= 0 and depths[d, 0] < 0:  # nothing left there: no need to look

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from oxiseq.engine.kernels.compiling.breathing import BREATH, let_others_run
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.compiling.yielding import yield_after
 from oxiseq.engine.kernels.matches.counting import extend, unite
 from oxiseq.engine.kernels.matches.records import (
     DONE,
@@ -327,8 +327,7 @@ def _touch(S: Ptr[Memory]) -> None:
     """A group, or an entry, is looked at."""
     scalars = v.scalars(S)
     scalars[TOUCHED] += 1
-    if scalars[TOUCHED] & BREATH == 0:
-        let_others_run()
+    yield_after(scalars[TOUCHED])
 
 
 @inner

@@ -1,6 +1,6 @@
-"""A kernel that may be at work for long lets other threads of Python run from time to time.
+"""A kernel that may be at work for long yields Python's lock to other threads from time to time.
 
-A kernel holds Python's lock, so nothing else answers meanwhile. `let_others_run` gives it away and takes it back at
+A kernel holds that lock, so nothing else answers meanwhile. `yield_lock` gives it away and takes it back at
 once; who waits for it is let in, as CPython does it between two instructions. Whoever calls a kernel keeps its arrays
 alive, and nobody else uses them while it is at work: neither changes by this. It is not for an `unlocked` kernel, which
 does not hold the lock.
@@ -16,14 +16,15 @@ from numba import types
 from numba.core import cgutils
 
 from oxiseq.engine.kernels.compiling.as_python import intrinsic_or
+from oxiseq.engine.kernels.compiling.options import inner
 
-BREATH: Final = (1 << 16) - 1
-"""A mask of what is counted where others are let in: a few milliseconds."""
+STEPS: Final = 1 << 16
+"""Of a kernel, after which it yields: a few milliseconds."""
 _STATE: Final = ir.IntType(8).as_pointer()
 
 
 @intrinsic_or(lambda: None)
-def let_others_run(context: Any) -> tuple[Any, Callable[..., Any]]:
+def yield_lock(context: Any) -> tuple[Any, Callable[..., Any]]:
     """Other threads that wait for Python's lock run first. It takes a tenth of a microsecond where none does."""
 
     def generate(context: Any, builder: Any, whole: Any, args: Any) -> Any:
@@ -35,3 +36,10 @@ def let_others_run(context: Any) -> tuple[Any, Callable[..., Any]]:
         return context.get_dummy_value()
 
     return types.none(), generate
+
+
+@inner
+def yield_after(steps: int) -> None:
+    """So many steps have been made, one more than before: others that wait run first, each `STEPS` of them."""
+    if steps & (STEPS - 1) == 0:
+        yield_lock()
