@@ -287,8 +287,7 @@ class Leaves(Stateful):
         self._failed: Exception | None = None
         """Why the last batch was taken in by half."""
         self._flow: Flow | None = None
-        """The operators that the kernel steps,"""
-        """from this tick on."""
+        """The operators that the kernel steps."""
 
     # --- events in ----------------------------------------------------------------------------------
 

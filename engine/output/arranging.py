@@ -14,7 +14,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.expressions.functions import is_pure
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.parts import integer
-from oxiseq.engine.output.suppression import Suppressor
+from oxiseq.engine.output.suppression import Suppressor, texts_of
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import TermOrder
@@ -49,9 +49,7 @@ class Arrangement:
         """Where group keys begin, which only SUPPRESS compares."""
         self.suppressor = None
         if plan.suppression is not None:
-            self.suppressor = Suppressor(
-                plan.suppression.interval, len(plan.suppressed_by), plan.limit, counts=SUPPRESSED in plan.columns
-            )
+            self.suppressor = Suppressor(plan.suppression, len(plan.suppressed_by), plan.limit, plan.columns)
             self._keys = len(columns)
             columns += plan.keys
             names += (Variable(f"__key{place}") for place in range(len(plan.keys)))
@@ -96,7 +94,7 @@ class Arrangement:
 
     def _unsuppressed(self, suppressor: Suppressor, time: I64, rows: Ids, at: I64) -> MatchBatch:
         """The same of a query with SUPPRESS, which needs each report in order: ORDER BY, then the texts of the keys."""
-        texts = [[str(self._terms.term(i)) if i else "" for i in row] for row in rows[:, self._keys :].tolist()]
+        texts = texts_of(rows[:, self._keys :], self._terms)
         places = {text: place for place, text in enumerate(sorted({text for row in texts for text in row}))}
         named = np.array([[places[text] for text in row] for row in texts], np.int64)
         named = named.reshape(len(rows), len(self.wide.keys))

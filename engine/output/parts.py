@@ -62,7 +62,6 @@ class PartColumns:
         """u32[n]: the id of what the part is in each match; 0: unbound, or an error."""
         if isinstance(part, Aggregate):
             return self._aggregates(part, matches)
-        unbound = np.zeros(len(matches), np.uint32)
         first, last = matches.time[matches.ends[:-1]], matches.time[matches.ends[1:] - 1]
         match part.name:
             case "STARTTIME":
@@ -74,15 +73,17 @@ class PartColumns:
             case "DURATION":
                 return self._ids(last - first, to_duration_literal)
             case "SUPPRESSED":
-                return self._ids(matches.dropped, integer) if matches.dropped is not None else unbound
+                dropped = matches.dropped
+                return np.zeros(len(matches), np.uint32) if dropped is None else self._ids(dropped, integer)
         assert part.gpm is not None
         rows, ends = self._rows_of(part.gpm, matches)
         count = np.diff(ends)
         if part.name == "COUNT":
             return self._ids(count, integer)
+        found = np.zeros(len(matches), np.uint32)
         there = count > 0
-        unbound[there] = self._ids(matches.time[rows[ends[1:][there] - 1]], to_literal)
-        return unbound
+        found[there] = self._ids(matches.time[rows[ends[1:][there] - 1]], to_literal)
+        return found
 
     def _ids(self, values: I64, term: Callable[[int], Term]) -> Ids:
         """Of the terms of some numbers."""

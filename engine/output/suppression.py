@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.matches.records import NO_LIMIT
 from oxiseq.engine.kernels.output.suppressing import NEVER, suppress
-from oxiseq.engine.terms.dictionary import AnyIds
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.grammar.algebra import SUPPRESSED, Expression, Query
-from oxiseq.grammar.places import suppression_keys
+from oxiseq.grammar.algebra import SUPPRESSED, Expression, Suppression
 from oxiseq.grammar.scope import match_parts
 
 I64 = NDArray[np.int64]
@@ -32,20 +31,19 @@ class Emitted(NamedTuple):
     dropped: I64
 
 
-def suppressor_of(query: Query, shown: Iterable[Expression]) -> Suppressor:
-    """That of a query with SUPPRESS that has not emitted anything. shown: the expressions of its columns."""
-    assert query.suppression is not None
-    counts = any(SUPPRESSED in match_parts(e) for e in shown)
-    limit = None if query.limit is None else query.limit.count
-    return Suppressor(query.suppression.interval, len(suppression_keys(query, grouped=False)), limit, counts=counts)
+def texts_of(rows: Ids, terms: TermDictionary) -> list[list[str]]:
+    """The values of rows by which those of one time are put in order; of what is unbound the first."""
+    return [[terms.text(i) if i else "" for i in row] for row in rows.tolist()]
 
 
 class Suppressor:
-    """The rows of one query. interval: µs; width: ids of a key; limit: emitted rows of a share at the most, None: all;
-    counts: whether the query tells how many have been dropped."""
+    """The rows of one query. width: ids of a key; limit: emitted rows of a share at the most, None: all; shown: the
+    expressions of its columns."""
 
-    def __init__(self, interval: int, width: int, limit: int | None, *, counts: bool) -> None:
-        self._interval, self._width, self._counts = interval, width, counts
+    def __init__(self, suppression: Suppression, width: int, limit: int | None, shown: Iterable[Expression]) -> None:
+        self._interval, self._width = suppression.interval, width
+        self._counts = any(SUPPRESSED in match_parts(e) for e in shown)
+        """Whether the query tells how many have been dropped."""
         self._limit = NO_LIMIT if limit is None else limit
         self._known: dict[bytes, tuple[int, int]] = {}
         """By key when its last row was emitted (µs), and how many have been dropped since."""

@@ -7,9 +7,7 @@ expressions are computed one by one.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +27,7 @@ from oxiseq.engine.output.compute import ExpressionColumns
 from oxiseq.engine.output.parts import MatchRows
 from oxiseq.engine.output.ranked import OfEnd, told
 from oxiseq.engine.output.rows import KnownRows, RowStore
-from oxiseq.engine.output.suppression import Suppressor, suppressor_of
+from oxiseq.engine.output.suppression import Suppressor, texts_of
 from oxiseq.engine.output.window_ranks import Candidates, End, WindowRanks
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.sequence.positions import Automaton
@@ -83,11 +81,11 @@ class AnswerWriter:
         ranking = plan.ranking
         self._suppressor = None
         if plan.query.suppression is not None and plan.summary is None:
-            self._suppressor = suppressor_of(
-                plan.query, (c.expression for c in plan.runner.written.columns if c.expression is not None)
-            )
-            self._apart = [self._index.get(v) for v in suppression_keys(plan.query, grouped=False)]
-            partition = plan.query.partition
+            keys, limit, partition = suppression_keys(plan.query, grouped=False), plan.query.limit, plan.query.partition
+            shown = [column.expression or column.variable for column in written.columns]
+            most = None if limit is None else limit.count
+            self._suppressor = Suppressor(plan.query.suppression, len(keys), most, shown)
+            self._apart = [self._index.get(v) for v in keys]
             self._shares = [self._index.get(v) for v in (() if partition is None else partition.by)]
             self._named = [self._index[v] for v in sorted(self._index, key=lambda v: v.value)]
             self._defined = _defined(plan)
@@ -393,23 +391,24 @@ class AnswerWriter:
         if len(order) < 2:
             return order
         new = np.flatnonzero((np.diff(at[order]) != 0) | (np.diff(flat.time[order]) != 0)) + 1
-        resolved = self._resolved(flat)
-        for low, high in pairwise([0, *new.tolist(), len(order)]):
-            if high - low > 1:
-                order[low:high] = sorted(order[low:high].tolist(), key=lambda m: self._place_of(flat, resolved[m], m))
+        ties = [(low, high) for low, high in pairwise([0, *new.tolist(), len(order)]) if high - low > 1]
+        if not ties:
+            return order
+        texts = texts_of(self._resolved(flat)[:, self._named], self._terms)
+        for low, high in ties:
+            some = order[low:high].tolist()
+            order[low:high] = sorted(some, key=lambda m: (*self._events_of(flat, m), texts[m]))
         return order
 
-    def _place_of(self, flat: _Flat, resolved: NDArray[np.uint32], m: int) -> tuple[Any, ...]:
-        """What match `m`, of these values, is put in order by among those of one end: all its events, those of each
-        GPM, its values."""
+    def _events_of(self, flat: _Flat, m: int) -> tuple[list[tuple[int, int]], list[list[tuple[int, int]]]]:
+        """The events of match `m`, each with its time and its stream's place: all, and those of each GPM."""
         first, last = int(flat.ends[m]), int(flat.ends[m + 1])
         of_gpms: list[set[tuple[int, int]]] = [set() for _ in self._plan.query.gpms]
         times, letters = flat.block.time[first:last].tolist(), flat.block.letter[first:last].tolist()
         for time, letter in zip(times, letters, strict=True):
             for gpm, stream in self._defined[letter]:
                 of_gpms[gpm].add((time, stream))
-        texts = [str(self._terms.term(i)) if i else "" for i in resolved[self._named].tolist()]
-        return sorted(set().union(*of_gpms)), [sorted(events) for events in of_gpms], texts
+        return sorted(set().union(*of_gpms)), [sorted(events) for events in of_gpms]
 
     def _columns(
         self, resolved: NDArray[np.uint32], flat: _Flat, dropped: NDArray[np.int64] | None
@@ -419,7 +418,7 @@ class AnswerWriter:
         for i, column in enumerate(answer.columns):
             if column.expression is None and column.variable in self._index:
                 values[:, i] = resolved[:, self._index[column.variable]]
-        self._expressions.fill(replace(_match_rows(resolved, flat), dropped=dropped), values)
+        self._expressions.fill(_match_rows(resolved, flat, dropped), values)
         return values
 
     def _distinct(self, batch: MatchBatch) -> MatchBatch:
@@ -475,11 +474,9 @@ def _values_of(resolved: NDArray[np.uint32], columns: Sequence[int | None]) -> N
     return found
 
 
-def _match_rows(resolved: NDArray[np.uint32], flat: _Flat) -> MatchRows:
-    decided = flat.decided
-    return MatchRows(
-        resolved, flat.values, flat.ends, flat.block.letter, flat.block.time, flat.time if decided is None else decided
-    )
+def _match_rows(resolved: NDArray[np.uint32], flat: _Flat, dropped: NDArray[np.int64] | None = None) -> MatchRows:
+    at = flat.time if flat.decided is None else flat.decided
+    return MatchRows(resolved, flat.values, flat.ends, flat.block.letter, flat.block.time, at, dropped)
 
 
 def _taken(flat: _Flat, keep: NDArray[np.int64]) -> _Flat:

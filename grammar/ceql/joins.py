@@ -15,8 +15,6 @@ Whether the events of a complex event can be taken in one way only.
 
 CEQL answers sets of events, SPAseq the ways to match. The two are the same where no sequence of types has two ways
 through the formula (its position automaton, Glushkov 1961); it ignores conditions, so it errs on the safe side.
-
-What hangs together: elements of a pattern that share variables.
 """
 
 from __future__ import annotations

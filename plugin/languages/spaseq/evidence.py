@@ -77,8 +77,7 @@ def _agree(one: Mapping[str, Term | None], other: Mapping[str, Term | None]) -> 
 
 def every_match(query: Query) -> Query:
     """The query that has a row for each match, all of them: without groups, ORDER BY, LIMIT, SAMPLE, SUPPRESS and
-    DISTINCT. What
-    chooses among runs stays: SELECT NEXT, LAST, MAX and CONSUME BY."""
+    DISTINCT. What chooses among runs stays: SELECT NEXT, LAST, MAX and CONSUME BY."""
     columns = query.form.columns if isinstance(query.form, Select) and not summarises(overview(query)) else None
     form = Select(columns, False, query.selection)
     return replace(query, form=form, summary=Summary(), limit=None, sample=None, suppression=None)
