@@ -38,6 +38,7 @@ from oxiseq.grammar.ceql_algebra import (
 )
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.sparql import Node, tokens, trees, where
+from oxiseq.grammar.parts import parts
 from oxiseq.grammar.render import render_clause, render_clauses
 from oxiseq.grammar.render_sparql import NOT, PRIMARY, SUM, SparqlWriter, inside
 from oxiseq.grammar.terms import number, span_of
@@ -51,10 +52,17 @@ _LOGIC = {"or": "||", "and": "&&", "not": "!"}
 _FORMULAS = ("event", "named", "iterated", "repeated", "parenthesised", "follows", "either", "filtered")
 MOST_REPEATS: Final = 50
 """Of a formula with numbers in braces, which is unfolded."""
+MOST_UNFOLDED: Final = 2_000
+"""Events that all of these have in a query."""
 
 
 class CeqlBuilder(ClauseBuilder):
     """Builds a `CeqlQuery` from the tree of one text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._unfolded = 0
+        """Events of repeats with numbers so far."""
 
     def query(self, tree: Tree) -> CeqlQuery:
         """The whole text."""
@@ -201,6 +209,10 @@ class CeqlBuilder(ClauseBuilder):
             hint = "write A OR (A; B) where something may be missing, A+ for any number"
             raise self.error(message, span, hint=hint, code="repeat")
         formula, contiguous = self.formula(element), str(mark).startswith(":")
+        self._unfolded += sum(1 for _ in parts(formula, EventType)) * (2 * most - least)
+        if self._unfolded > MOST_UNFOLDED:
+            message = f"repeats with numbers in braces have more than {MOST_UNFOLDED:,} events, written one by one"
+            raise self.error(message, span, hint="write smaller numbers, or A+ for any number", code="repeat")
         tail: Formula = formula
         if len(numbers) == 1 and tokens(node, "COMMA"):
             tail = Iterated(formula, contiguous, span=span)

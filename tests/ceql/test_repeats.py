@@ -9,6 +9,7 @@ import pytest
 import oxiseq
 from oxiseq.grammar import parse, render
 from oxiseq.grammar.checks import load
+from oxiseq.grammar.errors import QueryError
 
 HEAD = "VOCAB <http://e/> SELECT * FROM S WHERE"
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
@@ -45,3 +46,11 @@ def test_the_largest_one_is_registered_and_runs() -> None:
     begun = time.process_time()
     assert found("A{1,50}; B", "A" * 4 + "B") == found("A+; B", "A" * 4 + "B")
     assert time.process_time() - begun < 20
+
+
+@pytest.mark.parametrize("formula", ["(((A{50}){50}){50}){50}", "; ".join(["A{50}"] * 100), "(A{50}){41}"])
+def test_what_would_unfold_to_too_much_is_refused_before_it_is(formula: str) -> None:
+    begun = time.process_time()
+    with pytest.raises(QueryError, match="more than 2,000 events"):
+        load(f"{HEAD} {formula} WITHIN 9 EVENTS", "ceql")
+    assert time.process_time() - begun < 2
