@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from oxiseq.grammar import parse, render
@@ -85,3 +87,12 @@ def test_it_is_hardly_meant(text: str) -> None:
 def test_other_languages_say_whose_clause_it_is(language: str) -> None:
     with pytest.raises(QueryError, match="SUPPRESS is a clause of SPAseq"):
         load(OTHERS[language], language)
+
+
+@pytest.mark.parametrize("clause", ["SUPPRESS PT5S BY", "PARTITION BY"])
+def test_thousands_of_unknown_variables_are_refused_soon(clause: str) -> None:
+    named = " ".join(f"?v{number}" for number in range(4_000))
+    begun = time.process_time()
+    with pytest.raises(QueryError, match=r"\?v0"):
+        load(f"SELECT ?k {clause} {named} {LONE}")
+    assert time.process_time() - begun < 5
